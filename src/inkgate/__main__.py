@@ -1,0 +1,6 @@
+"""`python -m inkgate` is the `inkgate` command."""
+
+from inkgate.cli.app import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""What can go wrong, as one tree by what the caller should do.
+
+    InkgateError
+      InputRejected   change the request, then try again                       4xx
+      Overloaded      come back after `retry_after_s`                          429 (your share), 503 (the service)
+      EngineFailed    nothing you did; try again later or elsewhere            502, 504
+
+Every error has a stable `code`. `CODES` lists them all with what they mean and what to do; docs/errors.md is
+tested against it, and `api/errors.py` alone knows their HTTP statuses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inkgate.types import PageError
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A stable error code: a title for problem documents, and a remedy that says what to do."""
+
+    title: str
+    remedy: str
+
+
+INPUT_CODES: dict[str, Code] = {
+    "request_malformed": Code("The request could not be understood", "Compare the body with the examples on /docs."),
+    "json_invalid": Code("The body is not valid JSON", "Send valid JSON in UTF-8 with Content-Type: application/json."),
+    "base64_invalid": Code("The image is not valid base64", "Encode the file's bytes as standard base64, unbroken."),
+    "file_missing": Code("No file was sent", "Send the file as the multipart part `file`, or as base64 in JSON."),
+    "options_invalid": Code("An option has a value that is not allowed", "See /docs for the values an option takes."),
+    "pages_invalid": Code("The page selection does not fit the document", "Give pages as 1-3,7 within the document."),
+    "document_empty": Code("The file is empty", "Send the file's bytes; this one has none."),
+    "type_unsupported": Code(
+        "This kind of file is not read", "Send JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC or PDF."
+    ),
+    "image_corrupt": Code("The image is damaged", "Open it in a viewer, save it again, and send the new file."),
+    "image_too_large": Code("The image has too many pixels", "Scale it down, or raise `limits.max_pixels`."),
+    "pdf_corrupt": Code("The PDF is damaged", "Repair it (for example print it to a new PDF), and send that."),
+    "pdf_encrypted": Code("The PDF needs a password", "Remove the password, and send the file again."),
+    "pdf_empty": Code("The PDF has no pages", "Send a PDF that has at least one page."),
+    "page_broken": Code("The page could not be rendered", "Repair the file, or leave this page out with `pages`."),
+    "page_timeout": Code("The page took too long to render", "Simplify the page, or raise `pdf.page_timeout_s`."),
+    "page_memory": Code("The page needed too much memory", "Simplify the page, or raise `pdf.worker_memory_mb`."),
+    "too_many_pages": Code("The document has too many pages", "Ask for fewer with `pages`, or split the document."),
+    "body_too_large": Code("The body is larger than allowed", "Send a smaller file, or raise `limits.max_body_mb`."),
+    "body_timeout": Code("The body did not arrive in time", "Send the body without pauses; check the connection."),
+    "media_type_unsupported": Code(
+        "The Content-Type is not accepted here", "Send application/json or multipart/form-data."
+    ),
+    "not_acceptable": Code("The format asked for does not exist", "Ask for text, markdown, json, hocr or alto."),
+    "url_forbidden": Code("The URL may not be fetched", "Send the file itself, or allow its host in `fetch`."),
+    "url_unreachable": Code("The URL could not be fetched", "Check that the URL answers 200 with the file itself."),
+    "task_unsupported": Code("The engine can't do this task", "Choose another task, or another engine."),
+    "engine_unknown": Code("There is no such engine or model", "Leave `model` out, or name one that /v1/models lists."),
+    "feature_unavailable": Code("This is not available yet", "Leave the option out of the request."),
+    "file_unknown": Code("There is no such file", "Upload it first; uploaded files are kept for a limited time."),
+    "unauthenticated": Code("An API key is needed", "Send `Authorization: Bearer <key>` with a key of this service."),
+    "deadline_exceeded": Code("Time ran out before this was read", "Ask for fewer pages, or raise `limits.time_s`."),
+    "route_unknown": Code("There is nothing at this address", "See /docs for what this service answers."),
+    "method_not_allowed": Code("This address takes another method", "See /docs; documents are sent with POST."),
+}
+
+OVERLOAD_CODES: dict[str, Code] = {
+    "rate_limited": Code("Too many requests with this key", "Wait as long as Retry-After says."),
+    "service_full": Code("The service is full", "Wait as long as Retry-After says, then send the same request again."),
+    "draining": Code("The service is about to stop", "Send the request again; another instance will take it."),
+}
+
+ENGINE_CODES: dict[str, Code] = {
+    "engine_failed": Code("The engine failed on this page", "Try again; report it with the request ID if it stays."),
+    "engine_unavailable": Code("The engine is not ready", "Try again shortly; /readyz says what is missing."),
+    "internal": Code("Something went wrong inside the service", "Try again; report it with the request ID."),
+}
+
+CODES: dict[str, Code] = INPUT_CODES | OVERLOAD_CODES | ENGINE_CODES
+
+
+class InkgateError(Exception):
+    """An error with a stable code. `detail` may be shown to clients: nothing internal goes into it."""
+
+    known: dict[str, Code] = CODES
+
+    def __init__(self, code: str, detail: str) -> None:
+        if code not in self.known:
+            raise ValueError(f"{code!r} is not a code of {type(self).__name__}")
+        super().__init__(f"{code}: {detail}")
+        self.code = code
+        self.detail = detail
+
+    @property
+    def title(self) -> str:
+        return self.known[self.code].title
+
+    @property
+    def remedy(self) -> str:
+        return self.known[self.code].remedy
+
+    def as_page_error(self) -> PageError:
+        """The same, as the error of one page."""
+        return PageError(self.code, self.detail, self.remedy)
+
+    def __reduce__(self) -> tuple[type[InkgateError], tuple[str, ...]]:
+        return type(self), (self.code, self.detail)
+
+
+class InputRejected(InkgateError):
+    """The caller must change the request."""
+
+    known = INPUT_CODES
+
+
+class Overloaded(InkgateError):
+    """The caller should come back in `retry_after_s` seconds."""
+
+    known = OVERLOAD_CODES
+
+    def __init__(self, code: str, detail: str, retry_after_s: float) -> None:
+        super().__init__(code, detail)
+        self.retry_after_s = retry_after_s
+
+
+class EngineFailed(InkgateError):
+    """The engine, or the service, failed; the request was fine."""
+
+    known = ENGINE_CODES
+
+
+def from_page_error(error: PageError) -> InkgateError:
+    """The exception that `error` was made of, for a document none of whose pages was read."""
+    kind = InputRejected if error.code in INPUT_CODES else EngineFailed
+    return kind(error.code, error.detail)

@@ -1,0 +1,41 @@
+"""Where the model files are: in the rapidocr wheel, and the two that this package ships (see weights/NOTICE.md)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+_WEIGHTS = Path(__file__).parent / "weights"
+
+
+def _rapidocr(name: str) -> Path:
+    # find_spec looks the package up without importing it: its import would load OpenCV, OmegaConf and requests.
+    spec = find_spec("rapidocr")
+    if spec is None or not spec.submodule_search_locations:
+        raise FileNotFoundError("The `rapidocr` package, which carries the models, is not installed.")
+    return Path(spec.submodule_search_locations[0]) / "models" / name
+
+
+def text_detection() -> Path:
+    """PP-OCRv6 small detection: (N, 3, H, W) float32, H and W multiples of 32, to (N, 1, H, W) probabilities."""
+    return _rapidocr("PP-OCRv6_det_small.onnx")
+
+
+def text_recognition() -> Path:
+    """PP-OCRv6 small recognition: (N, 3, 48, W) float32 to (N, T, 18710) probabilities; alphabet in its metadata."""
+    return _rapidocr("PP-OCRv6_rec_small.onnx")
+
+
+def line_orientation() -> Path:
+    """PP-OCR mobile v2.0 line classifier: (N, 3, 48, 192) float32 to (N, 2): upright, upside down."""
+    return _rapidocr("ch_ppocr_mobile_v2.0_cls_mobile.onnx")
+
+
+def page_orientation() -> Path:
+    """PP-LCNet page orientation: (N, 3, 224, 224) float32 to (N, 4): 0, 90, 180, 270 degrees."""
+    return _WEIGHTS / "page_orientation.onnx"
+
+
+def page_layout() -> Path:
+    """PicoDet trained on CDLA: (1, 3, 800, 608) float32 to boxes of ten classes; names in its metadata."""
+    return _WEIGHTS / "layout_cdla.onnx"

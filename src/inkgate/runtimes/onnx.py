@@ -1,0 +1,31 @@
+"""ONNX Runtime sessions on the CPU, opened the same way for every model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float32]
+
+
+class OnnxModel:
+    """A model with one input, on ONNX Runtime's CPU provider. `run` is safe from many threads at once."""
+
+    def __init__(self, path: Path, threads: int) -> None:
+        """Loads the model. `threads`: for one `run`; 0 lets the runtime take every core."""
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # The arena keeps the largest shape ever seen: with pages of all sizes that is memory never given back.
+        options.enable_cpu_mem_arena = False
+        self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._input_name = self._session.get_inputs()[0].name
+        self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
+
+    def run(self, tensor: FloatArray) -> list[FloatArray]:
+        """All outputs of the model for one input tensor, in the model's order. Blocking."""
+        return list(self._session.run(None, {self._input_name: tensor}))

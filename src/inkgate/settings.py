@@ -1,0 +1,150 @@
+"""Every setting, as one frozen tree. Read once at start; each component gets only its branch.
+
+Sources, the later ones winning: defaults, a TOML file (`--config`, or `INKGATE_CONFIG`), the environment
+(`INKGATE_SERVER__PORT=8080`: two underscores between levels), flags of the command line.
+docs/settings.md lists them all and is tested to be complete.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+PositiveInt = Annotated[int, Field(gt=0)]
+PositiveFloat = Annotated[float, Field(gt=0)]
+
+
+class PdfText(StrEnum):
+    """When a PDF page's own text is taken instead of reading its pixels."""
+
+    AUTO = "auto"
+    NEVER = "never"
+    ALWAYS = "always"
+
+
+class LogFormat(StrEnum):
+    """How log lines look."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+class Branch(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ServerSettings(Branch):
+    host: str = Field("127.0.0.1", description="Address to listen on. Anything but loopback needs an API key.")
+    port: int = Field(7860, ge=0, le=65535, description="Port of the API. 0 lets the system choose.")
+    drain_s: PositiveFloat = Field(30.0, description="How long in-flight answers may take after SIGTERM.")
+    cors_origins: tuple[str, ...] = Field((), description="Origins allowed by CORS; none by default.")
+
+
+class AuthSettings(Branch):
+    key_hashes: tuple[str, ...] = Field(
+        (), description="SHA-256 of each API key, as `inkgate key` prints them. Empty: no key is asked for."
+    )
+    allow_open: bool = Field(False, description="Allow a non-loopback bind without any API key.")
+
+
+class RateLimitSettings(Branch):
+    per_key: str = Field("", description="Requests per API key (or address), such as `60/minute`. Empty: no limit.")
+    storage_url: str = Field("memory://", description="Where counts live: `memory://` or `redis://host:6379`.")
+
+
+class LimitSettings(Branch):
+    max_body_mb: PositiveFloat = Field(50.0, description="Largest request body, refused before it is read.")
+    body_timeout_s: PositiveFloat = Field(30.0, description="Longest pause while a body arrives.")
+    max_pages: PositiveInt = Field(2000, description="Most pages read of one document.")
+    max_pixels: PositiveInt = Field(120_000_000, description="Most pixels of an image, judged by its header.")
+    time_s: PositiveFloat = Field(600.0, description="Time for a whole document; pages not read by then fail.")
+    max_in_flight: PositiveInt = Field(64, description="Documents in the service at once; more get 503.")
+    page_window: PositiveInt = Field(4, description="Pages of one document that are open at once.")
+
+
+class PdfSettings(Branch):
+    text: PdfText = Field(PdfText.AUTO, description="Take a page's own text: `auto` when it can be trusted.")
+    dpi: PositiveFloat = Field(200.0, description="Resolution at which pages are rendered.")
+    max_side: PositiveInt = Field(4000, description="Longest side of a rendered page in pixels; dpi gives way to it.")
+    workers: PositiveInt = Field(2, description="Worker processes that open and render PDFs.")
+    worker_memory_mb: PositiveInt = Field(2048, description="Address space of a worker beyond its start.")
+    page_timeout_s: PositiveFloat = Field(20.0, description="Time to open a PDF, or to render one page of it.")
+
+
+class PpocrSettings(Branch):
+    longest_side: PositiveInt = Field(2000, description="Pages are shrunk to this longest side for detection.")
+    concurrent_pages: PositiveInt = Field(2, description="Pages in the engine at once.")
+    threads: int = Field(0, ge=0, description="Threads of one model call; 0: one for each core.")
+    min_line_confidence: float = Field(0.5, ge=0, le=1, description="Lines read with less are left out.")
+
+
+class EngineSettings(Branch):
+    name: str = Field("ppocr", description="Who reads: `ppocr` (embedded, CPU).")
+    ppocr: PpocrSettings = PpocrSettings()
+
+
+class FetchSettings(Branch):
+    enabled: bool = Field(False, description="Allow `document_url` and image URLs to be fetched.")
+    allow_hosts: tuple[str, ...] = Field((), description="Hosts that may be fetched; empty: every public host.")
+    timeout_s: PositiveFloat = Field(20.0, description="Time for one fetch, redirects included.")
+    max_redirects: int = Field(3, ge=0, description="Redirects that are followed, each checked again.")
+
+
+class LogSettings(Branch):
+    format: LogFormat = Field(LogFormat.CONSOLE, description="`console` for people, `json` for machines.")
+    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Least level that is logged.")
+
+
+class Settings(BaseSettings):
+    """The whole tree. Unknown names are errors, wherever they come from."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", env_prefix="INKGATE_", env_nested_delimiter="__", nested_model_default_partial_update=True
+    )
+
+    server: ServerSettings = ServerSettings()
+    auth: AuthSettings = AuthSettings()
+    rate_limit: RateLimitSettings = RateLimitSettings()
+    limits: LimitSettings = LimitSettings()
+    pdf: PdfSettings = PdfSettings()
+    engine: EngineSettings = EngineSettings()
+    fetch: FetchSettings = FetchSettings()
+    log: LogSettings = LogSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings, env_settings)
+
+
+def load_settings(config: Path | None = None, **flags: Any) -> Settings:
+    """The settings from file, environment and flags. `flags` are nested, for example `server={"port": 1}`.
+
+    Raises:
+        pydantic.ValidationError: a value or a name is wrong.
+        FileNotFoundError, tomllib.TOMLDecodeError: of the file.
+    """
+    if config is None:
+        return Settings(**flags)
+    if not config.is_file():
+        raise FileNotFoundError(config)
+
+    class WithFile(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls, settings_cls: type[BaseSettings], **sources: PydanticBaseSettingsSource  # type: ignore[override]
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            file = TomlConfigSettingsSource(settings_cls, toml_file=config)
+            return (sources["init_settings"], sources["env_settings"], file)
+
+    return WithFile(**flags)
