@@ -16,6 +16,11 @@ class Region:
     box: Box
     confidence: float
 
+    def scaled(self, factor: float) -> Region:
+        """The same region in an image `factor` times as large."""
+        left, top, right, bottom = self.box
+        return Region(self.type, (left * factor, top * factor, right * factor, bottom * factor), self.confidence)
+
 
 class Layout(Protocol):
     """Finds the regions of a page."""

@@ -1,0 +1,79 @@
+"""Pages that carry their own text are answered from it, without reading their pixels."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from inkgate.concurrency import Threads
+from inkgate.engines.base import Engine
+from inkgate.layout.arrange import Arrangement, arrange
+from inkgate.layout.base import Layout, Region
+from inkgate.types import Page, PageResult, RgbArray, Task, TaskKind
+
+_LAYOUT_SIDE = 1600
+"""Longest side rendered for the layout model, which itself looks at 800 pixels: more is of no use to it."""
+
+
+class TextLayerFirst:
+    """An Engine around an Engine: takes `page.text_layer` where there is one, else asks `inner`.
+
+    A text layer is on a page only when it is to be used (`pdf.text`), so nothing is decided here.
+    """
+
+    def __init__(self, inner: Engine, layout: Layout, threads: Threads) -> None:
+        self._inner = inner
+        self._layout = layout
+        self._threads = threads
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def start(self) -> None:
+        await self._inner.start()
+
+    async def stop(self) -> None:
+        await self._inner.stop()
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        """As Engine.read. Layout runs on the rendered page, and only for Markdown and blocks."""
+        layer = page.text_layer
+        if layer is None or task.kind not in {TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT}:
+            return await self._inner.read(page, task)
+        timings: dict[str, float] = {}
+        regions = await self._regions(page, timings) if task.kind is TaskKind.PARSE else None
+        started = perf_counter()
+        arrangement = await self._threads.run(arrange, layer.lines, page.size, regions)
+        timings["arrange"] = (perf_counter() - started) * 1000
+        return _result(page, task, arrangement, timings)
+
+    async def _regions(self, page: Page, timings: dict[str, float]) -> list[Region]:
+        started = perf_counter()
+        pixels = await page.pixels(_LAYOUT_SIDE)
+        rendered = perf_counter()
+        found = await self._threads.run(self._find, pixels.rgb, pixels.scale)
+        timings["render"] = (rendered - started) * 1000
+        timings["layout"] = (perf_counter() - rendered) * 1000
+        return found
+
+    def _find(self, rgb: RgbArray, scale: float) -> list[Region]:
+        return [region.scaled(scale) for region in self._layout.find(rgb)]
+
+
+def _result(page: Page, task: Task, arrangement: Arrangement, timings: dict[str, float]) -> PageResult:
+    parse = task.kind is TaskKind.PARSE
+    return PageResult(
+        index=page.index,
+        width=page.size.width,
+        height=page.size.height,
+        dpi=page.dpi,
+        source="text_layer",
+        lines=arrangement.lines,
+        blocks=arrangement.blocks if parse else None,
+        text=arrangement.text,
+        markdown=arrangement.markdown if parse else None,
+        header=arrangement.header if parse else None,
+        footer=arrangement.footer if parse else None,
+        engine="text_layer",
+        timings_ms=timings,
+    )

@@ -1,0 +1,146 @@
+"""The path of a document: opened, its pages read a few at a time, results handed over in order as they come."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+
+from inkgate.concurrency import single_error
+from inkgate.documents.open import OpenDocument, Opener
+from inkgate.documents.pages import PageSelection
+from inkgate.engines.base import Engine
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.settings import LimitSettings, PdfText
+from inkgate.types import Document, DocumentResult, PageResult, Task
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What is asked of a document. None means: every page; as the settings say."""
+
+    task: Task = Task()
+    pages: PageSelection | None = None
+    pdf_text: PdfText | None = None
+
+
+class Reading:
+    """A document being read. Iterate it once: each page's result in the document's order, as soon as it is there.
+
+    `limits.page_window` pages are open at once, counted from the oldest that was not handed over yet: a slow
+    consumer slows the reading down instead of filling the memory.
+    """
+
+    def __init__(
+        self, name: str, byte_count: int, opened: OpenDocument, selected: tuple[int, ...], reads: PageReads
+    ) -> None:
+        self.name = name
+        self.byte_count = byte_count
+        self.mime_type = opened.mime_type
+        self.page_count = opened.page_count
+        self.engine = reads.engine.name
+        self.selected = selected
+        self._reads = reads
+
+    async def __aiter__(self) -> AsyncIterator[PageResult]:
+        upcoming = iter(self.selected)
+        open_pages: deque[_Slot] = deque()
+        self._reads.start(upcoming, open_pages)
+        while open_pages:
+            slot = open_pages.popleft()
+            await slot.done.wait()
+            self._reads.start(upcoming, open_pages)
+            yield slot.result
+
+    async def all(self) -> DocumentResult:
+        """Every page, when the last is read."""
+        pages = tuple([page async for page in self])
+        return DocumentResult(self.name, self.mime_type, self.byte_count, self.page_count, self.engine, pages)
+
+
+class _Slot:
+    """Where a page's result will be."""
+
+    def __init__(self, index: int) -> None:
+        self.done = anyio.Event()
+        self.result = PageResult(index=index)
+
+
+@dataclass(frozen=True, slots=True)
+class PageReads:
+    """Reads pages of one open document in the background, each ending in a result, whatever happens."""
+
+    opened: OpenDocument
+    engine: Engine
+    task: Task
+    window: int
+    deadline: float
+    tasks: TaskGroup
+
+    def start(self, upcoming: Iterator[int], open_pages: deque[_Slot]) -> None:
+        """Begins with the next pages until the window is full."""
+        while len(open_pages) < self.window and (index := next(upcoming, None)) is not None:
+            slot = _Slot(index)
+            open_pages.append(slot)
+            self.tasks.start_soon(self._read, slot, name=f"page {index}")
+
+    async def _read(self, slot: _Slot) -> None:
+        with anyio.CancelScope(deadline=self.deadline) as scope:
+            slot.result = await self._result(slot.result.index)
+        if scope.cancelled_caught:
+            late = InputRejected("deadline_exceeded", "The time for this document was over before this page was read.")
+            slot.result = replace(slot.result, error=late.as_page_error())
+        slot.done.set()
+
+    async def _result(self, index: int) -> PageResult:
+        try:
+            page = await self.opened.page(index)
+            return await self.engine.read(page, self.task)
+        except InkgateError as error:
+            failure = error
+        except Exception:  # the border of one page: whatever an engine raises, the other pages are answered
+            log.exception("page_failed", page=index, engine=self.engine.name)
+            failure = EngineFailed("engine_failed", "The engine failed while it read this page.")
+        return PageResult(index=index, engine=self.engine.name, error=failure.as_page_error())
+
+
+class Reader:
+    """Reads documents with one engine. Safe for many documents at once, on one event loop."""
+
+    def __init__(self, opener: Opener, engine: Engine, limits: LimitSettings) -> None:
+        self._opener = opener
+        self._engine = engine
+        self._limits = limits
+
+    @asynccontextmanager
+    async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
+        """A Reading of `document`. Leaving the block early cancels what is still being read.
+
+        Raises:
+            InputRejected: the document as a whole can't be read, or `options.pages` doesn't fit it.
+        """
+        deadline = anyio.current_time() + self._limits.time_s
+        async with self._opener.open(document, options.pdf_text) as opened:
+            selected = self._select(opened.page_count, options.pages)
+            with single_error():
+                async with anyio.create_task_group() as tasks:
+                    reads = PageReads(
+                        opened, self._engine, options.task, self._limits.page_window, deadline, tasks
+                    )
+                    yield Reading(document.name, len(document.data), opened, selected, reads)
+                    tasks.cancel_scope.cancel()
+
+    def _select(self, page_count: int, pages: PageSelection | None) -> tuple[int, ...]:
+        selected = tuple(range(page_count)) if pages is None else pages.indexes(page_count)
+        if len(selected) > self._limits.max_pages:
+            raise InputRejected(
+                "too_many_pages", f"{len(selected)} pages were asked for; at most {self._limits.max_pages} are read."
+            )
+        return selected
