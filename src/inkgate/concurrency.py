@@ -26,8 +26,10 @@ class Threads:
         self._limiter = anyio.CapacityLimiter(limit)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`function(*args, **kwargs)`, run in a thread. A cancelled caller waits for the thread to finish: its
-        memory and its place are in use until then."""
+        """`function(*args, **kwargs)`, run in a thread.
+
+        A cancelled caller waits for the thread to finish: its memory and its place are in use until then.
+        """
         return await anyio.to_thread.run_sync(partial(function, *args, **kwargs), limiter=self._limiter)
 
     @property

@@ -131,9 +131,7 @@ class Reader:
             selected = self._select(opened.page_count, options.pages)
             with single_error():
                 async with anyio.create_task_group() as tasks:
-                    reads = PageReads(
-                        opened, self._engine, options.task, self._limits.page_window, deadline, tasks
-                    )
+                    reads = PageReads(opened, self._engine, options.task, self._limits.page_window, deadline, tasks)
                     yield Reading(document.name, len(document.data), opened, selected, reads)
                     tasks.cancel_scope.cancel()
 

@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
@@ -48,7 +54,7 @@ class AuthSettings(Branch):
     key_hashes: tuple[str, ...] = Field(
         (), description="SHA-256 of each API key, as `inkgate key` prints them. Empty: no key is asked for."
     )
-    allow_open: bool = Field(False, description="Allow a non-loopback bind without any API key.")
+    allow_open: bool = Field(default=False, description="Allow a non-loopback bind without any API key.")
 
 
 class RateLimitSettings(Branch):
@@ -88,7 +94,7 @@ class EngineSettings(Branch):
 
 
 class FetchSettings(Branch):
-    enabled: bool = Field(False, description="Allow `document_url` and image URLs to be fetched.")
+    enabled: bool = Field(default=False, description="Allow `document_url` and image URLs to be fetched.")
     allow_hosts: tuple[str, ...] = Field((), description="Hosts that may be fetched; empty: every public host.")
     timeout_s: PositiveFloat = Field(20.0, description="Time for one fetch, redirects included.")
     max_redirects: int = Field(3, ge=0, description="Redirects that are followed, each checked again.")
@@ -103,7 +109,11 @@ class Settings(BaseSettings):
     """The whole tree. Unknown names are errors, wherever they come from."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix="INKGATE_", env_nested_delimiter="__", nested_model_default_partial_update=True
+        frozen=True,
+        extra="forbid",
+        env_prefix="INKGATE_",
+        env_nested_delimiter="__",
+        nested_model_default_partial_update=True,
     )
 
     server: ServerSettings = ServerSettings()
@@ -115,36 +125,23 @@ class Settings(BaseSettings):
     fetch: FetchSettings = FetchSettings()
     log: LogSettings = LogSettings()
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        return (init_settings, env_settings)
 
-
-def load_settings(config: Path | None = None, **flags: Any) -> Settings:
+def load_settings(config: Path | None = None, **flags: dict[str, object]) -> Settings:
     """The settings from file, environment and flags. `flags` are nested, for example `server={"port": 1}`.
 
     Raises:
         pydantic.ValidationError: a value or a name is wrong.
         FileNotFoundError, tomllib.TOMLDecodeError: of the file.
     """
-    if config is None:
-        return Settings(**flags)
-    if not config.is_file():
+    if config is not None and not config.is_file():
         raise FileNotFoundError(config)
 
-    class WithFile(Settings):
+    class Loaded(Settings):
         @classmethod
-        def settings_customise_sources(
-            cls, settings_cls: type[BaseSettings], **sources: PydanticBaseSettingsSource  # type: ignore[override]
+        def settings_customise_sources(  # type: ignore[override]  # pydantic passes the sources by keyword
+            cls, settings_cls: type[BaseSettings], **sources: PydanticBaseSettingsSource
         ) -> tuple[PydanticBaseSettingsSource, ...]:
-            file = TomlConfigSettingsSource(settings_cls, toml_file=config)
-            return (sources["init_settings"], sources["env_settings"], file)
+            given = InitSettingsSource(settings_cls, init_kwargs=dict(flags))
+            return (given, sources["env_settings"], TomlConfigSettingsSource(settings_cls, toml_file=config))
 
-    return WithFile(**flags)
+    return Loaded()

@@ -7,8 +7,8 @@ from typing import Protocol, TypeVar
 
 from inkgate.types import Page, PageResult, Task
 
-ItemT = TypeVar("ItemT", contravariant=True)
-ResultT = TypeVar("ResultT", covariant=True)
+ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
+ResultT = TypeVar("ResultT")
 
 
 class Engine(Protocol):
@@ -37,9 +37,9 @@ class Engine(Protocol):
         ...
 
 
-class BatchModel(Protocol[ItemT, ResultT]):
+class BatchModel(Protocol[ItemT_contra, ResultT]):
     """A blocking model that is cheaper a piece when it gets several pieces at once."""
 
-    def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
+    def predict(self, items: Sequence[ItemT_contra]) -> list[ResultT]:
         """One result for each item, in order. Called from any one thread at a time."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -28,4 +29,5 @@ class OnnxModel:
 
     def run(self, tensor: FloatArray) -> list[FloatArray]:
         """All outputs of the model for one input tensor, in the model's order. Blocking."""
-        return list(self._session.run(None, {self._input_name: tensor}))
+        outputs: Any = self._session.run(None, {self._input_name: tensor})
+        return list(outputs)
