@@ -1,0 +1,67 @@
+"""The formats a document can be handed back in, and the one function that makes them.
+
+docs/formats.md shows an example of each and says how pages are set apart and how failed ones are marked.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from inkgate.documents.formats import json, markdown, text
+from inkgate.types import DocumentResult, TaskKind
+
+__all__ = ["Format", "render"]
+
+
+class Format(StrEnum):
+    """A format, with how its files end, what HTTP calls it, and what an engine must read for it."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    HOCR = "hocr"
+    ALTO = "alto"
+
+    @property
+    def suffix(self) -> str:
+        """How file names end, for example `.md`."""
+        return _SUFFIXES[self]
+
+    @property
+    def media_type(self) -> str:
+        """What Content-Type says, with the charset where the type has one."""
+        return _MEDIA_TYPES[self]
+
+    @property
+    def task_kind(self) -> TaskKind:
+        """The kind of task whose result holds all that the format shows."""
+        return TaskKind.PARSE if self is Format.MARKDOWN else TaskKind.TEXT
+
+
+_SUFFIXES = {
+    Format.TEXT: ".txt",
+    Format.MARKDOWN: ".md",
+    Format.JSON: ".json",
+    Format.HOCR: ".hocr",
+    Format.ALTO: ".alto.xml",
+}
+
+_MEDIA_TYPES = {
+    Format.TEXT: "text/plain; charset=utf-8",
+    Format.MARKDOWN: "text/markdown; charset=utf-8",
+    Format.JSON: "application/json",
+    # hOCR is XHTML, but browsers and hOCR tools alike expect it as HTML.
+    Format.HOCR: "text/html; charset=utf-8",
+    Format.ALTO: "application/xml",
+}
+
+_RENDERERS = {
+    Format.TEXT: text.render,
+    Format.MARKDOWN: markdown.render,
+    Format.JSON: json.render,
+}
+
+
+def render(result: DocumentResult, format: Format) -> bytes:  # noqa: A002 - the glossary's word for it
+    """The document as one file of the format, in UTF-8. Pure; never raises on any DocumentResult."""
+    return _RENDERERS[format](result)

@@ -1,0 +1,29 @@
+"""Characters that a format can't carry, taken out of recognised text.
+
+A PDF's own text layer may hold anything: lone surrogates, which have no UTF-8 form, and control characters,
+which XML forbids and which would break a text file's page separators.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# Outside XML 1.0's `Char` production, or a control character that it only tolerates; tab and line feed stay.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_LINE_BREAKS = re.compile("\r\n?")
+
+
+def encodable(text: str) -> str:
+    """`text` with lone surrogates replaced by U+FFFD, so that UTF-8 can encode it."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def printable(text: str) -> str:
+    """`text` without control characters, except tabs and line feeds; every line break is one line feed."""
+    return _UNPRINTABLE.sub("", _LINE_BREAKS.sub("\n", text))
+
+
+def one_line(text: str) -> str:
+    """`text`, printable, with every run of white space as one space and none at the ends."""
+    return " ".join(printable(text).split())

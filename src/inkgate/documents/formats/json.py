@@ -1,0 +1,120 @@
+"""JSON: the engine-neutral result, every field of it, as schema.json describes.
+
+Coordinates are rounded to 0.1 pixels, confidences to 4 digits, times to 0.1 ms: finer than any engine is sure of,
+and short. Values that nobody asked for, or nobody knows, are null; no key is ever left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+from inkgate.documents.formats.characters import encodable
+from inkgate.types import Block, DocumentResult, Line, PageError, PageResult, Point, Word
+
+Json = dict[str, Any]
+
+SCHEMA_VERSION = 1
+"""Counts up when a reader of the JSON would have to change: a key renamed or removed, a meaning changed."""
+
+
+def render(result: DocumentResult) -> bytes:
+    """The document as one JSON object in UTF-8, indented, with a line feed at its end."""
+    return orjson.dumps(document_to_dict(result), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def json_schema() -> Json:
+    """The JSON Schema (2020-12) of `document_to_dict`; `$defs/page` is that of `page_to_dict`."""
+    schema: Json = orjson.loads(files("inkgate.documents.formats").joinpath("schema.json").read_bytes())
+    return schema
+
+
+def page_json_schema() -> Json:
+    """The JSON Schema (2020-12) of `page_to_dict`: one line of a stream of pages."""
+    schema = json_schema()
+    return {"$schema": schema["$schema"], "$ref": "#/$defs/page", "$defs": schema["$defs"]}
+
+
+def document_to_dict(result: DocumentResult) -> Json:
+    """The document as plain dicts, lists, numbers and strings that UTF-8 can encode."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "name": encodable(result.name),
+        "mime_type": result.mime_type,
+        "byte_count": result.byte_count,
+        "page_count": result.page_count,
+        "engine": result.engine,
+        "status": result.status.value,
+        "pages": [page_to_dict(page) for page in result.pages],
+    }
+
+
+def page_to_dict(page: PageResult) -> Json:
+    """One page as plain dicts, lists, numbers and strings that UTF-8 can encode."""
+    return {
+        "index": page.index,
+        "width": page.width,
+        "height": page.height,
+        "dpi": None if page.dpi is None else _rounded(page.dpi, 1),
+        "rotation": page.rotation,
+        "source": page.source,
+        "engine": page.engine,
+        "confidence": _confidence(page.confidence),
+        "text": encodable(page.text),
+        "markdown": _optional(page.markdown),
+        "header": _optional(page.header),
+        "footer": _optional(page.footer),
+        "lines": [_line(line) for line in page.lines],
+        "blocks": None if page.blocks is None else [_block(block) for block in page.blocks],
+        "timings_ms": {stage: _rounded(spent, 1) for stage, spent in page.timings_ms.items()},
+        "degraded": list(page.degraded),
+        "error": None if page.error is None else _error(page.error),
+    }
+
+
+def _line(line: Line) -> Json:
+    return {**_placed(line), "words": [_placed(word) for word in line.words]}
+
+
+def _placed(text: Line | Word) -> Json:
+    return {
+        "text": encodable(text.text),
+        "quad": [_coordinates(corner) for corner in text.quad],
+        "confidence": _confidence(text.confidence),
+    }
+
+
+def _block(block: Block) -> Json:
+    return {
+        "type": block.type.value,
+        "box": _coordinates(block.box),
+        "lines": list(block.lines),
+        "text": encodable(block.text),
+        "markdown": encodable(block.markdown),
+        "level": block.level,
+        "confidence": _confidence(block.confidence),
+    }
+
+
+def _error(error: PageError) -> Json:
+    return {"code": error.code, "detail": encodable(error.detail), "remedy": encodable(error.remedy)}
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else encodable(text)
+
+
+def _coordinates(values: Point | Sequence[float]) -> list[float]:
+    return [_rounded(value, 1) for value in values]
+
+
+def _confidence(value: float | None) -> float | None:
+    return None if value is None else _rounded(value, 4)
+
+
+def _rounded(value: float, digits: int) -> float:
+    # float(): engines may hand over NumPy scalars, which orjson refuses; + 0.0 turns -0.0 into 0.0.
+    return round(float(value), digits) + 0.0
