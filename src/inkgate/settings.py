@@ -126,7 +126,7 @@ class Settings(BaseSettings):
     log: LogSettings = LogSettings()
 
 
-def load_settings(config: Path | None = None, **flags: dict[str, object]) -> Settings:
+def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> Settings:
     """The settings from file, environment and flags. `flags` are nested, for example `server={"port": 1}`.
 
     Raises:

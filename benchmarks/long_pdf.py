@@ -1,0 +1,157 @@
+"""A long PDF, streamed: when the first page comes, and whether memory stays flat.
+
+Builds a PDF by repeating the images of a folder, starts a server, posts the PDF to /ocr with
+`Accept: application/x-ndjson`, and samples the resident memory of the server and its workers at every page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from time import perf_counter
+
+import httpx
+import pypdfium2 as pdfium
+from PIL import Image
+
+IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg"}
+
+
+def build_pdf(folder: Path, pages: int) -> bytes:
+    """A PDF of `pages` pages: the folder's images in turn, each stored once and shown many times."""
+    pdf = pdfium.PdfDocument.new()
+    images = []
+    for path in sorted(p for p in folder.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES):
+        rgb = Image.open(path).convert("RGB")
+        buffer = io.BytesIO()
+        rgb.save(buffer, "JPEG", quality=85)
+        image = pdfium.PdfImage.new(pdf)
+        image.load_jpeg(io.BytesIO(buffer.getvalue()), inline=True)
+        images.append((image, rgb.width * 72 / 150, rgb.height * 72 / 150))
+    singles = []
+    for image, width, height in images:
+        page = pdf.new_page(width, height)
+        image.set_matrix(pdfium.PdfMatrix().scale(width, height))
+        page.insert_obj(image)
+        page.gen_content()
+        singles.append(len(singles))
+    result = pdfium.PdfDocument.new()
+    result.import_pages(pdf, [singles[number % len(singles)] for number in range(pages)])
+    out = io.BytesIO()
+    result.save(out)
+    return out.getvalue()
+
+
+@contextmanager
+def server(*flags: str) -> Iterator[tuple[str, int]]:
+    """A server on a free port, as users start it: its base URL and process ID."""
+    command = [sys.executable, "-m", "inkgate", "serve", "--port", "7869", *flags]
+    with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            base = "http://127.0.0.1:7869"
+            wait_until_ready(base, process)
+            yield base, process.pid
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def wait_until_ready(base: str, process: subprocess.Popen[bytes]) -> None:
+    until = perf_counter() + 60
+    while perf_counter() < until and process.poll() is None:
+        try:
+            if httpx.get(f"{base}/readyz", timeout=1).status_code == 200:
+                return
+        except httpx.TransportError:
+            continue
+    raise SystemExit("The server did not become ready.")
+
+
+def resident_mb(pid: int) -> float:
+    """Resident memory of a process and its descendants, in MB."""
+    total = 0.0
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            total += int(line.split()[1]) / 1024
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            try:
+                total += resident_mb(int(child))
+            except FileNotFoundError:
+                continue  # it ended since
+    return total
+
+
+async def lines(base: str, pdf: bytes) -> AsyncIterator[dict[str, object]]:
+    """The NDJSON lines of the answer, as they arrive."""
+    timeout = httpx.Timeout(600)
+    async with (
+        httpx.AsyncClient(timeout=timeout, trust_env=False) as client,
+        client.stream(
+            "POST", f"{base}/ocr", files={"file": ("long.pdf", pdf)}, headers={"Accept": "application/x-ndjson"}
+        ) as response,
+    ):
+        response.raise_for_status()
+        async for line in response.aiter_lines():
+            yield json.loads(line)
+
+
+async def measure(base: str, pid: int, pdf: bytes) -> dict[str, object]:
+    started = perf_counter()
+    arrivals: list[float] = []
+    memory: list[float] = []
+    last: dict[str, object] = {}
+    async for last in lines(base, pdf):
+        if "index" in last:
+            arrivals.append(perf_counter() - started)
+            memory.append(resident_mb(pid))
+    gaps = sorted(b - a for a, b in pairwise(arrivals))
+    after = memory[50:] or memory
+    return {
+        "pages": len(arrivals),
+        "status": last.get("status"),
+        "first_page_s": round(arrivals[0], 2),
+        "median_gap_s": round(gaps[len(gaps) // 2], 3),
+        "mean_page_s": round(arrivals[-1] / len(arrivals), 3),
+        "pages_per_s": round(len(arrivals) / arrivals[-1], 2),
+        "rss_page_50_mb": round(after[0]),
+        "rss_min_after_50_mb": round(min(after)),
+        "rss_max_after_50_mb": round(max(after)),
+        "rss_spread_after_50_mb": round(max(after) - min(after)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--pages", type=int, default=1000)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("flags", nargs="*", help="further flags for `inkgate serve`, after --")
+    arguments = parser.parse_args()
+    pdf = build_pdf(arguments.folder, arguments.pages)
+    with server(*arguments.flags) as (base, pid):
+        single = asyncio.run(measure(base, pid, build_pdf(arguments.folder, 8)))
+        result = asyncio.run(measure(base, pid, pdf))
+    result |= {
+        "pdf_mb": round(len(pdf) / 1e6, 1),
+        "single_document_page_s": single["mean_page_s"],
+        "machine": f"{platform.machine()}, {platform.python_version()}",
+    }
+    for name, value in result.items():
+        print(f"{name:28} {value}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

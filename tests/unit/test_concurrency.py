@@ -1,0 +1,52 @@
+import threading
+
+import anyio
+import pytest
+
+from inkgate.concurrency import Threads, single_error
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_no_more_calls_run_at_once_than_the_limit() -> None:
+    threads = Threads("test", 2)
+    both_in = threading.Barrier(3)
+    release = threading.Event()
+    entered: list[int] = []
+
+    def call(number: int) -> None:
+        entered.append(number)
+        if number < 2:
+            both_in.wait(timeout=30)
+        assert release.wait(timeout=30)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(5):
+            tasks.start_soon(threads.run, call, number)
+        await anyio.wait_all_tasks_blocked()
+        both_in.wait(timeout=30)
+        assert sorted(entered) == [0, 1]
+        assert threads.waiting == 3
+        release.set()
+    assert sorted(entered) == [0, 1, 2, 3, 4]
+
+
+async def test_a_call_gets_its_arguments_and_its_error_comes_back() -> None:
+    threads = Threads("test", 1)
+    assert await threads.run(int, "11", base=3) == 4
+    with pytest.raises(ValueError, match="invalid literal"):
+        await threads.run(int, "x")
+
+
+async def test_the_error_of_a_task_group_is_raised_as_itself() -> None:
+    async def fail() -> None:
+        raise LookupError("lost")
+
+    async def run_both() -> None:
+        with single_error():
+            async with anyio.create_task_group() as outer, anyio.create_task_group() as inner:
+                inner.start_soon(fail)
+                outer.start_soon(anyio.sleep, 0)
+
+    with pytest.raises(LookupError, match="lost"):
+        await run_both()

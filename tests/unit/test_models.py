@@ -1,0 +1,37 @@
+"""The shipped model files are the ones that NOTICE.md names."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inkgate.runtimes import models
+
+NOTICE = Path(models.__file__).parent / "weights" / "NOTICE.md"
+ROWS = re.findall(r"^\| `([^`]+\.onnx)` .*`([0-9a-f]{64})` \|$", NOTICE.read_text(), flags=re.MULTILINE)
+
+
+def test_every_shipped_file_is_listed() -> None:
+    shipped = {path.name for path in NOTICE.parent.glob("*.onnx")}
+    assert {name for name, _ in ROWS} == shipped
+
+
+@pytest.mark.parametrize(("name", "checksum"), ROWS)
+def test_a_shipped_file_has_the_listed_checksum(name: str, checksum: str) -> None:
+    assert hashlib.sha256((NOTICE.parent / name).read_bytes()).hexdigest() == checksum
+
+
+@pytest.mark.parametrize(
+    "find",
+    [
+        models.text_detection,
+        models.text_recognition,
+        models.line_orientation,
+        models.page_orientation,
+        models.page_layout,
+    ],
+)
+def test_every_model_is_found_where_it_is_said_to_be(find: Callable[[], Path]) -> None:
+    assert find().stat().st_size > 100_000
