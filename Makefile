@@ -1,0 +1,57 @@
+# make help   says what there is. Each target sets up what it needs first; nothing but Python 3.11+ and make is assumed.
+
+VENV ?= .venv
+export VENV
+BIN = $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help serve test check format docs bench wheel clean distclean setup-serve setup-dev
+
+help: ## say what there is
+	@echo 'usage: make TARGET [ARGS="..."]'
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo 'ARGS go to the program behind the target:  make serve ARGS="--port 8000"   make test ARGS="-k pdf"'
+	@echo 'PYTHON names the Python to use, VENV the folder of the environment:  make PYTHON=python3.12 test'
+
+serve: setup-serve ## start the service on http://127.0.0.1:7860
+	@exec $(BIN)/inkgate serve $(ARGS)
+
+test: setup-dev ## run all tests
+	@exec $(BIN)/python -m pytest -q $(ARGS)
+
+check: setup-dev ## check format, lint, types, imports between parts, and module sizes
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_module_sizes.py
+
+format: setup-dev ## format the code and fix what lint can fix
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+docs: setup-dev ## write the generated parts of docs/ anew
+	$(BIN)/python scripts/write_docs.py
+
+bench: setup-dev ## run the benchmarks (minutes)
+	@set -e; for file in benchmarks/[a-z]*.py; do [ -e "$$file" ] || continue; echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
+
+wheel: setup-dev ## build the wheel into dist/
+	@rm -rf dist
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+
+clean: ## remove caches and build results
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .schemathesis
+	find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## remove the virtual environment too
+	rm -rf $(VENV)
+
+setup-serve:
+	@scripts/setup_venv serve
+
+setup-dev:
+	@scripts/setup_venv dev

@@ -1,0 +1,18 @@
+"""Fails when a module has outgrown one head: more than 500 lines (docs/architecture.md)."""
+
+import sys
+from pathlib import Path
+
+MOST_LINES = 500
+ROOT = Path(__file__).parent.parent
+
+
+def too_long(root: Path) -> list[str]:
+    """One message for each Python module under `root` with more than MOST_LINES lines."""
+    sizes = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in sorted(root.rglob("*.py"))}
+    return [f"{path}: {size} lines, at most {MOST_LINES}" for path, size in sizes.items() if size > MOST_LINES]
+
+
+if __name__ == "__main__":
+    problems = too_long(ROOT / "src")
+    sys.exit("\n".join(problems) or 0)
