@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from inkgate.documents.formats import json, markdown, text
+from inkgate.documents.formats import alto, hocr, json, markdown, text
 from inkgate.types import DocumentResult, TaskKind
 
 __all__ = ["Format", "render"]
@@ -59,6 +59,8 @@ _RENDERERS = {
     Format.TEXT: text.render,
     Format.MARKDOWN: markdown.render,
     Format.JSON: json.render,
+    Format.HOCR: hocr.render,
+    Format.ALTO: alto.render,
 }
 
 

@@ -1,6 +1,6 @@
-"""Plain text: what people paste and search.
+r"""Plain text: what people paste and search.
 
-Pages are set apart by a form feed, as pdftotext and tesseract do, so that splitting at `\\f` gives one string for
+Pages are set apart by a form feed, as pdftotext and tesseract do, so that splitting at `\f` gives one string for
 each page, also for a blank one. A page that could not be read is one line in brackets that says so.
 """
 

@@ -1,0 +1,169 @@
+"""ALTO 4.4: the XML that libraries and archives keep beside their page images.
+
+Written by the schema at https://www.loc.gov/standards/alto/v4/alto-4-4.xsd. The measurement unit is whole pixels of
+the upright page from its top left corner. What was done to a page, and what went wrong with it, are `Processing`
+notes, which the page refers to; what a block is, and the level of a heading, are `Tags`.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+
+from inkgate import __version__
+from inkgate.documents.formats.areas import Area, PixelBox, Row, page_areas, page_box
+from inkgate.documents.formats.characters import one_line
+from inkgate.types import BlockType, DocumentResult, PageResult, Quad
+
+NAMESPACE = "http://www.loc.gov/standards/alto/ns-v4#"
+SCHEMA = "http://www.loc.gov/standards/alto/v4/alto-4-4.xsd"
+
+_ROOT = {
+    "xmlns": NAMESPACE,
+    "xmlns:xsi": "http://www.w3.org/2001/XMLSchema-instance",
+    "xsi:schemaLocation": f"{NAMESPACE} {SCHEMA}",
+    "SCHEMAVERSION": "4.4",
+}
+# A letter, then a hyphen or a soft hyphen, at the end of a row.
+_HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]$")
+
+
+def render(result: DocumentResult) -> bytes:
+    """The document as one ALTO file in UTF-8, with a `Page` for each page, also for those that failed."""
+    areas = [page_areas(page) for page in result.pages]
+    root = ET.Element("alto", _ROOT)
+    _description(root, result)
+    _tags(root, [area for page in areas for area in page])
+    layout = ET.SubElement(root, "Layout")
+    for page, found in zip(result.pages, areas, strict=True):
+        _page(layout, page, found)
+    ET.indent(root, " ")
+    return ('<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n").encode()
+
+
+def _description(root: ET.Element, result: DocumentResult) -> None:
+    description = ET.SubElement(root, "Description")
+    ET.SubElement(description, "MeasurementUnit").text = "pixel"
+    source = ET.SubElement(description, "sourceImageInformation")
+    ET.SubElement(source, "fileName").text = one_line(result.name)
+    _processing(description, "inkgate", ("contentGeneration", f"status: {result.status}", result.engine))
+    for page in result.pages:
+        number = page.index + 1
+        for kind, category, note in _notes(page):
+            _processing(description, f"{kind}_{number}", (category, f"page {number}: {note}", ""))
+
+
+def _notes(page: PageResult) -> list[tuple[str, str, str]]:
+    """What is to be said of the page, as (kind, ALTO's category, text)."""
+    notes = []
+    if page.rotation:
+        notes.append(("rotation", "preOperation", f"turned {page.rotation} degrees clockwise"))
+    if page.source == "text_layer":
+        notes.append(("source", "contentGeneration", "taken from the text layer of the file"))
+    if page.error is not None:
+        notes.append(("error", "other", f"could not be read: {page.error.code}: {one_line(page.error.detail)}"))
+    return notes
+
+
+def _processing(description: ET.Element, identifier: str, step: tuple[str, str, str]) -> None:
+    category, text, engine = step
+    processing = ET.SubElement(description, "Processing", {"ID": identifier})
+    ET.SubElement(processing, "processingCategory").text = category
+    ET.SubElement(processing, "processingStepDescription").text = text
+    if engine:
+        ET.SubElement(processing, "processingStepSettings").text = f"engine: {one_line(engine)}"
+    software = ET.SubElement(processing, "processingSoftware")
+    ET.SubElement(software, "softwareName").text = "inkgate"
+    ET.SubElement(software, "softwareVersion").text = __version__
+
+
+def _tags(root: ET.Element, areas: Sequence[Area]) -> None:
+    types = sorted({area.type for area in areas})
+    if not types:
+        return
+    tags = ET.SubElement(root, "Tags")
+    for kind in types:
+        ET.SubElement(tags, "LayoutTag", {"ID": f"type_{kind}", "TYPE": "block type", "LABEL": kind})
+    for level in sorted({area.level for area in areas if area.level is not None}):
+        label = {"ID": f"level_{level}", "TYPE": "heading level", "LABEL": str(level)}
+        ET.SubElement(tags, "StructureTag", label)
+
+
+def _page(layout: ET.Element, page: PageResult, areas: Sequence[Area]) -> None:
+    number = page.index + 1
+    attributes = {"ID": f"page_{number}", "PHYSICAL_IMG_NR": str(number)}
+    references = ["inkgate", *(f"{kind}_{number}" for kind, _, _ in _notes(page))]
+    attributes["PROCESSINGREFS"] = " ".join(references)
+    if page.confidence is not None:
+        attributes["PC"] = f"{page.confidence:.4f}"
+    box = page_box(page)
+    if box[2] and box[3]:
+        attributes |= {"WIDTH": str(box[2]), "HEIGHT": str(box[3])}
+    element = ET.SubElement(layout, "Page", attributes)
+    space = ET.SubElement(element, "PrintSpace", _place(box))
+    rows = words = 0
+    for count, area in enumerate(areas, 1):
+        block = _block(space, area, f"{number}_{count}")
+        for place, row in enumerate(area.rows):
+            rows += 1
+            following = area.rows[place + 1] if place + 1 < len(area.rows) else None
+            line = ET.SubElement(block, "TextLine", {"ID": f"line_{number}_{rows}", **_place(row.box)})
+            words = _line(line, row, following, (number, words))
+
+
+def _block(space: ET.Element, area: Area, number: str) -> ET.Element:
+    """The area as an element: a figure without text as an illustration, all else as a text block."""
+    tags = [f"type_{area.type}"] + ([] if area.level is None else [f"level_{area.level}"])
+    attributes = {"ID": f"block_{number}", "TAGREFS": " ".join(tags), **_place(area.box)}
+    turn = _common_angle(area.rows)
+    if turn:
+        attributes["ROTATION"] = str(turn)
+    figure = area.type is BlockType.FIGURE and not area.rows
+    return ET.SubElement(space, "Illustration" if figure else "TextBlock", attributes)
+
+
+def _common_angle(rows: Sequence[Row]) -> int:
+    """Degrees counter-clockwise that all rows are turned by, to one degree; 0 where they differ by more."""
+    angles = {round(row.angle) % 360 for row in rows}
+    return angles.pop() if len(angles) == 1 else 0
+
+
+def _line(line: ET.Element, row: Row, following: Row | None, numbers: tuple[int, int]) -> int:
+    """Add the row's words; how many the page has now. `numbers`: of the page, and of the words before."""
+    page, words = numbers
+    _shape(line, row.quad, row.box)
+    hyphen = _hyphen(row, following)
+    for count, word in enumerate(row.words, 1):
+        words += 1
+        content = word.text[:-1] if hyphen and count == len(row.words) else word.text
+        attributes = {"ID": f"string_{page}_{words}", "CONTENT": content, **_place(word.box)}
+        if word.confidence is not None:
+            attributes["WC"] = f"{word.confidence:.4f}"
+        _shape(ET.SubElement(line, "String", attributes), word.quad, word.box)
+        if word.spaced:
+            ET.SubElement(line, "SP")
+    if hyphen:
+        ET.SubElement(line, "HYP", {"CONTENT": hyphen})
+    return words
+
+
+def _hyphen(row: Row, following: Row | None) -> str:
+    """The hyphen that the row's last word breaks off with; empty where the next row doesn't go on in lower case."""
+    end = _HYPHENATED.search(row.words[-1].text)
+    return end.group() if end and following is not None and following.text[0].islower() else ""
+
+
+def _place(box: PixelBox) -> dict[str, str]:
+    left, top, right, bottom = box
+    return {"HPOS": str(left), "VPOS": str(top), "WIDTH": str(right - left), "HEIGHT": str(bottom - top)}
+
+
+def _shape(element: ET.Element, quad: Quad, box: PixelBox) -> None:
+    """Add the quad as a polygon, where the box alone would not say it."""
+    corners = [(round(x), round(y)) for x, y in quad]
+    left, top, right, bottom = box
+    if all(x in {left, right} and y in {top, bottom} for x, y in corners):
+        return
+    points = " ".join(f"{x},{y}" for x, y in corners)
+    ET.SubElement(ET.SubElement(element, "Shape"), "Polygon", {"POINTS": points})

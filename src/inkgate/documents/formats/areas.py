@@ -1,0 +1,187 @@
+"""The page as nested boxes, which is how hOCR and ALTO see it: areas, rows of text in them, and words in those.
+
+Boxes are whole pixels, rounded outwards, inside the page, and each lies inside that of its parent. Texts hold no
+control characters and no line breaks; the words of a row, with their spaces, add up to its text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from inkgate.documents.formats.characters import one_line
+from inkgate.types import Block, BlockType, Line, PageResult, Point, Quad
+
+PixelBox = tuple[int, int, int, int]
+"""Left, top, right, bottom in whole pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a row, or all of the row where its words aren't known.
+
+    `confidence` is None for text of which only the area is known; `spaced`: white space follows in the row.
+    """
+
+    text: str
+    box: PixelBox
+    quad: Quad
+    confidence: float | None
+    spaced: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of text; `quad` is as the engine found it."""
+
+    text: str
+    box: PixelBox
+    quad: Quad
+    words: tuple[Word, ...]
+
+    @property
+    def angle(self) -> float:
+        """Degrees counter-clockwise, in [0, 360), by which the text is turned from running left to right."""
+        (x0, y0), (x1, y1), (x2, y2), (x3, y3) = self.quad
+        return math.degrees(math.atan2((y0 - y1) + (y3 - y2), (x1 - x0) + (x2 - x3))) % 360
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A block of the page, or rows that stand together; without rows it is a figure, or an empty region."""
+
+    type: BlockType
+    level: int | None
+    box: PixelBox
+    rows: tuple[Row, ...]
+
+
+def page_box(page: PageResult) -> PixelBox:
+    """The whole page; where its size is not known, all that its lines and blocks cover, from the origin."""
+    if page.width and page.height:
+        return (0, 0, page.width, page.height)
+    boxes = [line.box for line in page.lines] + [block.box for block in page.blocks or ()]
+    right = max((box[2] for box in boxes), default=0)
+    bottom = max((box[3] for box in boxes), default=0)
+    return (0, 0, max(math.ceil(right), 0), max(math.ceil(bottom), 0))
+
+
+def page_areas(page: PageResult) -> list[Area]:
+    """The page's areas in reading order.
+
+    Its blocks, where it has them; lines that are in none, and those of a page without blocks, form areas by the
+    gaps between them. Text that has no lines becomes rows that have the box of their block, or of the page.
+    """
+    within = page_box(page)
+    lines = dict(enumerate(page.lines))
+    areas: list[tuple[int, Area]] = []
+    position = -1
+    for block in page.blocks or ():
+        found = [lines.pop(index) for index in block.lines if index in lines]
+        position = min(block.lines, default=position)
+        areas.append((position, _block_area(block, found, within)))
+    for group in _stand_together(lines):
+        rows = _rows([line for _, line in group], within)
+        if rows:
+            areas.append((group[0][0], Area(BlockType.TEXT, None, _around(row.box for row in rows), rows)))
+    if not areas:
+        rows = _unplaced_rows(page.text, within)
+        return [Area(BlockType.TEXT, None, within, rows)] if rows else []
+    return [area for _, area in sorted(areas, key=lambda pair: pair[0])]
+
+
+def _block_area(block: Block, lines: Sequence[Line], within: PixelBox) -> Area:
+    left, top, right, bottom = block.box
+    box = _pixel_box(((left, top), (right, bottom)), within)
+    rows = _rows(lines, within) if block.lines else _unplaced_rows(block.text, box)
+    return Area(block.type, block.level, _around([box, *(row.box for row in rows)]), rows)
+
+
+def _stand_together(lines: dict[int, Line]) -> list[list[tuple[int, Line]]]:
+    """The lines, with their indexes, cut wherever the next one doesn't continue what stands above it."""
+    groups: list[list[tuple[int, Line]]] = []
+    for index, line in lines.items():
+        if groups and groups[-1][-1][0] == index - 1 and _continues(groups[-1], line):
+            groups[-1].append((index, line))
+        else:
+            groups.append([(index, line)])
+    return groups
+
+
+def _continues(group: Sequence[tuple[int, Line]], line: Line) -> bool:
+    """Whether `line` is beside the last line of the group, or close below it and under some line of the group."""
+    left, top, right, bottom = line.box
+    _, last_top, _, last_bottom = group[-1][1].box
+    if last_top < (top + bottom) / 2 < last_bottom:
+        return True
+    gap = top - last_bottom
+    height = min(bottom - top, last_bottom - last_top)
+    under = any(left < other.box[2] and other.box[0] < right for _, other in group)
+    return under and bottom > last_bottom and gap < 0.75 * height
+
+
+def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[Row, ...]:
+    rows = []
+    for line in lines:
+        text = one_line(line.text)
+        if text:
+            words = _words(text, line, within)
+            box = _around([_pixel_box(line.quad, within), *(word.box for word in words)])
+            rows.append(Row(text, box, line.quad, words))
+    return tuple(rows)
+
+
+def _words(text: str, line: Line, within: PixelBox) -> tuple[Word, ...]:
+    """The line's words; characters between two words go to the first. One word where they aren't in the text."""
+    known = [(one_line(word.text), word) for word in line.words]
+    known = [(content, word) for content, word in known if content]
+    starts = _starts(text, [content for content, _ in known])
+    if not starts:
+        return (Word(text, _pixel_box(line.quad, within), line.quad, line.confidence, spaced=False),)
+    words = []
+    for (_, word), start, end in zip(known, [0, *starts[1:]], [*starts[1:], len(text)], strict=True):
+        part = text[start:end]
+        box = _pixel_box(word.quad, within)
+        words.append(Word(part.strip(), box, word.quad, word.confidence, spaced=part != part.rstrip()))
+    return tuple(words)
+
+
+def _starts(text: str, contents: Sequence[str]) -> list[int]:
+    """Where each of `contents` begins in `text`, one after the other; empty when one isn't there."""
+    starts: list[int] = []
+    position = 0
+    for content in contents:
+        start = text.find(content, position)
+        if start < 0:
+            return []
+        starts.append(start)
+        position = start + len(content)
+    return starts
+
+
+def _unplaced_rows(text: str, box: PixelBox) -> tuple[Row, ...]:
+    """Rows of text of which only the area is known."""
+    left, top, right, bottom = box
+    quad = ((left, top), (right, top), (right, bottom), (left, bottom))
+    contents = [one_line(content) for content in text.splitlines()]
+    return tuple(
+        Row(content, box, quad, (Word(content, box, quad, None, spaced=False),)) for content in contents if content
+    )
+
+
+def _pixel_box(points: Iterable[Point], within: PixelBox) -> PixelBox:
+    """The smallest box of whole pixels around the points, cut to `within`; without area where it lies outside."""
+    xs, ys = zip(*points, strict=True)
+    left, top, right, bottom = within
+    return (
+        min(max(math.floor(min(xs)), left), right),
+        min(max(math.floor(min(ys)), top), bottom),
+        min(max(math.ceil(max(xs)), left), right),
+        min(max(math.ceil(max(ys)), top), bottom),
+    )
+
+
+def _around(boxes: Iterable[PixelBox]) -> PixelBox:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return (min(lefts), min(tops), max(rights), max(bottoms))

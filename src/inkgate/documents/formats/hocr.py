@@ -1,0 +1,135 @@
+"""hOCR 1.2: XHTML that shows the text in a browser and carries boxes and confidences in `title` attributes.
+
+Written by the specification at https://kba.github.io/hocr-spec/1.2/. Coordinates are whole pixels of the upright
+page from its top left corner. Beyond the specification there are `x_rotation` (degrees clockwise by which the page
+was turned) and the metadata `inkgate-status` and `inkgate-error`, which name what could not be read.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from urllib.parse import quote
+
+from inkgate import __version__
+from inkgate.documents.formats.areas import Area, PixelBox, Row, page_areas, page_box
+from inkgate.documents.formats.characters import encodable, one_line
+from inkgate.types import BlockType, DocumentResult, PageResult
+
+_CLASSES = {
+    BlockType.TABLE: "ocr_table",
+    BlockType.FIGURE: "ocr_image",
+    BlockType.CAPTION: "ocr_caption",
+    BlockType.HEADER: "ocr_header",
+    BlockType.FOOTER: "ocr_footer",
+}
+_CAPABILITIES = ("ocr_page", "ocr_carea", "ocr_par", "ocr_line", "ocrx_word", "ocrp_wconf")
+# The specification's quoted strings are printable ASCII without quotes; most readers split properties at any `;`.
+_SAFE_IN_NAMES = " !#$&'()*+,-./:<=>?@[]^_`{|}~"
+
+
+def render(result: DocumentResult) -> bytes:
+    """The document as one hOCR file: well-formed XHTML in UTF-8, also fit to be parsed as HTML."""
+    html = ET.Element("html", {"xmlns": "http://www.w3.org/1999/xhtml"})
+    html.text = "\n"
+    _head(html, result)
+    body = ET.SubElement(html, "body")
+    body.text = body.tail = "\n"
+    for page in result.pages:
+        _page(body, page, result.name)
+    declaration = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE html>\n'
+    return (declaration + ET.tostring(html, encoding="unicode") + "\n").encode()
+
+
+def _head(html: ET.Element, result: DocumentResult) -> None:
+    head = ET.SubElement(html, "head")
+    head.text = head.tail = "\n"
+    title = ET.SubElement(head, "title")
+    # Never empty: an empty element would be written <title/>, which HTML reads as a title without end.
+    title.text = one_line(result.name) or "document"
+    title.tail = "\n"
+    capabilities = list(_CAPABILITIES)
+    if any(page.blocks is not None for page in result.pages):
+        # Declared only where it was looked for: who finds no table may then infer that there is none.
+        capabilities += sorted(set(_CLASSES.values()))
+    fields = [
+        ("ocr-system", f"inkgate {__version__} {one_line(result.engine)}".strip()),
+        ("ocr-capabilities", " ".join(capabilities)),
+        ("ocr-number-of-pages", str(len(result.pages))),
+        ("ocr-langs", "unknown"),
+        ("inkgate-status", result.status.value),
+    ]
+    fields += [
+        ("inkgate-error", f"page {page.index + 1}: {page.error.code}: {one_line(page.error.detail)}")
+        for page in result.pages
+        if page.error is not None
+    ]
+    ET.SubElement(head, "meta", {"http-equiv": "Content-Type", "content": "text/html; charset=utf-8"}).tail = "\n"
+    for name, content in fields:
+        ET.SubElement(head, "meta", {"name": name, "content": content}).tail = "\n"
+
+
+def _page(body: ET.Element, page: PageResult, name: str) -> None:
+    properties = [f'image "{quote(encodable(name), safe=_SAFE_IN_NAMES)}"'] if name else []
+    properties += [_bbox(page_box(page)), f"ppageno {page.index}"]
+    if page.dpi is not None:
+        properties.append(f"scan_res {round(page.dpi)} {round(page.dpi)}")
+    if page.rotation:
+        properties.append(f"x_rotation {page.rotation}")
+    number = page.index + 1
+    element = _element(body, "div", "ocr_page", f"page_{number}", "; ".join(properties))
+    rows = words = 0
+    for count, area in enumerate(page_areas(page), 1):
+        paragraph = _area(element, area, f"{number}_{count}")
+        for row in area.rows:
+            rows += 1
+            words = _row(paragraph, row, (number, rows, words))
+
+
+def _area(page: ET.Element, area: Area, number: str) -> ET.Element:
+    """The area's paragraph, which its rows go into; the area itself where it has none."""
+    element = _element(page, "div", _CLASSES.get(area.type, "ocr_carea"), f"block_{number}", _bbox(area.box))
+    if not area.rows:
+        return element
+    tag = f"h{area.level or 1}" if area.type is BlockType.TITLE else "p"
+    return _element(element, tag, "ocr_par", f"par_{number}", _bbox(area.box))
+
+
+def _row(paragraph: ET.Element, row: Row, numbers: tuple[int, int, int]) -> int:
+    """Add the row and its words; how many words the page has now. `numbers`: of page, of row, words before it."""
+    page, number, words = numbers
+    line = _element(paragraph, "span", "ocr_line", f"line_{page}_{number}", _bbox(row.box) + _direction(row))
+    line.text = None
+    for word in row.words:
+        words += 1
+        confidence = "" if word.confidence is None else f"; x_wconf {100 * word.confidence:.2f}"
+        span = _element(line, "span", "ocrx_word", f"word_{page}_{words}", _bbox(word.box) + confidence)
+        span.text = word.text
+        span.tail = " " if word.spaced else None
+    return words
+
+
+def _direction(row: Row) -> str:
+    """How the row runs, where it isn't level: `textangle` when turned by 45 degrees or more, else `baseline`.
+
+    The lower edge of the quad stands for the baseline, in the coordinates that the specification wants: from the
+    bottom left corner of the bbox, y downwards.
+    """
+    if 45 <= row.angle <= 315:
+        return f"; textangle {row.angle:.2f}"
+    _, _, (x2, y2), (x3, y3) = row.quad
+    slope = (y2 - y3) / (x2 - x3) if x2 > x3 else 0.0
+    if abs(slope) < 0.0005:
+        return ""
+    left, _, _, bottom = row.box
+    return f"; baseline {slope:.3f} {round(y3 + slope * (left - x3) - bottom)}"
+
+
+def _bbox(box: PixelBox) -> str:
+    return "bbox {} {} {} {}".format(*box)
+
+
+def _element(parent: ET.Element, tag: str, kind: str, identifier: str, title: str) -> ET.Element:
+    element = ET.SubElement(parent, tag, {"class": kind, "id": identifier, "title": title})
+    # The line feed inside keeps an element without content from being written <div/>, which HTML misreads.
+    element.text = element.tail = "\n"
+    return element
