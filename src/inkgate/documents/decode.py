@@ -1,0 +1,247 @@
+"""The border to Pillow: headers and pixels of one frame, and every way in which that can fail as InputRejected.
+
+Pillow's state of the process is left alone but for one filter (`_quiet`): plugins are called by the type that was
+sniffed, so nothing is registered, and the pixel limit is the caller's. Pillow's own `MAX_IMAGE_PIXELS` stays: it
+refuses TIFF and WebP files of more than 178,956,970 pixels, whatever `limits.max_pixels` says.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from PIL import (
+    AvifImagePlugin,
+    BmpImagePlugin,
+    ExifTags,
+    GifImagePlugin,
+    Image,
+    ImageFile,
+    JpegImagePlugin,
+    PngImagePlugin,
+    TiffImagePlugin,
+    WebPImagePlugin,
+)
+
+from inkgate.documents.modes import GreyOrRgb, to_array
+from inkgate.documents.sniff import FileType
+from inkgate.documents.tiff import file_at
+from inkgate.errors import InputRejected
+from inkgate.types import Pixels, RgbArray, Size
+
+_MAX_JPEG_SCANS = 500
+"""As libjpeg-turbo's own fuzzing: each scan of a progressive JPEG costs a pass over the image for a few bytes."""
+_PLAUSIBLE_DPI = (50.0, 2400.0)
+_LARGEST_SHEET_INCHES = 50.0
+_TRANSPOSED = frozenset({5, 6, 7, 8})
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where the pixels of one page are: `offset` is that of a TIFF's directory, None for all other types."""
+
+    data: bytes
+    file_type: FileType
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What is known of a frame before its pixels are decoded.
+
+    Attributes:
+        size: upright, after `orientation`.
+        orientation: EXIF orientation (1 to 8) that the decoded pixels still have.
+        dpi: None where the file says none, or one that no sheet of paper has.
+    """
+
+    size: Size
+    orientation: int
+    dpi: float | None
+
+    def stored(self, size: Size) -> tuple[int, int]:
+        """Width and height of the upright `size` as the file has them."""
+        return (size.height, size.width) if self.orientation in _TRANSPOSED else (size.width, size.height)
+
+
+def read_header(frame: Frame) -> Header:
+    """The frame's header. No pixels are decoded. Blocking.
+
+    Raises:
+        InputRejected: `image_corrupt`, `image_too_large`.
+    """
+    if frame.file_type is FileType.JPEG and frame.data.count(b"\xff\xda") > _MAX_JPEG_SCANS:
+        raise InputRejected("image_corrupt", f"The JPEG image has more than {_MAX_JPEG_SCANS} scans.")
+    with _rejecting(frame.file_type, "header"), _open(frame) as image:
+        orientation = _orientation(frame, image)
+        width, height = image.size
+        if isinstance(image, TiffImagePlugin.TiffImageFile):
+            # Pillow turns TIFF pixels itself as it decodes them, but the size only where a TIFF tag says so.
+            width, height = image.tag_v2[TiffImagePlugin.IMAGEWIDTH], image.tag_v2[TiffImagePlugin.IMAGELENGTH]
+        if orientation in _TRANSPOSED:
+            width, height = height, width
+        if width < 1 or height < 1:
+            raise InputRejected("image_corrupt", f"The {frame.file_type.label} image is {width}×{height} pixels.")
+        remaining = 1 if frame.file_type is FileType.TIFF else orientation
+        return Header(Size(width, height), remaining, _dpi(image, max(width, height)))
+
+
+def read_pixels(frame: Frame, header: Header, longest_side: int | None = None) -> Pixels:
+    """The frame's pixels, upright, shrunk to `longest_side` at most. Blocking.
+
+    Shrinking averages over areas; a JPEG is first decoded at 1/2, 1/4 or 1/8 where that is still large enough.
+
+    Raises:
+        InputRejected: `image_corrupt`, `image_too_large`.
+    """
+    target = shrunk(header.size, longest_side)
+    with _rejecting(frame.file_type, "pixels"), _open(frame) as image:
+        expected = header.stored(header.size)
+        if target != header.size and isinstance(image, JpegImagePlugin.JpegImageFile):
+            image.draft(None, header.stored(target))
+            expected = image.size
+        image.load()
+        if image.size != expected:
+            raise InputRejected("image_corrupt", f"The {frame.file_type.label} image has another size than it says.")
+        pixels = to_array(image, white_is_zero=_white_is_zero(image))
+    if target != header.size:
+        pixels = _u8(cv2.resize(pixels, header.stored(target), interpolation=cv2.INTER_AREA))
+    upright = _TURNS[header.orientation](pixels)
+    scale = max(header.size.width, header.size.height) / max(target.width, target.height)
+    return Pixels(_rgb(upright), scale)
+
+
+def shrunk(size: Size, longest_side: int | None) -> Size:
+    """`size` with its longest side at most `longest_side`, its proportions kept, and no side below 1."""
+    longest = max(size.width, size.height)
+    if longest_side is None or longest <= longest_side:
+        return size
+    ratio = longest_side / longest
+    return Size(max(1, round(size.width * ratio)), max(1, round(size.height * ratio)))
+
+
+def _rgb(pixels: GreyOrRgb) -> RgbArray:
+    if pixels.ndim == 2:
+        return _u8(cv2.cvtColor(pixels, cv2.COLOR_GRAY2RGB))
+    return np.ascontiguousarray(pixels)
+
+
+# What undoes each EXIF orientation.
+_TURNS: dict[int, Callable[[GreyOrRgb], GreyOrRgb]] = {
+    1: lambda a: a,
+    2: lambda a: _u8(cv2.flip(a, 1)),
+    3: lambda a: _u8(cv2.rotate(a, cv2.ROTATE_180)),
+    4: lambda a: _u8(cv2.flip(a, 0)),
+    5: lambda a: _u8(cv2.transpose(a)),
+    6: lambda a: _u8(cv2.rotate(a, cv2.ROTATE_90_CLOCKWISE)),
+    7: lambda a: _u8(cv2.flip(cv2.transpose(a), -1)),
+    8: lambda a: _u8(cv2.rotate(a, cv2.ROTATE_90_COUNTERCLOCKWISE)),
+}
+
+
+def _u8(array: cv2.typing.MatLike) -> GreyOrRgb:
+    return np.asarray(array, np.uint8)
+
+
+def _heif(file: io.BytesIO) -> ImageFile.ImageFile:
+    """The primary image of a HEIF file, upright: libheif applies its transformations itself."""
+    from pillow_heif import HeifImageFile
+
+    image: ImageFile.ImageFile = HeifImageFile(file)  # type: ignore[no-untyped-call] # pillow-heif has no annotations
+    return image
+
+
+# Called directly and not through Image.open, which would try other plugins too, and warn of sizes below our limit.
+# A JPEG that holds several pictures (MPO), an animation or a collection is read as its first or primary picture.
+_OPENERS: dict[FileType, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
+    FileType.JPEG: JpegImagePlugin.JpegImageFile,
+    FileType.PNG: PngImagePlugin.PngImageFile,
+    FileType.WEBP: WebPImagePlugin.WebPImageFile,
+    FileType.TIFF: TiffImagePlugin.TiffImageFile,
+    FileType.BMP: BmpImagePlugin.BmpImageFile,
+    FileType.GIF: GifImagePlugin.GifImageFile,
+    FileType.AVIF: AvifImagePlugin.AvifImageFile,
+    FileType.HEIC: _heif,
+}
+
+
+def _open(frame: Frame) -> ImageFile.ImageFile:
+    file = io.BytesIO(frame.data) if frame.offset is None else file_at(frame.data, frame.offset)
+    return _OPENERS[frame.file_type](file)
+
+
+@contextmanager
+def _rejecting(file_type: FileType, part: str) -> Iterator[None]:
+    """Turns whatever fails inside into InputRejected."""
+    _quiet()
+    try:
+        yield
+    except InputRejected:
+        raise
+    except (Image.DecompressionBombError, MemoryError) as error:
+        raise InputRejected("image_too_large", f"The {file_type.label} image is too large to be decoded.") from error
+    except Exception as error:
+        # The border of one item. On hostile bytes Pillow and its codecs raise OSError, SyntaxError, ValueError,
+        # TypeError, KeyError, IndexError, EOFError, OverflowError, struct.error, zlib.error, RuntimeError and more,
+        # none of them documented: a list would always be one short, and what is missing would be a 500.
+        why = "ends early" if "truncated" in str(error).lower() else "can't be decoded"
+        raise InputRejected("image_corrupt", f"The {part} of the {file_type.label} image {why}.") from error
+
+
+def _quiet() -> None:
+    """Silences Pillow's warnings about odd files: what matters of them is in the answer.
+
+    The list of filters is the process's (`catch_warnings` is not safe among threads); setting the same filter again
+    moves it to the front and adds nothing.
+    """
+    warnings.filterwarnings("ignore", module=r"PIL\.|pillow_heif")
+
+
+def _orientation(frame: Frame, image: Image.Image) -> int:
+    """The EXIF orientation, 1 (upright) where there is none or where it can't be read."""
+    try:
+        # PngImageFile.getexif would decode the pixels to find a chunk that comes after them.
+        exif = Image.Image.getexif(image)
+        if frame.file_type is FileType.PNG and ExifTags.Base.Orientation not in exif:
+            exif = _late_png_exif(frame.data)
+        orientation = exif.get(ExifTags.Base.Orientation, 1)
+    except Exception:  # noqa: BLE001 - the border to a parser of hostile bytes; an image without EXIF is still one
+        return 1
+    return orientation if isinstance(orientation, int) and orientation in _TURNS else 1
+
+
+def _late_png_exif(data: bytes) -> Image.Exif:
+    """What the last eXIf chunk of a PNG says, wherever it stands; the checksum tells it from chance."""
+    exif = Image.Exif()
+    at = data.rfind(b"eXIf")
+    if at >= 4:
+        end = at + 4 + int.from_bytes(data[at - 4 : at], "big")
+        if zlib.crc32(data[at:end]).to_bytes(4, "big") == data[end : end + 4]:
+            exif.load(data[at + 4 : end])
+    return exif
+
+
+def _dpi(image: Image.Image, longest: int) -> float | None:
+    """Pixels per inch by the file, None where the axes differ, or where it makes no plausible sheet of paper."""
+    try:
+        horizontal, vertical = (float(value) for value in image.info["dpi"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        return None
+    if not (math.isfinite(horizontal) and math.isfinite(vertical)) or abs(horizontal - vertical) > 0.1 * vertical:
+        return None
+    low, high = _PLAUSIBLE_DPI
+    return horizontal if low <= horizontal <= high and longest <= horizontal * _LARGEST_SHEET_INCHES else None
+
+
+def _white_is_zero(image: Image.Image) -> bool:
+    """Whether a TIFF's numbers run from white to black; Pillow turns them up to 8 bits only."""
+    if not isinstance(image, TiffImagePlugin.TiffImageFile):
+        return False
+    return bool(image.tag_v2.get(TiffImagePlugin.PHOTOMETRIC_INTERPRETATION) == 0)

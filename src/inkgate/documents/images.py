@@ -1,0 +1,115 @@
+"""Image files as documents: pages whose sizes are known before any pixel is decoded.
+
+A TIFF has a page for each of its images. Everything else has one page: the first picture of an animation (GIF, WebP,
+APNG) or of a multi-picture JPEG, the primary one of a HEIC or AVIF file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inkgate.concurrency import Threads
+from inkgate.documents.decode import Frame, Header, read_header, read_pixels
+from inkgate.documents.sniff import FileType
+from inkgate.documents.tiff import frame_offsets
+from inkgate.errors import InputRejected
+from inkgate.types import Pixels, Size, TextLayer
+
+_LARGE_PIXELS = 32_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeThreads:
+    """Where images are decoded: `large` ones apart, and fewer at once, since each takes up to 7 bytes a pixel."""
+
+    usual: Threads
+    large: Threads
+
+    def fitting(self, size: Size) -> Threads:
+        return self.large if size.pixels > _LARGE_PIXELS else self.usual
+
+
+class ImagePage:
+    """A page of an image file. Implements Page. Pixels are decoded anew at each call, and not kept."""
+
+    def __init__(self, index: int, frame: Frame, header: Header, threads: DecodeThreads) -> None:
+        self._index = index
+        self._frame = frame
+        self._header = header
+        self._threads = threads
+
+    @property
+    def index(self) -> int:
+        return self._index
+
+    @property
+    def size(self) -> Size:
+        """Upright, after the orientation that EXIF gives."""
+        return self._header.size
+
+    @property
+    def dpi(self) -> float | None:
+        return self._header.dpi
+
+    @property
+    def text_layer(self) -> TextLayer | None:
+        return None
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:
+        """As Page says; memory is that of the decoded image, whatever `longest_side` is, save for JPEG.
+
+        Raises:
+            InputRejected: `image_corrupt`, `image_too_large`.
+        """
+        threads = self._threads.fitting(self.size)
+        return await threads.run(read_pixels, self._frame, self._header, longest_side)
+
+
+class ImageDocument:
+    """An image file, open. Implements OpenDocument."""
+
+    def __init__(self, file_type: FileType, frames: tuple[Frame, ...], max_pixels: int, threads: DecodeThreads) -> None:
+        self._file_type = file_type
+        self._frames = frames
+        self._max_pixels = max_pixels
+        self._threads = threads
+
+    @property
+    def mime_type(self) -> str:
+        return self._file_type.value
+
+    @property
+    def page_count(self) -> int:
+        return len(self._frames)
+
+    async def page(self, index: int) -> ImagePage:
+        """The page, by its header.
+
+        Raises:
+            InputRejected: `image_corrupt`, `image_too_large`, `pages_invalid`.
+        """
+        if not 0 <= index < len(self._frames):
+            raise InputRejected("pages_invalid", f"Page {index + 1} of a document of {len(self._frames)}.")
+        frame = self._frames[index]
+        header = await self._threads.usual.run(read_header, frame)
+        if header.size.pixels > self._max_pixels:
+            size = f"{header.size.width}×{header.size.height}"
+            raise InputRejected("image_too_large", f"The image is {size} pixels; {self._max_pixels} are allowed.")
+        return ImagePage(index, frame, header, self._threads)
+
+
+async def open_image(data: bytes, file_type: FileType, max_pixels: int, threads: DecodeThreads) -> ImageDocument:
+    """The image file whose bytes these are. Where it has one page, that page's header is judged right away.
+
+    Raises:
+        InputRejected: `image_corrupt`, `image_too_large`, `too_many_pages`.
+    """
+    if file_type is FileType.TIFF:
+        offsets = await threads.usual.run(frame_offsets, data)
+        frames = tuple(Frame(data, file_type, offset) for offset in offsets)
+    else:
+        frames = (Frame(data, file_type),)
+    document = ImageDocument(file_type, frames, max_pixels, threads)
+    if document.page_count == 1:
+        await document.page(0)
+    return document

@@ -1,0 +1,96 @@
+"""Which pages of a document are asked for, as people and clients write it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inkgate.errors import InputRejected
+
+# Nine digits are more pages than any document has, and keep int() cheap whatever is sent.
+_PART = re.compile(r"(?P<start>[0-9]{1,9})(?P<range>\s*-\s*(?P<end>[0-9]{1,9})?)?")
+_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class PageRange:
+    """Pages `start` to `end`, both included and counted from 0; `end` None: to the document's last page.
+
+    `written` is how the caller wrote it, for messages.
+    """
+
+    written: str
+    start: int
+    end: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageSelection:
+    """Pages asked for before the document is open. Made by `parse_pages` and `parse_page_list`.
+
+    `first` is the number that the caller gives the first page (0 or 1).
+    """
+
+    ranges: tuple[PageRange, ...]
+    first: int = 1
+
+    def indexes(self, page_count: int) -> tuple[int, ...]:
+        """Page indexes from 0, in the order asked for, each once.
+
+        Raises:
+            InputRejected: `pages_invalid`, where a part lies outside the document.
+        """
+        chosen: dict[int, None] = {}
+        for part in self.ranges:
+            end = page_count - 1 if part.end is None else part.end
+            if part.start >= page_count or end >= page_count:
+                last = page_count - 1 + self.first
+                raise _invalid(part.written, f"the document has pages {self.first} to {last}")
+            chosen.update(dict.fromkeys(range(part.start, end + 1)))
+        return tuple(chosen)
+
+
+def parse_pages(text: str, first: int = 1) -> PageSelection:
+    """The selection written as "1-3,7" or "5-" (to the last page), the first page being number `first`.
+
+    Raises:
+        InputRejected: `pages_invalid`, with a detail that names the bad part.
+    """
+    return PageSelection(tuple(_parse_part(part.strip(), first) for part in text.split(",")), first)
+
+
+def parse_page_list(numbers: Sequence[int], first: int = 0) -> PageSelection:
+    """The selection given as a list of page numbers, the first page being number `first`.
+
+    Raises:
+        InputRejected: `pages_invalid`: the list is empty, or a number is below `first`.
+    """
+    if not numbers:
+        raise InputRejected("pages_invalid", "The list of pages is empty; leave it out to read all pages.")
+    for number in numbers:
+        if number < first:
+            raise _invalid(str(number), f"the first page is {first}")
+    return PageSelection(tuple(PageRange(str(n), n - first, n - first) for n in numbers), first)
+
+
+def _parse_part(part: str, first: int) -> PageRange:
+    match = _PART.fullmatch(part)
+    if match is None:
+        raise _invalid(part, "write numbers and ranges such as 1-3,7 or 5-")
+    start = int(match["start"])
+    if start < first:
+        raise _invalid(part, f"the first page is {first}")
+    if match["range"] is None:
+        return PageRange(part, start - first, start - first)
+    if match["end"] is None:
+        return PageRange(part, start - first, None)
+    end = int(match["end"])
+    if end < start:
+        raise _invalid(part, "the range ends before it starts")
+    return PageRange(part, start - first, end - first)
+
+
+def _invalid(part: str, why: str) -> InputRejected:
+    shown = part if len(part) <= _SHOWN else part[:_SHOWN] + "…"
+    return InputRejected("pages_invalid", f"{shown!r} in the pages asked for: {why}.")
