@@ -1,0 +1,129 @@
+"""The reading order of a page, and its text, blocks and Markdown: pure geometry, joined with a layout's regions.
+
+The order is made in four steps, a module each: the page is measured and its skew undone (frame), parted where it is
+to be read in columns (columns), read across in rows (rows), and rows are joined to paragraphs (paragraphs). Regions
+name the paragraphs (zones, blocks) and hold tables and figures together; they don't change the order otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from inkgate.layout.base import Region
+from inkgate.layout.blocks import Draft, block_of, draft_of, levels_of
+from inkgate.layout.columns import flows_of
+from inkgate.layout.frame import Frame, Piece, measure
+from inkgate.layout.paragraphs import Paragraph, paragraphs_of
+from inkgate.layout.rows import Row, rows_of
+from inkgate.layout.running import RUNNING, told_apart
+from inkgate.layout.tables import Grid, grid_of
+from inkgate.layout.zones import WHOLE, zones_of
+from inkgate.types import Block, BlockType, Line, Size
+
+SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE
+"""Types whose regions are one block each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """A page in reading order.
+
+    Attributes:
+        lines: the lines that were given, each once.
+        blocks: in reading order; `Block.lines` index `lines`. Every line is in one block.
+        text: all of it, running headers and footers too; rows by line, paragraphs set apart by an empty line.
+        markdown: without running headers, footers, page numbers and what is written inside figures.
+        header, footer: what `markdown` leaves out of the page's edges; None when there is none.
+    """
+
+    lines: tuple[Line, ...]
+    blocks: tuple[Block, ...]
+    text: str
+    markdown: str
+    header: str | None
+    footer: str | None
+
+
+def arrange(lines: Sequence[Line], size: Size, regions: Sequence[Region] | None = None) -> Arrangement:
+    """The page in reading order. Pure; the order in which lines are given has no influence on the result.
+
+    Args:
+        lines: with quads in pixels of the upright page, of any geometry.
+        size: of that page.
+        regions: of a layout model, in pixels of that page; None leaves everything to geometry.
+    """
+    lines = sorted(lines, key=lambda line: (line.quad, line.text, line.confidence))
+    frame = measure(lines)
+    zones, members = zones_of(regions or (), lines, size)
+    zones, grids = _gridded(zones, members, frame)
+    drafts = [
+        draft_of(paragraph, zones[paragraph.zone] if paragraph.zone >= 0 else None, grids.get(paragraph.zone))
+        for flow in flows_of(_loose(frame, zones, members), frame.unit)
+        for paragraph in _paragraphs(rows_of(flow), frame.unit, zones, members)
+    ]
+    if regions is not None:
+        drafts = told_apart(drafts, lines, size, frame.unit)
+    return _arranged(drafts, lines, frame.unit)
+
+
+def _gridded(zones: list[Region], members: list[int], frame: Frame) -> tuple[list[Region], dict[int, Grid]]:
+    """Grids of the zones that hold together, by zone; tables that turn out to be none become text."""
+    grids: dict[int, Grid] = {}
+    held: dict[int, list[Piece]] = {}
+    for piece in frame.pieces:
+        held.setdefault(members[piece.index], []).append(piece)
+    for i, zone in enumerate(zones):
+        if zone.type not in WHOLE or i not in held:
+            continue
+        grids[i] = grid_of(held[i])
+        if zone.type is BlockType.TABLE and not grids[i].is_table:
+            del grids[i]
+            zones = [*zones[:i], replace(zone, type=BlockType.TEXT), *zones[i + 1 :]]
+    return zones, grids
+
+
+def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> list[Piece]:
+    """The pieces to be ordered: each line outside tables and figures, and one for each table and figure."""
+    loose = [
+        piece for piece in frame.pieces if members[piece.index] < 0 or zones[members[piece.index]].type not in WHOLE
+    ]
+    for i, zone in enumerate(zones):
+        if zone.type in WHOLE and (zone.type is BlockType.FIGURE or i in members):
+            loose.append(Piece(-1, "", *frame.place(zone.box), zone=i))
+    return loose
+
+
+def _paragraphs(rows: list[Row], unit: float, zones: Sequence[Region], members: Sequence[int]) -> list[Paragraph]:
+    solid = frozenset(i for i, zone in enumerate(zones) if zone.type in SOLID)
+    return paragraphs_of(rows, unit, [_zone(row, members) for row in rows], solid)
+
+
+def _zone(row: Row, members: Sequence[int]) -> int:
+    """The zone in which most of the row lies."""
+    shares: dict[int, float] = {}
+    for piece in row:
+        zone = piece.zone if piece.zone >= 0 else members[piece.index]
+        shares[zone] = shares.get(zone, 0.0) + piece.width
+    return max(shares, key=lambda zone: (shares[zone], zone))
+
+
+def _arranged(drafts: Sequence[Draft], lines: Sequence[Line], unit: float) -> Arrangement:
+    levels = levels_of(drafts, unit)
+    ordered: list[Line] = []
+    blocks: list[Block] = []
+    for i, draft in enumerate(drafts):
+        blocks.append(block_of(draft, lines, len(ordered), levels.get(i)))
+        ordered += [lines[member] for member in draft.members]
+    return Arrangement(
+        lines=tuple(ordered),
+        blocks=tuple(blocks),
+        text="\n\n".join(block.text for block in blocks if block.text),
+        markdown="\n\n".join(block.markdown for block in blocks if block.markdown and block.type not in RUNNING),
+        header=_running(blocks, BlockType.HEADER),
+        footer=_running(blocks, BlockType.FOOTER),
+    )
+
+
+def _running(blocks: Sequence[Block], kind: BlockType) -> str | None:
+    return "\n".join(block.text for block in blocks if block.type is kind and block.text) or None

@@ -1,0 +1,103 @@
+"""Blocks: paragraphs, tables and figures named by the layout's zones, with their text and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inkgate.layout import markdown
+from inkgate.layout.base import Region
+from inkgate.layout.markdown import plain
+from inkgate.layout.paragraphs import Paragraph
+from inkgate.layout.tables import Grid
+from inkgate.types import Block, BlockType, Box, Line
+
+SAME_TITLE = 1.15
+"""Titles whose heights differ by less than this factor are of one level."""
+MAIN_TITLE = 1.35
+"""A page's largest title is of level 1 from this multiple of the line height on, else of level 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A block before its lines are numbered. `region` is None where geometry alone decided."""
+
+    type: BlockType
+    paragraph: Paragraph
+    region: Region | None = None
+    grid: Grid | None = None
+
+    @property
+    def members(self) -> list[int]:
+        """The caller's indexes of the block's lines, in reading order; none for a figure without text."""
+        pieces = self.grid.pieces if self.grid else self.paragraph.pieces
+        return [piece.index for piece in pieces if piece.index >= 0]
+
+
+def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None) -> Draft:
+    """The paragraph as a block of the region's type, or a list or text where there is none."""
+    if region is None or region.type is BlockType.TEXT:
+        return Draft(BlockType.LIST if paragraph.items else BlockType.TEXT, paragraph, region)
+    return Draft(region.type, paragraph, region, grid)
+
+
+def levels_of(drafts: Sequence[Draft], unit: float) -> dict[int, int]:
+    """Heading levels, 1 to 6, of the drafts that are titles, by rank of their height."""
+    heights = {
+        i: sum(piece.height for piece in draft.paragraph.pieces) / len(draft.paragraph.pieces)
+        for i, draft in enumerate(drafts)
+        if draft.type is BlockType.TITLE
+    }
+    levels: dict[int, int] = {}
+    level, reference = 0, 0.0
+    for i in sorted(heights, key=lambda i: -heights[i]):
+        if not levels:
+            level, reference = (1 if heights[i] >= MAIN_TITLE * unit else 2), heights[i]
+        elif heights[i] * SAME_TITLE < reference:
+            level, reference = min(level + 1, 6), heights[i]
+        levels[i] = level
+    return levels
+
+
+def box_of(draft: Draft, lines: Sequence[Line]) -> Box:
+    """Around the block's lines, on the page; around the region too where it is more than its lines."""
+    boxes = [lines[i].box for i in draft.members]
+    if draft.region is not None and (draft.type in (BlockType.TABLE, BlockType.FIGURE) or not boxes):
+        boxes.append(draft.region.box)
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return (min(lefts), min(tops), max(rights), max(bottoms))
+
+
+def block_of(draft: Draft, lines: Sequence[Line], first: int, level: int | None) -> Block:
+    """The finished block. `first`: number of its first line in the page's reading order."""
+    text = _text(draft)
+    count = len(draft.members)
+    return Block(
+        type=draft.type,
+        box=box_of(draft, lines),
+        lines=tuple(range(first, first + count)),
+        text=text,
+        markdown=_markdown(draft, text, level),
+        level=level,
+        confidence=draft.region.confidence if draft.region else None,
+    )
+
+
+def _text(draft: Draft) -> str:
+    if draft.grid is None:
+        return plain(draft.paragraph)
+    return plain(Paragraph([[piece for cell in row for piece in cell] for row in draft.grid.cells]))
+
+
+def _markdown(draft: Draft, text: str, level: int | None) -> str:
+    if draft.type is BlockType.FIGURE or not text:
+        return ""
+    if draft.type is BlockType.TABLE and draft.grid is not None:
+        return markdown.table(draft.grid)
+    if draft.type is BlockType.TITLE:
+        return markdown.title(markdown.joined(text.split("\n")), level or 1)
+    if draft.type is BlockType.LIST:
+        return markdown.listing(draft.paragraph)
+    if draft.type is BlockType.FORMULA:
+        return " ".join(text.split("\n"))
+    return markdown.prose(draft.paragraph)

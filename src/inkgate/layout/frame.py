@@ -1,0 +1,150 @@
+"""The page's own frame of reference: lines turned upright, measured, and ready to be put in order.
+
+Reading order is decided on *pieces*: the lines of the page after its skew is undone, and after pages of vertical
+columns (Chinese, Japanese) are turned so that their columns lie as rows. Everything downstream reads left to right
+and top to bottom, and measures in line heights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inkgate.types import Box, Line
+
+FloatArray = NDArray[np.float64]
+
+LONG_ASPECT = 3.0
+"""A line this many times wider than high tells an angle that can be trusted."""
+TALL_ASPECT = 1.8
+"""A line of several characters this many times higher than wide is set vertically."""
+MAX_SKEW = math.radians(30)
+"""Beyond this a line is not skewed but turned: it says nothing about the page's skew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One line of text in the page's frame, or a zone that is read as a whole.
+
+    Attributes:
+        index: of the line in the caller's sequence; -1 for a zone.
+        left, top, right, bottom: the upright box that the line would fill were the page not skewed.
+        slope: dy/dx of the line in the frame; 0 where the line is too short to tell.
+        turned: the line runs at a right angle to the reading direction of the page (a stamp in the margin).
+        zone: of a table or figure that this stands for; -1 for a line.
+    """
+
+    index: int
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    slope: float = 0.0
+    turned: bool = False
+    zone: int = -1
+
+    @property
+    def height(self) -> float:
+        return self.bottom - self.top
+
+    @property
+    def width(self) -> float:
+        return self.right - self.left
+
+    @property
+    def middle(self) -> float:
+        """Where the piece stands among the rows beside it: a zone begins with its top."""
+        return (self.top + self.bottom) / 2 if self.zone < 0 else self.top
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The pieces of a page.
+
+    Attributes:
+        pieces: in the order of the lines.
+        unit: median height of the pieces, at least 1.0: the measure for all distances.
+        vertical: text runs downwards in columns from right to left; the pieces are already turned.
+        angle: radians by which the page was skewed, clockwise.
+    """
+
+    pieces: tuple[Piece, ...]
+    unit: float
+    vertical: bool
+    angle: float
+
+    def place(self, box: Box) -> Box:
+        """An upright box of the page in the frame: the bounds of its turned corners."""
+        left, top, right, bottom = box
+        corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], dtype=np.float64)
+        placed = _turn(_lay(corners) if self.vertical else corners, self.angle)
+        low, high = placed.min(axis=0).tolist(), placed.max(axis=0).tolist()
+        return (low[0], low[1], high[0], high[1])
+
+
+def measure(lines: Sequence[Line]) -> Frame:
+    """The frame of the lines, which may be of any geometry."""
+    if not lines:
+        return Frame((), 1.0, vertical=False, angle=0.0)
+    quads = np.array([line.quad for line in lines], dtype=np.float64).reshape(-1, 4, 2)
+    across = ((quads[:, 1] - quads[:, 0]) + (quads[:, 2] - quads[:, 3])) / 2
+    down = ((quads[:, 3] - quads[:, 0]) + (quads[:, 2] - quads[:, 1])) / 2
+    centre = quads.mean(axis=1)
+    lengths = np.array([len(line.text) for line in lines])
+    vertical = _vertical(across, down, lengths)
+    if vertical:
+        centre, across, down = _lay(centre), _lay(across), _lay(down)
+    # A quad may begin at the page's top left corner although its text runs downwards: `across` is the longer way.
+    swap = (np.abs(across[:, 0]) < np.abs(down[:, 0]))[:, None]
+    across, down = np.where(swap, down, across), np.where(swap, across, down)
+    angle = _skew(across, down)
+    centre, across, down = (_turn(vectors, angle) for vectors in (centre, across, down))
+    half = np.stack([np.hypot(*across.T), np.hypot(*down.T)], axis=1) / 2
+    turned = (half[:, 1] > TALL_ASPECT * half[:, 0]) & (lengths > 2)
+    long = half[:, 0] > LONG_ASPECT * half[:, 1]
+    slope = np.where(long, across[:, 1] / np.where(across[:, 0] == 0, 1.0, across[:, 0]), 0.0).tolist()
+    boxes = np.concatenate([centre - half, centre + half], axis=1).tolist()
+    pieces = tuple(
+        Piece(i, line.text, left, top, right, bottom, slope[i], bool(turned[i]))
+        for i, (line, (left, top, right, bottom)) in enumerate(zip(lines, boxes, strict=True))
+    )
+    heights = 2 * half[:, 1] if turned.all() else 2 * half[~turned, 1]
+    return Frame(pieces, max(1.0, float(np.median(heights))), vertical, angle)
+
+
+def _lay(vectors: FloatArray) -> FloatArray:
+    """(x, y) -> (y, -x): the rightmost column becomes the first row, its top the row's left end."""
+    return np.stack([vectors[:, 1], -vectors[:, 0]], axis=1)
+
+
+def _turn(vectors: FloatArray, angle: float) -> FloatArray:
+    """Vectors turned by `angle` anticlockwise as seen on the page, which undoes a skew of `angle`."""
+    x, y = vectors[:, 0], vectors[:, 1]
+    cos, sin = math.cos(angle), math.sin(angle)
+    return np.stack([cos * x + sin * y, cos * y - sin * x], axis=1)
+
+
+def _vertical(across: FloatArray, down: FloatArray, lengths: NDArray[np.int64]) -> bool:
+    """Whether most of the page's text is set in vertical columns."""
+    width = np.maximum(np.abs(across[:, 0]), np.abs(down[:, 0]))
+    height = np.maximum(np.abs(across[:, 1]), np.abs(down[:, 1]))
+    tall = (height > TALL_ASPECT * width) & (lengths > 1)
+    return bool(lengths[tall].sum() * 2 > lengths.sum())
+
+
+def _skew(across: FloatArray, down: FloatArray) -> float:
+    """Median angle of the lines, weighted by their length."""
+    length = np.hypot(*across.T)
+    angles = np.arctan2(across[:, 1], across[:, 0])
+    told = (length > LONG_ASPECT * np.hypot(*down.T)) & (np.abs(angles) < MAX_SKEW)
+    if not told.any():
+        return 0.0
+    angles, weights = angles[told], length[told]
+    order = np.lexsort((weights, angles))
+    half = int(np.searchsorted(np.cumsum(weights[order]), weights.sum() / 2))
+    return float(angles[order][min(half, len(order) - 1)])

@@ -1,0 +1,86 @@
+"""Text and Markdown (CommonMark, with pipe tables) of paragraphs, lists, titles and tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from inkgate.layout.paragraphs import BULLET, NUMBER, Paragraph, is_flowing, row_text
+from inkgate.layout.tables import Grid
+
+_SPECIAL = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|\](?=\()")
+_LEADING = re.compile(r"^(#{1,6}(?=\s)|>|[-+=](?=\s)|-(?=-{2,}\s*$)|=(?==+\s*$))")
+_LEADING_NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s)")
+_PLAIN_NUMBER = re.compile(r"^\s*(\d{1,2})[.．]\s*")
+_CJK = re.compile(r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]")
+_HARD_BREAK = "  \n"
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Lines of a paragraph as flowing text: a line's last hyphen goes; no space comes between CJK characters."""
+    flow = ""
+    for text in (text.strip() for text in texts):
+        if not flow or not text:
+            flow += text
+        elif flow[-1] in "-\u00ad\u2010" and len(flow) > 1 and flow[-2].isalpha() and text[0].islower():
+            flow = flow[:-1] + text
+        elif _CJK.match(flow[-1]) and _CJK.match(text[0]):
+            flow += text
+        else:
+            flow += " " + text
+    return flow
+
+
+def escaped(text: str) -> str:
+    """Text whose characters mean themselves inside a Markdown paragraph."""
+    return _SPECIAL.sub(r"\\\g<0>", text)
+
+
+def _opening(text: str) -> str:
+    """Text that may begin a line: no heading, quotation or list starts by chance."""
+    return _LEADING_NUMBER.sub(r"\1\\\2", _LEADING.sub(r"\\\1", text))
+
+
+def plain(paragraph: Paragraph) -> str:
+    """The paragraph's rows, one a line."""
+    return "\n".join(text for row in paragraph.rows if (text := row_text(row)))
+
+
+def prose(paragraph: Paragraph) -> str:
+    """Markdown of running text; breaks that are not for want of room (addresses, verse, receipts) stay."""
+    texts = [text for row in paragraph.rows if (text := row_text(row))]
+    if is_flowing(paragraph.rows):
+        return _opening(escaped(joined(texts)))
+    return _HARD_BREAK.join(_opening(escaped(text)) for text in texts)
+
+
+def listing(paragraph: Paragraph) -> str:
+    """Markdown of a list, one item a line."""
+    bounds = [*paragraph.items, len(paragraph.rows)]
+    items = (joined([row_text(row) for row in paragraph.rows[a:b]]) for a, b in pairwise(bounds))
+    return "\n".join(_item(text) for text in items)
+
+
+def _item(text: str) -> str:
+    number = _PLAIN_NUMBER.match(text)
+    if number and NUMBER.match(text):
+        return f"{number[1]}. {escaped(text[number.end() :])}"
+    bullet = BULLET.match(text)
+    return f"- {escaped(text[bullet.end() :] if bullet else text)}"
+
+
+def title(text: str, level: int) -> str:
+    """Markdown of a heading, `level` 1 to 6."""
+    return f"{'#' * level} {escaped(text)}"
+
+
+def table(grid: Grid) -> str:
+    """A pipe table; the first row is its head."""
+    rows = [[_cell(row_text(cell)) for cell in row] for row in grid.cells]
+    head, *body = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([head, f"|{' --- |' * len(rows[0])}", *body])
+
+
+def _cell(text: str) -> str:
+    return escaped(" ".join(text.split())).replace("|", "\\|")

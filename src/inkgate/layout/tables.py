@@ -1,0 +1,101 @@
+"""Tables: the pieces inside a table's region as a grid of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inkgate.layout.frame import Piece
+from inkgate.layout.rows import rows_of
+
+COVERED = 0.5
+"""A piece lies over another when they share this part of the narrower one's width."""
+VALLEY = 0.25
+"""Columns are parted where at most this share of the rows has a piece that others have on both sides."""
+TRIM = 0.1
+"""Share of its width by which each end of a cell is drawn in: boxes of neighbours may touch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Cells row by row, each with the pieces it holds, left to right. Every row has the same number of cells."""
+
+    cells: list[list[list[Piece]]]
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """In reading order."""
+        return [piece for row in self.cells for cell in row for piece in cell]
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it has two rows and two columns at least."""
+        return len(self.cells) > 1 and len(self.cells[0]) > 1
+
+
+def grid_of(pieces: Sequence[Piece]) -> Grid:
+    """Rows by baseline; columns where the pieces of all rows leave gaps, headings over several columns apart."""
+    rows = rows_of(pieces)
+    single = [piece for row in rows for piece in row if not _spans(piece, rows)]
+    columns = _columns(single or list(pieces))
+    cells: list[list[list[Piece]]] = []
+    for row in rows:
+        line: list[list[Piece]] = [[] for _ in columns]
+        for piece in row:
+            line[_column(piece, columns)].append(piece)
+        cells.append(line)
+    return Grid(cells)
+
+
+def _shared(a: Piece, b: Piece) -> bool:
+    narrow = max(min(a.width, b.width), 1e-9)
+    return min(a.right, b.right) - max(a.left, b.left) > COVERED * narrow
+
+
+def _spans(piece: Piece, rows: Sequence[Sequence[Piece]]) -> bool:
+    """Whether some other row has two pieces or more under or over this one."""
+    return any(sum(_shared(piece, other) for other in row) > 1 for row in rows if piece not in row)
+
+
+def _columns(pieces: Sequence[Piece]) -> list[tuple[float, float]]:
+    """Stretches of x that belong to one column each, left to right.
+
+    Columns are parted where no piece lies, and where few lie between many: a long cell may reach into its neighbour.
+    """
+    low = np.array([piece.left + TRIM * piece.width for piece in pieces])
+    high = np.array([piece.right - TRIM * piece.width for piece in pieces])
+    edges = np.unique(np.concatenate([low, high]))
+    if len(edges) < 2:
+        return [(float(low.min()), float(high.max()))]
+    begun = np.searchsorted(np.sort(low), edges[:-1], side="right")
+    ended = np.searchsorted(np.sort(high), edges[:-1], side="right")
+    return [(float(edges[a]), float(edges[b])) for a, b in _parted(begun - ended, 0, len(edges) - 1)]
+
+
+def _parted(cover: NDArray[np.int64], start: int, stop: int) -> list[tuple[int, int]]:
+    """Runs of segments [a, b) in `cover[start:stop]`, parted at its deepest valley again and again."""
+    while start < stop and not cover[start]:
+        start += 1
+    while stop > start and not cover[stop - 1]:
+        stop -= 1
+    if start == stop:
+        return []
+    part = cover[start:stop]
+    lower = np.minimum(np.maximum.accumulate(part), np.maximum.accumulate(part[::-1])[::-1])
+    valley = int(np.argmin(part / lower))
+    if part[valley] > VALLEY * lower[valley]:
+        return [(start, stop)]
+    return _parted(cover, start, start + valley) + _parted(cover, start + valley + 1, stop)
+
+
+def _column(piece: Piece, columns: Sequence[tuple[float, float]]) -> int:
+    """The first column that the piece lies in, or the nearest."""
+    for i, (low, high) in enumerate(columns):
+        narrow = max(min(piece.width, high - low), 1e-9)
+        if min(piece.right, high) - max(piece.left, low) > COVERED * narrow:
+            return i
+    middle = (piece.left + piece.right) / 2
+    return min(range(len(columns)), key=lambda i: max(columns[i][0] - middle, middle - columns[i][1]))

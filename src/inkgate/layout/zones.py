@@ -1,0 +1,106 @@
+"""Zones: the layout model's regions, cleaned of overlaps and given the lines that lie in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inkgate.layout.base import Region
+from inkgate.layout.frame import FloatArray
+from inkgate.types import BlockType, Box, Line, Size
+
+INSIDE = 0.8
+"""A region of which this share lies in a better one, or in a table or figure, is dropped."""
+BELONGS = 0.5
+"""A line belongs to a zone that holds this share of it."""
+MARGIN_BAND = 0.15
+"""Running headers stand in this share of the page's height from the top, footers from the bottom."""
+IN_ROW = 0.6
+"""Lines beside a table belong to it when this share of them lies in its rows."""
+DENSE_TEXT = 0.3
+"""A figure of which lines cover this share is text that was taken for a figure."""
+BoolArray = NDArray[np.bool_]
+WHOLE = frozenset({BlockType.TABLE, BlockType.FIGURE})
+"""Types that are read as a whole, apart from the text around."""
+
+
+def zones_of(regions: Sequence[Region], lines: Sequence[Line], size: Size) -> tuple[list[Region], list[int]]:
+    """Regions worth keeping, best first, and for each line the index of its zone, -1 for none.
+
+    Boxes of regions are in pixels of the page, as the lines' are.
+    """
+    ranked = sorted(regions, key=lambda region: (-region.confidence, region.box, region.type.value))
+    kept: list[Region] = []
+    for region in sorted(ranked, key=lambda region: region.type not in WHOLE):
+        if _area(region.box) > 0 and not any(_inside(region, other) for other in kept):
+            kept.append(_in_place(region, size))
+    boxes = np.array([line.box for line in lines], dtype=np.float64).reshape(-1, 4)
+    kept = [zone for zone in kept if zone.type is not BlockType.FIGURE or not _is_text(zone.box, boxes)]
+    members = _members(kept, boxes)
+    for i, zone in enumerate(kept):
+        if zone.type is BlockType.TABLE:
+            stubs = _stubs(boxes, zone.box, members == i, members < 0)
+            members[stubs] = i
+            kept[i] = replace(zone, box=_around([zone.box, *boxes[stubs].tolist()]))
+    return kept, [int(i) for i in members]
+
+
+def _inside(region: Region, other: Region) -> bool:
+    shared = _shared(region.box, other.box)
+    return shared > INSIDE * min(_area(region.box), _area(other.box)) or shared > INSIDE * _area(region.box)
+
+
+def _in_place(region: Region, size: Size) -> Region:
+    """The region; headers and footers only at the page's edges, else text."""
+    middle = (region.box[1] + region.box[3]) / 2
+    high, low = middle <= MARGIN_BAND * size.height, middle >= (1 - MARGIN_BAND) * size.height
+    astray = (region.type is BlockType.HEADER and not high) or (region.type is BlockType.FOOTER and not low)
+    return replace(region, type=BlockType.TEXT) if astray else region
+
+
+def _is_text(box: Box, lines: FloatArray) -> bool:
+    return float(_shares(lines, box)[0].sum()) > DENSE_TEXT * _area(box)
+
+
+def _members(zones: Sequence[Region], lines: FloatArray) -> NDArray[np.int64]:
+    """For each line the zone that holds most of it; of equals the smaller."""
+    best = np.full(len(lines), -1, dtype=np.int64)
+    most = np.full(len(lines), BELONGS)
+    for i in sorted(range(len(zones)), key=lambda i: _area(zones[i].box)):
+        shared, area = _shares(lines, zones[i].box)
+        share = shared / np.maximum(area, 1e-9)
+        better = share > most + 1e-6
+        best[better], most[better] = i, share[better]
+    return best
+
+
+def _stubs(lines: FloatArray, box: Box, inside: BoolArray, free: BoolArray) -> BoolArray:
+    """Lines in no zone that carry on a table's rows to its left or right: a column that the layout model left out."""
+    middle, height = (lines[:, 1] + lines[:, 3]) / 2, lines[:, 3] - lines[:, 1]
+    beside = free & (middle > box[1]) & (middle < box[3])
+    if not beside.any() or not inside.any():
+        return np.zeros(len(lines), dtype=np.bool_)
+    miss = np.abs(middle[beside][:, None] - middle[inside][None, :]).min(axis=1)
+    return beside & (float((miss < height[beside] / 2).mean()) >= IN_ROW)
+
+
+def _around(boxes: Sequence[Box]) -> Box:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return (min(lefts), min(tops), max(rights), max(bottoms))
+
+
+def _shares(lines: FloatArray, box: Box) -> tuple[FloatArray, NDArray[np.float64]]:
+    """Area of each line inside `box`, and area of each line."""
+    low, high = np.maximum(lines[:, :2], box[:2]), np.minimum(lines[:, 2:], box[2:])
+    return np.clip(high - low, 0, None).prod(axis=1), (lines[:, 2:] - lines[:, :2]).prod(axis=1)
+
+
+def _area(box: Box) -> float:
+    return max(0.0, box[2] - box[0]) * max(0.0, box[3] - box[1])
+
+
+def _shared(a: Box, b: Box) -> float:
+    return _area((max(a[0], b[0]), max(a[1], b[1]), min(a[2], b[2]), min(a[3], b[3])))
