@@ -1,0 +1,188 @@
+"""An evaluation as tables for people and as a JSON document for programs."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+import inkgate
+from inkgate.evaluation.run import CandidateScores, FileScore, Probe
+from inkgate.evaluation.summary import Summary, groups, summarize
+
+FIGURES = ("CER", "a=A", "F1", "lines", "tests")
+"""Columns of a candidate; `a=A` is the character error rate whatever the case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One run: the candidates in the order they were measured (inkgate first), and the unscored documents."""
+
+    manifest: str
+    candidates: tuple[CandidateScores, ...]
+    probes: tuple[Probe, ...]
+
+
+def tables(evaluation: Evaluation) -> RenderableType:
+    """Everything as tables: documents, groups, all; then what failed."""
+    parts: list[RenderableType] = [_files(evaluation), _groups(evaluation), _probes(evaluation.probes)]
+    failures = [
+        f"{candidate.name}: {score.entry.path}: {score.error}"
+        for candidate in evaluation.candidates
+        for score in candidate.files
+        if score.error is not None
+    ]
+    if failures:
+        parts.append(Text("\n".join(["Not read, or not whole:", *failures])))
+    parts.append(Text(_footnote(evaluation)))
+    return Group(*parts)
+
+
+def _files(evaluation: Evaluation) -> Table:
+    table = _headed("Documents", evaluation.candidates, "document")
+    for scores in zip(*(candidate.files for candidate in evaluation.candidates), strict=True):
+        table.add_row(scores[0].entry.path, *(cell for score in scores for cell in _cells(summarize([score]))))
+    return table
+
+
+def _groups(evaluation: Evaluation) -> Table:
+    table = _headed("Groups", evaluation.candidates, "group", "files")
+    summaries = [groups(candidate.files) for candidate in evaluation.candidates]
+    for grouping, first in summaries[0].items():
+        for group, summary in first.items():
+            cells = [cell for each in summaries for cell in _cells(each[grouping][group])]
+            table.add_row(f"{grouping}: {group}", str(summary.files), *cells)
+        table.add_section()
+    every = [summarize(candidate.files) for candidate in evaluation.candidates]
+    table.add_row("all", str(every[0].files), *(cell for each in every for cell in _cells(each)), style="bold")
+    return table
+
+
+def _headed(title: str, candidates: Sequence[CandidateScores], *first: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in first:
+        table.add_column(column, justify="left" if column == first[0] else "right", overflow="fold")
+    for candidate in candidates:
+        for figure in FIGURES:
+            table.add_column(f"{candidate.name}\n{figure}", justify="right", no_wrap=True)
+    return table
+
+
+def _cells(summary: Summary) -> list[str]:
+    tests = f"{summary.tests_passed}/{summary.tests}" if summary.tests else ""
+    return [*(_percent(value) for value in (summary.cer, summary.cer_folded, summary.f1, summary.line_recall)), tests]
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def _probes(probes: Sequence[Probe]) -> RenderableType:
+    """How the documents without ground truth fared, those listed that did not fare as the manifest says."""
+    if not probes:
+        return Text("")
+    odd = [probe for probe in probes if not probe.as_expected]
+    fared = f"{len(probes) - len(odd)} of {len(probes)} documents without ground truth fared as the manifest says."
+    if not odd:
+        return Text(fared)
+    table = Table()
+    for column in ("document", "manifest", "here"):
+        table.add_column(column, overflow="fold")
+    for probe in odd:
+        table.add_row(probe.entry.path, "opens" if probe.entry.opens else "does not open", probe.error or "read")
+    return Group(Text(fared), table)
+
+
+def _footnote(evaluation: Evaluation) -> str:
+    speeds = ", ".join(
+        f"{candidate.name} {candidate.version} {candidate.pages_per_s:.2f} pages/s ({candidate.parallel} at a time)"
+        for candidate in evaluation.candidates
+    )
+    return f"Whole documents, file to text, models loaded before: {speeds}. Figures in percent; see docs/evaluation.md."
+
+
+def as_json(evaluation: Evaluation) -> dict[str, Any]:
+    """The evaluation as plain values, with what it was measured on; shares in [0, 1], times in seconds."""
+    return {
+        "inkgate": inkgate.__version__,
+        "manifest": evaluation.manifest,
+        "machine": machine(),
+        "candidates": [_candidate(candidate) for candidate in evaluation.candidates],
+        "unscored": [_probe(probe) for probe in evaluation.probes],
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What this runs on."""
+    return {
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _candidate(candidate: CandidateScores) -> dict[str, Any]:
+    return {
+        "name": candidate.name,
+        "version": candidate.version,
+        "seconds": round(candidate.seconds, 3),
+        "pages_per_s": round(candidate.pages_per_s, 4),
+        "documents_at_once": candidate.parallel,
+        "all": _summary(summarize(candidate.files)),
+        "groups": {
+            grouping: {group: _summary(summary) for group, summary in found.items()}
+            for grouping, found in groups(candidate.files).items()
+        },
+        "files": [_file(score) for score in candidate.files],
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    return {**asdict(summary), "pass_rate": summary.pass_rate}
+
+
+def _file(score: FileScore) -> dict[str, Any]:
+    return {
+        "path": score.entry.path,
+        "folder": score.entry.folder,
+        "language": score.entry.language,
+        "kind": score.entry.kind,
+        "cer": score.errors.rate if score.errors else None,
+        "cer_folded": score.folded_errors.rate if score.folded_errors else None,
+        "characters": score.errors.characters if score.errors else None,
+        "f1": score.f1,
+        "f1_of": score.token,
+        "line_recall": score.line_recall,
+        "tests": [asdict(outcome) for outcome in score.tests],
+        "pages": score.pages,
+        "seconds": round(score.seconds, 3),
+        "sources": list(score.sources),
+        "error": score.error,
+    }
+
+
+def _probe(probe: Probe) -> dict[str, Any]:
+    return {
+        "path": probe.entry.path,
+        "opens_by_manifest": probe.entry.opens,
+        "pages": probe.pages,
+        "error": probe.error,
+        "as_expected": probe.as_expected,
+    }
