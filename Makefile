@@ -4,6 +4,7 @@ VENV ?= .venv
 export VENV
 BIN = $(VENV)/bin
 ARGS ?=
+FOLDER ?= examples
 
 .DEFAULT_GOAL := help
 .PHONY: help serve test check format docs bench wheel clean distclean setup-serve setup-dev
@@ -36,8 +37,8 @@ format: setup-dev ## format the code and fix what lint can fix
 docs: setup-dev ## write the generated parts of docs/ anew
 	$(BIN)/python scripts/write_docs.py
 
-bench: setup-dev ## run the benchmarks (minutes)
-	@set -e; for file in benchmarks/[a-z]*.py; do [ -e "$$file" ] || continue; echo "== $$file"; $(BIN)/python "$$file" $(ARGS); done
+bench: setup-dev ## measure a long PDF made of the images in FOLDER (minutes)
+	$(BIN)/python benchmarks/long_pdf.py $(FOLDER) $(ARGS)
 
 wheel: setup-dev ## build the wheel into dist/
 	@rm -rf dist

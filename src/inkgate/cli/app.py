@@ -1,0 +1,57 @@
+"""`inkgate`: the commands, one module each. What is slow to import is imported by the command that needs it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from inkgate import __version__
+from inkgate.cli.eval import evaluate
+from inkgate.cli.key import key
+from inkgate.cli.read import read
+from inkgate.cli.serve import serve
+
+app = typer.Typer(
+    name="inkgate",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,  # a traceback with the values of local variables could show documents and keys
+)
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        print(f"inkgate {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    epilog="Start with `inkgate read page.png`, or with `inkgate serve` and then "
+    "`curl -F file=@page.png http://127.0.0.1:7860/ocr`. Settings, errors and formats are explained in docs/."
+)
+def _inkgate(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=lambda wanted: _version(wanted=wanted), is_eager=True, help="Show the version."
+        ),
+    ] = False,
+) -> None:
+    """Read the text of images and PDFs: here, or as a service on the network."""
+
+
+app.command("read", no_args_is_help=True)(read)
+app.command("serve")(serve)
+app.command("key")(key)
+app.command("eval", no_args_is_help=True)(evaluate)
+
+
+def main() -> NoReturn:
+    """Runs the command line; ends the process with its exit status."""
+    app()
+    sys.exit(0)

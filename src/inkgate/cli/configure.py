@@ -1,0 +1,139 @@
+"""The settings as the command line gets them, and what is wrong with them in words that help."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, get_origin
+
+import typer
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import EnvSettingsSource, SettingsError
+
+from inkgate.cli.messages import misuse
+from inkgate.settings import Settings, load_settings
+
+PREFIX = "INKGATE_"
+OTHER_VARIABLES = frozenset({"INKGATE_CONFIG", "INKGATE_REQUIRE_ALL"})
+"""Variables of ours that are no settings: where the file is, and the tests' switch."""
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", "-c", envvar="INKGATE_CONFIG", metavar="FILE", help="Settings as a TOML file (docs/settings.md)."
+    ),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option("--engine", metavar="NAME", help="Who reads: ppocr (built in, CPU). Default: as the settings say."),
+]
+
+
+def configured(config: Path | None, flags: Mapping[str, Mapping[str, object | None]] | None = None) -> Settings:
+    """The settings from `config`, the environment and `flags` (those that are not None).
+
+    Raises:
+        typer.Exit: with status 2, after every mistake has been said on standard error.
+    """
+    given = {
+        branch: {name: value for name, value in values.items() if value is not None}
+        for branch, values in (flags or {}).items()
+    }
+    unknown = list(unknown_variables(environment()))
+    if unknown:
+        raise misuse(*unknown)
+    try:
+        return load_settings(config, **{branch: values for branch, values in given.items() if values})
+    except ValidationError as error:
+        raise misuse(*(describe(mistake, config) for mistake in error.errors())) from error
+    except SettingsError as error:
+        raise misuse(*_not_json(error)) from error
+    except FileNotFoundError as error:
+        raise misuse(f"There is no settings file {config}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise misuse(f"{config} is not valid TOML: {error}.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise misuse(f"{config} can't be read: {error}.") from error
+
+
+def environment() -> Mapping[str, str | None]:
+    """The variables of this process, upper case, as the settings see them."""
+    return {name.upper(): value for name, value in EnvSettingsSource(Settings).env_vars.items()}
+
+
+def setting_fields(
+    model: type[BaseModel] = Settings, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
+    """Every setting: where it is in the tree, and its field. Branches themselves are left out."""
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            yield from setting_fields(kind, (*path, name))
+        else:
+            yield (*path, name), field
+
+
+def variable(path: tuple[str, ...]) -> str:
+    """The environment variable of a setting, for example `INKGATE_SERVER__PORT`."""
+    return PREFIX + "__".join(path).upper()
+
+
+def unknown_variables(variables: Mapping[str, str | None]) -> Iterator[str]:
+    """One message for each variable that looks like a setting and is none, with the nearest that is one."""
+    settings = {variable(path) for path, _ in setting_fields()}
+    branches = {variable(path[:depth]) for path, _ in setting_fields() for depth in range(1, len(path))}
+    for name in sorted(variables):
+        if name.startswith(PREFIX) and name not in settings | branches | OTHER_VARIABLES:
+            yield f"{name} in the environment is not a setting.{_nearest(name, settings | {'INKGATE_CONFIG'})}"
+
+
+def describe(mistake: Mapping[str, Any], config: Path | None) -> str:
+    """One of pydantic's errors as a sentence: which setting, where it was set, and what it should be."""
+    path = tuple(str(step) for step in mistake["loc"] if isinstance(step, str))
+    name = ".".join(path)
+    if mistake["type"] == "extra_forbidden":
+        known = {".".join(setting) for setting, _ in setting_fields()}
+        return f"{name}{_origin(path, config)} is not a setting.{_nearest(name, known)}"
+    shown = repr(mistake["input"])
+    value = shown if len(shown) <= 60 else shown[:60] + "…"
+    return f"{name} = {value}{_origin(path, config)}: {mistake['msg']}."
+
+
+def _not_json(error: SettingsError) -> list[str]:
+    """Which variables hold a list (or a whole branch) that is no JSON; pydantic names the branch alone."""
+    lists = {variable(path) for path, field in setting_fields() if get_origin(field.annotation) is tuple}
+    branches = {variable(path[:1]) for path, _ in setting_fields()}
+    found = []
+    for name, value in environment().items():
+        try:
+            json.loads(value or "") if name in lists | branches else None
+        except ValueError:
+            example = """'["a", "b"]'""" if name in lists else """'{"name": 1}'"""
+            found.append(f"{name} = {value!r} is not JSON, which is how this setting is written: {example}.")
+    return found or [f"{error}."]
+
+
+def _origin(path: tuple[str, ...], config: Path | None) -> str:
+    if variable(path) in environment():
+        return f" (from {variable(path)})"
+    if config is not None and _in_file(path, config):
+        return f" (from {config})"
+    return ""
+
+
+def _in_file(path: tuple[str, ...], config: Path) -> bool:
+    node: object = tomllib.loads(config.read_text(encoding="utf-8"))
+    for step in path:
+        if not isinstance(node, dict) or step not in node:
+            return False
+        node = node[step]
+    return True
+
+
+def _nearest(name: str, known: set[str]) -> str:
+    near = get_close_matches(name, known, n=1)
+    return f" Did you mean {near[0]}?" if near else " docs/settings.md lists them all."

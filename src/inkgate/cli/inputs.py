@@ -1,0 +1,100 @@
+"""Which documents `inkgate read` is asked for: files, folders, globs, standard input; each once, in a stable order."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from inkgate.cli.messages import misuse
+
+STDIN = "-"
+SUFFIXES = frozenset(
+    {".pdf", ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".tif", ".tiff", ".bmp", ".dib", ".gif"}
+    | {".avif", ".heic", ".heif", ".hif"}
+)
+"""What is read in folders. A file that is named is read whatever its suffix: its bytes say what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One document to read.
+
+    Attributes:
+        path: the file; None for standard input.
+        relative: its place below the folder or glob it was found by; the bare file name where it was named itself.
+    """
+
+    path: Path | None
+    relative: PurePath
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return "standard input" if self.path is None else str(self.path)
+
+    def data(self) -> bytes:
+        """The document's bytes. Blocking.
+
+        Raises:
+            OSError: the file can't be read.
+        """
+        return sys.stdin.buffer.read() if self.path is None else self.path.read_bytes()
+
+
+def collect(arguments: Sequence[str]) -> list[Source]:
+    """The documents that the arguments name, without duplicates.
+
+    Raises:
+        typer.Exit: with status 2, where an argument names nothing.
+    """
+    found: dict[Path | None, Source] = {}
+    for argument in arguments:
+        for source in _sources(argument):
+            found.setdefault(source.path.resolve() if source.path else None, source)
+    return list(found.values())
+
+
+def _sources(argument: str) -> list[Source]:
+    if argument == STDIN:
+        return [Source(None, PurePath("stdin"))]
+    path = Path(argument)
+    if path.is_dir():
+        sources = list(_in_folder(path, path))
+        if not sources:
+            raise misuse(f"{argument}: no images or PDFs in this folder.")
+        return sources
+    if path.exists():
+        return [Source(path, PurePath(path.name))]
+    if any(character in argument for character in "*?["):
+        return _matches(path)
+    raise misuse(f"{argument}: no such file or folder.")
+
+
+def _in_folder(folder: Path, root: Path) -> Iterator[Source]:
+    for path in sorted(folder.rglob("*"), key=_natural):
+        inside = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in inside.parts)
+        if path.suffix.lower() in SUFFIXES and not hidden and path.is_file():
+            yield Source(path, path.relative_to(root))
+
+
+def _matches(pattern: Path) -> list[Source]:
+    """What a glob finds that the shell has left to us; `**` stands for any folders between."""
+    fixed = 0
+    while not any(character in pattern.parts[fixed] for character in "*?["):
+        fixed += 1
+    root = Path(*pattern.parts[:fixed])
+    sources: list[Source] = []
+    for path in sorted(root.glob(str(Path(*pattern.parts[fixed:]))), key=_natural):
+        sources += _in_folder(path, root) if path.is_dir() else [Source(path, path.relative_to(root))]
+    if not sources:
+        raise misuse(f"{pattern}: no file matches.")
+    return sources
+
+
+def _natural(path: Path) -> list[tuple[int, str]]:
+    """Sorts page2 before page10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]

@@ -1,0 +1,110 @@
+"""Where the results of `inkgate read` go: files that are whole or not there, or standard output."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+import orjson
+
+from inkgate.cli.inputs import Source
+from inkgate.cli.messages import misuse
+from inkgate.documents.formats import Format, render
+from inkgate.types import DocumentResult
+
+
+@dataclass(frozen=True, slots=True)
+class ToFolder:
+    """Writes each document as one file a format, at the place planned for it."""
+
+    formats: tuple[Format, ...]
+    places: dict[Source, Path]
+
+    def write(self, source: Source, result: DocumentResult) -> None:
+        """Writes the files of one document, over those of an earlier run.
+
+        Raises:
+            OSError: a file can't be written.
+        """
+        for format in self.formats:  # noqa: A001 - the glossary's word for it
+            place = self.places[source]
+            write_whole(place.with_name(place.name + format.suffix), render(result, format))
+
+
+@dataclass(frozen=True, slots=True)
+class ToStdout:
+    """Prints documents one after another; `several` sets them apart."""
+
+    format: Format
+    several: bool
+
+    def write(self, source: Source, result: DocumentResult) -> None:
+        """Prints one document: several texts each under a line with its name, several JSON documents one a line."""
+        data = render(result, self.format)
+        if self.several and self.format is Format.JSON:
+            data = orjson.dumps(orjson.loads(data))
+        elif self.several:
+            data = b"==> " + os.fsencode(source.name) + b" <==\n" + data
+        sys.stdout.buffer.write(data if data.endswith(b"\n") else data + b"\n")
+        sys.stdout.buffer.flush()
+
+
+Output = ToFolder | ToStdout
+
+
+def to_folder(folder: Path, formats: tuple[Format, ...], sources: Sequence[Source]) -> ToFolder:
+    """Plans a file for each document: its name without suffix, or with it where two would meet otherwise.
+
+    Raises:
+        typer.Exit: with status 2: two documents would be written to one file, or `folder` is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise misuse(f"{folder} is a file; -o takes the folder that results go to.")
+    short = Counter(source.relative.with_suffix("") for source in sources)
+    places = {source: folder / _named(source.relative, short) for source in sources}
+    taken: dict[Path, Source] = {}
+    for source, place in places.items():
+        other = taken.setdefault(place, source)
+        if other is not source:
+            raise misuse(
+                f"{other.name} and {source.name} would both be written to {place}{formats[0].suffix}.",
+                "Name the folder they are in instead of the files, or read them one after the other.",
+            )
+    return ToFolder(formats, places)
+
+
+def _named(relative: PurePath, short: Counter[PurePath]) -> PurePath:
+    bare = relative.with_suffix("")
+    return bare if short[bare] == 1 else relative
+
+
+def to_stdout(formats: tuple[Format, ...], documents: int) -> ToStdout:
+    """Standard output for one format.
+
+    Raises:
+        typer.Exit: with status 2, for what can't be told apart there.
+    """
+    if len(formats) > 1:
+        raise misuse("Several formats at once go to files: say where with -o DIR.")
+    if documents > 1 and formats[0] in {Format.HOCR, Format.ALTO}:
+        raise misuse(f"Several documents as {formats[0]} go to files: say where with -o DIR.")
+    return ToStdout(formats[0], several=documents > 1)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes a file so that it is never seen half-written, however this ends.
+
+    Raises:
+        OSError: it can't be written; nothing is left behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.parent / f".inkgate-{os.getpid()}.part"
+    try:
+        part.write_bytes(data)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,132 @@
+"""The documents of one `inkgate read`, one after another, their pages in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from inkgate.bootstrap import running
+from inkgate.cli.inputs import Source
+from inkgate.cli.outputs import Output
+from inkgate.documents.formats import Format
+from inkgate.documents.pages import PageSelection
+from inkgate.errors import CODES, InkgateError
+from inkgate.reader import Reader, ReadOptions
+from inkgate.settings import PdfText, Settings
+from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, Task, TaskKind
+
+NO_DEADLINE_S = 365 * 24 * 3600.0
+"""Nobody else waits for a document that is read here: `limits.time_s` counts only where it was set on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What one command is to read, how, and where to."""
+
+    sources: tuple[Source, ...]
+    to: Output
+    formats: tuple[Format, ...]
+    pages: PageSelection | None
+    pdf_text: PdfText | None
+
+    @property
+    def options(self) -> ReadOptions:
+        """One reading serves all formats: as much as the most demanding of them needs."""
+        kinds = {wanted.task_kind for wanted in self.formats}
+        kind = TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT
+        return ReadOptions(Task(kind), self.pages, self.pdf_text)
+
+
+async def read_documents(settings: Settings, order: Order) -> list[str]:
+    """Reads and hands over every document; one line for each thing that could not be read, empty when all was.
+
+    Raises:
+        InputRejected: the settings name an engine that doesn't exist.
+        EngineFailed: the engine did not start.
+        BrokenPipeError: whoever read standard output has left.
+    """
+    problems: list[str] = []
+    async with AsyncExitStack() as stack:
+        with _status("Loading the models"):
+            service = await stack.enter_async_context(running(_patient(settings)))
+        for number, source in enumerate(order.sources, start=1):
+            title = source.name if len(order.sources) == 1 else f"[{number}/{len(order.sources)}] {source.name}"
+            problems += await _read_one(service.reader, order, source, title)
+    return problems
+
+
+def _patient(settings: Settings) -> Settings:
+    if "time_s" in settings.limits.model_fields_set:
+        return settings
+    return settings.model_copy(update={"limits": settings.limits.model_copy(update={"time_s": NO_DEADLINE_S})})
+
+
+async def _read_one(reader: Reader, order: Order, source: Source, title: str) -> list[str]:
+    """Reads one document and hands it over, whole or in part; what went wrong, a line each."""
+    try:
+        result = await _result(reader, Document(source.data(), _printable(source.name)), order.options, title)
+        if result.status is not DocumentStatus.FAILED:
+            order.to.write(source, result)
+    except InkgateError as error:
+        return [_line(source.name, error.as_page_error(), error.title)]
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        return [f"{error.filename or source.name}: {error.strerror or error}."]
+    return [
+        _line(f"{source.name}, page {page.index + 1}", page.error, CODES[page.error.code].title)
+        for page in result.pages
+        if page.error is not None
+    ]
+
+
+async def _result(reader: Reader, document: Document, options: ReadOptions, title: str) -> DocumentResult:
+    with _bar(title) as advance:
+        async with reader.read(document, options) as reading:
+            pages = []
+            advance(0, len(reading.selected))
+            async for page in reading:
+                pages.append(page)
+                advance(len(pages), len(reading.selected))
+            return DocumentResult(
+                reading.name, reading.mime_type, reading.byte_count, reading.page_count, reading.engine, tuple(pages)
+            )
+
+
+def _line(name: str, error: PageError, title: str) -> str:
+    return f"{name}: {title}. {error.detail} {error.remedy} ({error.code})"
+
+
+def _printable(name: str) -> str:
+    """File names are bytes; those that are no UTF-8 get replacement characters in results."""
+    return name.encode("utf-8", "replace").decode("utf-8")
+
+
+@contextmanager
+def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar over the pages of one document, on a terminal, gone when it is done; its arguments: read, of how many."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("pages"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def _status(text: str) -> Iterator[None]:
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(text):
+        yield

@@ -1,0 +1,109 @@
+"""`inkgate serve`: the service on the network."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+from typing import Annotated
+
+import typer
+
+from inkgate.cli.configure import ConfigOption, EngineOption, configured
+from inkgate.cli.messages import failure, misuse, say
+from inkgate.settings import Settings
+
+
+def serve(
+    *,
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1, this machine only.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one. Default: 7860.")
+    ] = None,
+    engine: EngineOption = None,
+    config: ConfigOption = None,
+) -> None:
+    """Start the service; Ctrl-C or SIGTERM ends it, after the answers in flight are finished.
+
+    Documents are sent to /ocr, the interactive API documentation is at /docs. Whether it can answer is said by
+    /readyz.
+    """
+    settings = configured(config, {"server": {"host": host, "port": port}, "engine": {"name": engine}})
+    refuse_open_service(settings)
+    check_address(settings.server.host, settings.server.port)
+    _run(settings)
+
+
+def _run(settings: Settings) -> None:
+    """Serves until a signal ends it.
+
+    Raises:
+        typer.Exit: with status 2 for an engine that doesn't exist, 1 where the service could not start.
+    """
+    import anyio
+
+    from inkgate.api.server import serve as serve_app
+    from inkgate.bootstrap import create_app
+    from inkgate.errors import EngineFailed, InputRejected
+    from inkgate.telemetry.logs import configure_logs
+
+    configure_logs(settings.log)
+    try:
+        app = create_app(settings)
+        anyio.run(serve_app, app, settings, _greet, backend_options={"use_uvloop": True})
+    except InputRejected as error:
+        raise misuse(f"{error.detail} {error.remedy}") from error
+    except EngineFailed as error:
+        raise failure(f"{error.title}. {error.detail} {error.remedy}") from error
+
+
+def _greet(url: str) -> None:
+    """Tells a person at a terminal where to go; logs say it to everybody else."""
+    if sys.stderr.isatty():
+        say(f"Serving on {url} (documentation: {url}/docs). Ctrl-C stops it.")
+
+
+def refuse_open_service(settings: Settings) -> None:
+    """Refuses to serve everybody on the network by mistake.
+
+    Raises:
+        typer.Exit: with status 2: the address is not loopback, no key is set, and `auth.allow_open` isn't either.
+    """
+    host = settings.server.host
+    if settings.auth.key_hashes or settings.auth.allow_open or is_loopback(host):
+        return
+    raise misuse(
+        f"{host} can be reached from the network, and no API key is set: anybody could use the service.",
+        "Make a key with `inkgate key`, or listen on 127.0.0.1, or set auth.allow_open if it is protected otherwise.",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a service on `host`. Names other than localhost are taken to be public."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def check_address(host: str, port: int) -> None:
+    """Tells of an address that can't be had in one line and at once, before models are loaded.
+
+    Raises:
+        typer.Exit: with status 1.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise failure(f"There is no address {host!r} on this machine: {error.strerror or error}.") from error
+    with socket.socket(family, kind, protocol) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(address)
+            probe.listen()
+        except OSError as error:
+            raise failure(f"Can't listen on {host}, port {port}: {error.strerror}. --port chooses another.") from error
