@@ -1,0 +1,53 @@
+"""One log line for each request: what was asked, how it ended, how long it took."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+log = structlog.get_logger("inkgate.access")
+
+CLIENT_LEFT = 499
+"""What is logged where nobody was left to be answered; nginx's number for it."""
+_ROUTINE = frozenset({"/health", "/livez", "/readyz"})
+
+
+class AccessLog:
+    """Logs each request when its answer has ended. Probes are logged at the debug level."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = perf_counter()
+        status = CLIENT_LEFT
+        sent = 0
+
+        async def count(message: Message) -> None:
+            nonlocal status, sent
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            else:
+                sent += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, count)
+        finally:
+            client = scope.get("client")
+            write = log.debug if scope["path"] in _ROUTINE else log.info
+            write(
+                "request",
+                method=scope["method"],
+                path=scope["path"],
+                status=status,
+                duration_ms=round(1000 * (perf_counter() - begun), 1),
+                bytes=sent,
+                client=client[0] if client else None,
+                **{key: value for key, value in scope.get("state", {}).items() if key in {"caller", "code"}},
+            )

@@ -1,0 +1,44 @@
+"""Which addresses may be fetched from: public ones, by every spelling that leads to them."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+
+_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
+
+
+def is_public(address: str) -> bool:
+    """Whether `address`, as a resolver gave it, is on the public internet.
+
+    Private, loopback, link-local (cloud metadata), carrier, documentation, benchmark, multicast and reserved
+    addresses are not; nor are IPv6 addresses that carry such an IPv4 address inside.
+    """
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(parsed, IPv6Address):
+        inner = _carried(parsed)
+        if inner is not None:
+            return _is_public(inner)
+        # Deprecated forms that still route on some hosts; nothing public lives there.
+        if parsed.is_site_local:
+            return False
+    return _is_public(parsed)
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
+
+
+def _carried(address: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that an IPv6 address leads to by a transition mechanism."""
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if address.teredo is not None:
+        return address.teredo[1]
+    if any(address in network for network in _NAT64) or int(address) >> 32 == 0:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return None

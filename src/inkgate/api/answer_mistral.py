@@ -1,0 +1,191 @@
+"""A document as Mistral's OCR answers it: Markdown pages, with figures, tables, blocks and confidence on request.
+
+Additions: `status` of the document and `error` of a page. Differences: `image_base64` is null (figures are
+located, not cut out), and `dpi` is 72 where a page's resolution is unknown, because their clients need a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from inkgate.api.schemas_mistral import MistralOptions
+from inkgate.api.tables_html import pipe_table_to_html
+from inkgate.documents.formats.characters import encodable
+from inkgate.documents.formats.json import page_to_dict
+from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, Word
+
+_DPI_UNKNOWN = 72
+_BLOCK_TYPES: Mapping[BlockType, str] = {
+    BlockType.TITLE: "title",
+    BlockType.TEXT: "text",
+    BlockType.LIST: "list",
+    BlockType.TABLE: "table",
+    BlockType.FIGURE: "image",
+    BlockType.CAPTION: "caption",
+    BlockType.HEADER: "header",
+    BlockType.FOOTER: "footer",
+    BlockType.REFERENCE: "references",
+    BlockType.FORMULA: "equation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MistralAnswer:
+    """Shows documents as `options` ask."""
+
+    options: MistralOptions
+
+    def document(self, result: DocumentResult) -> dict[str, Any]:
+        """The whole answer."""
+        return {
+            "pages": [self.page(page) for page in result.pages],
+            "model": result.engine,
+            "usage_info": {
+                "pages_processed": sum(page.error is None for page in result.pages),
+                "doc_size_bytes": result.byte_count,
+            },
+            "document_annotation": None,
+            "status": result.status.value,
+        }
+
+    def page(self, page: PageResult) -> dict[str, Any]:
+        """One of `pages`."""
+        shown = _Page(page, self.options)
+        markdown = shown.markdown()
+        return {
+            "index": page.index,
+            "markdown": markdown,
+            "images": shown.images(),
+            "dimensions": {
+                "dpi": round(page.dpi) if page.dpi else _DPI_UNKNOWN,
+                "height": page.height,
+                "width": page.width,
+            },
+            "tables": shown.tables(),
+            "hyperlinks": [],
+            "header": _text(page.header) if self.options.extract_header else None,
+            "footer": _text(page.footer) if self.options.extract_footer else None,
+            "confidence_scores": shown.confidence(markdown),
+            "blocks": shown.blocks() if self.options.include_blocks else None,
+            "error": page_to_dict(page)["error"],
+        }
+
+
+class _Page:
+    def __init__(self, page: PageResult, options: MistralOptions) -> None:
+        self._page = page
+        self._options = options
+        blocks = page.blocks or ()
+        self._tables = [block for block in blocks if block.type is BlockType.TABLE]
+        self._figures = [block for block in blocks if block.type is BlockType.FIGURE and self._wanted(block)]
+        self._figures = self._figures[: options.image_limit]
+
+    def _wanted(self, block: Block) -> bool:
+        left, top, right, bottom = block.box
+        return min(right - left, bottom - top) >= (self._options.image_min_size or 0)
+
+    def markdown(self) -> str:
+        """The page's Markdown. Header and footer are part of it unless they are extracted; tables that are
+        extracted leave a link behind.
+        """
+        page = self._page
+        text = page.text if page.markdown is None else page.markdown
+        if self._options.table_format is not None:
+            for number, table in enumerate(self._tables):
+                name = self._table_id(number)
+                text = text.replace(table.markdown, f"[{name}]({name})", 1) if table.markdown else text
+        header = None if self._options.extract_header else page.header
+        footer = None if self._options.extract_footer else page.footer
+        return encodable("\n\n".join(part for part in (header, text, footer) if part))
+
+    def images(self) -> list[dict[str, Any]]:
+        return [
+            {"id": _image_id(number), **_corners(figure.box), "image_base64": None, "image_annotation": None}
+            for number, figure in enumerate(self._figures)
+        ]
+
+    def tables(self) -> list[dict[str, Any]]:
+        if self._options.table_format is None:
+            return []
+        return [
+            {
+                "id": self._table_id(number),
+                "content": self._table_content(table),
+                "format": self._options.table_format,
+                "word_confidence_scores": self._table_words(table),
+            }
+            for number, table in enumerate(self._tables)
+        ]
+
+    def _table_id(self, number: int) -> str:
+        return f"tbl-{number}.{'html' if self._options.table_format == 'html' else 'md'}"
+
+    def _table_content(self, table: Block) -> str:
+        content = encodable(table.markdown)
+        return pipe_table_to_html(content) if self._options.table_format == "html" else content
+
+    def _table_words(self, table: Block) -> list[dict[str, Any]] | None:
+        if self._options.confidence_scores_granularity != "word":
+            return None
+        words = [word for index in table.lines for word in _words(self._page, index)]
+        return _placed(words, self._table_content(table))
+
+    def confidence(self, markdown: str) -> dict[str, Any] | None:
+        granularity = self._options.confidence_scores_granularity
+        words = [word for index in range(len(self._page.lines)) for word in _words(self._page, index)]
+        if granularity is None or not words:
+            return None
+        scores = [float(word.confidence) for word in words]
+        return {
+            "average_page_confidence_score": round(sum(scores) / len(scores), 4),
+            "minimum_page_confidence_score": round(min(scores), 4),
+            "word_confidence_scores": _placed(words, markdown) if granularity == "word" else [],
+        }
+
+    def blocks(self) -> list[dict[str, Any]]:
+        return [self._block(block) for block in self._page.blocks or ()]
+
+    def _block(self, block: Block) -> dict[str, Any]:
+        shown = {"type": _BLOCK_TYPES[block.type], "content": encodable(block.markdown), **_corners(block.box)}
+        if block.type is BlockType.FIGURE:
+            shown["image_id"] = _image_id(self._figures.index(block)) if block in self._figures else ""
+        if block.type is BlockType.TABLE:
+            extracted = self._options.table_format is not None
+            shown["table_id"] = self._table_id(self._tables.index(block)) if extracted else None
+        return shown
+
+
+def _words(page: PageResult, index: int) -> tuple[Word, ...]:
+    """The words of a line; where the engine gives none, the line as one."""
+    line = page.lines[index]
+    return line.words or (Word(line.text, line.quad, line.confidence),)
+
+
+def _placed(words: list[Word], markdown: str) -> list[dict[str, Any]]:
+    """Each word with where it starts in `markdown`, searched onwards from the word before it. A word that is
+    written otherwise there (escaped, or split) gets the place where it was searched from.
+    """
+    placed = []
+    cursor = 0
+    for word in words:
+        text = encodable(word.text)
+        found = markdown.find(text, cursor)
+        start = cursor if found < 0 else found
+        placed.append({"text": text, "confidence": round(float(word.confidence), 4), "start_index": start})
+        cursor = start if found < 0 else start + len(text)
+    return placed
+
+
+def _corners(box: Box) -> dict[str, int]:
+    left, top, right, bottom = (round(float(value)) for value in box)
+    return {"top_left_x": left, "top_left_y": top, "bottom_right_x": right, "bottom_right_y": bottom}
+
+
+def _image_id(number: int) -> str:
+    return f"img-{number}.jpeg"
+
+
+def _text(value: str | None) -> str | None:
+    return None if value is None else encodable(value)

@@ -1,0 +1,102 @@
+"""The HTTP application: routes, and what every request passes on its way to them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+
+from inkgate import __version__
+from inkgate.api import routes_files, routes_health, routes_home, routes_mistral, routes_models, routes_ocr
+from inkgate.api.access_log import AccessLog
+from inkgate.api.auth import ApiKeys, Authenticate
+from inkgate.api.context import Context, Service
+from inkgate.api.drain import Drain, RefuseWhenDraining
+from inkgate.api.errors import http_error, validation_error
+from inkgate.api.exchange import STATUS_HEADER
+from inkgate.api.fetch import Fetcher
+from inkgate.api.files import FileStore
+from inkgate.api.openapi import DESCRIPTION, openapi_of
+from inkgate.api.problems import Problems
+from inkgate.api.ratelimit import LimitRate, RateLimiter, build_rate_limiter
+from inkgate.api.readiness import Readiness
+from inkgate.api.request_id import HEADER, RequestId
+from inkgate.api.sources import Sources
+from inkgate.concurrency import Threads
+from inkgate.settings import Settings
+
+_BODY_THREADS = 4
+"""Bodies decoded and answers rendered at once: both are short, and more would only take the engine's cores."""
+
+
+def create_app(service: Service, settings: Settings, fetcher: Fetcher | None = None) -> FastAPI:
+    """The application in front of a running `service`. `fetcher`: by default, the one that settings describe.
+
+    Raises:
+        ValueError: the rate limit of the settings can't be understood.
+    """
+    max_bytes = int(settings.limits.max_body_mb * 1_000_000)
+    drain = Drain()
+    files = FileStore()
+    threads = Threads("http_bodies", _BODY_THREADS)
+    rate_limiter = build_rate_limiter(settings.rate_limit)
+    app = FastAPI(
+        title="inkgate",
+        version=__version__,
+        description=DESCRIPTION,
+        middleware=_middleware(settings, drain, rate_limiter),
+        exception_handlers={HTTPException: http_error, RequestValidationError: validation_error},
+        lifespan=_lifespan(rate_limiter),
+    )
+    app.state.context = Context(
+        service=service,
+        settings=settings,
+        drain=drain,
+        files=files,
+        sources=Sources(files, fetcher or Fetcher(settings.fetch, max_bytes), threads),
+        readiness=Readiness(service.engine, drain),
+        threads=threads,
+    )
+    for routes in (routes_ocr, routes_mistral, routes_files, routes_models, routes_health, routes_home):
+        app.include_router(routes.router)
+    # FastAPI's documented way to extend the schema is to replace the method of the instance.
+    app.openapi = openapi_of(app, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]
+    return app
+
+
+def _middleware(settings: Settings, drain: Drain, rate_limiter: RateLimiter | None) -> list[Middleware]:
+    """Outermost first. Everything is refused that can be before a byte of the body is read."""
+    stack = [Middleware(RequestId), Middleware(AccessLog)]
+    if settings.server.cors_origins:
+        stack.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=list(settings.server.cors_origins),
+                allow_methods=["GET", "POST", "DELETE"],
+                allow_headers=["Authorization", "Content-Type", "X-API-Key", HEADER],
+                expose_headers=[HEADER, STATUS_HEADER, "Retry-After"],
+            )
+        )
+    stack += [
+        Middleware(Problems),
+        Middleware(RefuseWhenDraining, drain=drain),
+        Middleware(Authenticate, keys=ApiKeys(settings.auth.key_hashes)),
+    ]
+    if rate_limiter is not None:
+        stack.append(Middleware(LimitRate, limiter=rate_limiter))
+    return stack
+
+
+def _lifespan(rate_limiter: RateLimiter | None) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        if rate_limiter is not None:
+            await rate_limiter.close()
+
+    return lifespan

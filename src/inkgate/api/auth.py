@@ -1,0 +1,70 @@
+"""API keys: known by their SHA-256 alone, compared in constant time, asked for once one is set."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from inkgate.errors import InputRejected
+
+PUBLIC = frozenset({"/", "/health", "/livez", "/readyz", "/docs", "/redoc", "/docs/oauth2-redirect", "/openapi.json"})
+"""What is answered without a key: probes, and what the service is. None of it touches a document."""
+
+
+def hash_key(key: str) -> str:
+    """SHA-256 of an API key in hexadecimal: what settings keep of it.
+
+    A fast hash is enough: keys are random and long, unlike passwords.
+    """
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+class ApiKeys:
+    """The keys that are accepted; with none, everybody is."""
+
+    def __init__(self, key_hashes: Sequence[str]) -> None:
+        self._hashes = tuple(stored.strip().lower().encode() for stored in key_hashes)
+
+    def caller(self, key: str | None, address: str) -> str:
+        """Who is asking, in a form that may be logged: a key's first hash digits, or the address.
+
+        Raises:
+            InputRejected: "unauthenticated", when keys are asked for and this is none of them.
+        """
+        if not self._hashes:
+            return f"address:{address}"
+        if not key:
+            raise InputRejected("unauthenticated", "The request has no API key.")
+        given = hash_key(key).encode()
+        # All are compared, each in constant time: how long it takes says nothing about any key.
+        matches = [hmac.compare_digest(given, stored) for stored in self._hashes]
+        if not any(matches):
+            raise InputRejected("unauthenticated", "The API key is not one of this service.")
+        return f"key:{given[:12].decode()}"
+
+
+def key_of(headers: Headers) -> str | None:
+    """The key sent as `Authorization: Bearer <key>` (PaddleX clients say `token <key>`) or as `X-API-Key`."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    if scheme.lower() in {"bearer", "token"} and key.strip():
+        return key.strip()
+    return headers.get("x-api-key")
+
+
+class Authenticate:
+    """Refuses requests without a valid key, before anything of their body is read; notes who is asking."""
+
+    def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
+        self._app = app
+        self._keys = keys
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in PUBLIC:
+            client = scope.get("client")
+            address = client[0] if client else "unknown"
+            scope["state"]["caller"] = self._keys.caller(key_of(Headers(scope=scope)), address)
+        await self._app(scope, receive, send)

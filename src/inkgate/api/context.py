@@ -1,0 +1,64 @@
+"""What the routes share: the service behind them, and the parts of HTTP that hold state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from starlette.requests import Request
+
+from inkgate.api.drain import Drain
+from inkgate.api.files import FileStore
+from inkgate.api.readiness import Readiness
+from inkgate.api.sources import Sources
+from inkgate.concurrency import Threads
+from inkgate.engines.base import Engine
+from inkgate.reader import Reader
+from inkgate.serving.limiter import Limiter
+from inkgate.settings import Settings
+
+
+class Service(Protocol):
+    """What this layer needs of the service; bootstrap.py builds it."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def reader(self) -> Reader: ...
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def limiter(self) -> Limiter: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One for each app.
+
+    Attributes:
+        threads: where bodies are decoded and answers rendered.
+    """
+
+    service: Service
+    settings: Settings
+    drain: Drain
+    files: FileStore
+    sources: Sources
+    readiness: Readiness
+    threads: Threads
+
+
+def context_of(request: Request) -> Context:
+    """The Context of the app that `request` came to."""
+    context = request.app.state.context
+    if not isinstance(context, Context):
+        raise TypeError("the app was not made by create_app")
+    return context
+
+
+def caller_of(request: Request) -> str:
+    """Who is asking, as auth.py found it."""
+    return str(request.scope["state"]["caller"])

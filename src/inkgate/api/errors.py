@@ -1,0 +1,141 @@
+"""Errors as HTTP: the one table from error code to status, and RFC 9457 problem documents."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import orjson
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+
+PROBLEM_TYPE = "application/problem+json"
+
+STATUSES: dict[str, int] = {
+    "request_malformed": 400,
+    "json_invalid": 400,
+    "base64_invalid": 400,
+    "file_missing": 400,
+    "options_invalid": 422,
+    "pages_invalid": 422,
+    "document_empty": 400,
+    "type_unsupported": 415,
+    "image_corrupt": 422,
+    "image_too_large": 413,
+    "pdf_corrupt": 422,
+    "pdf_encrypted": 422,
+    "pdf_empty": 422,
+    "page_broken": 422,
+    "page_timeout": 422,
+    "page_memory": 422,
+    "too_many_pages": 413,
+    "body_too_large": 413,
+    "body_timeout": 408,
+    "media_type_unsupported": 415,
+    "not_acceptable": 406,
+    "url_forbidden": 403,
+    "url_unreachable": 422,
+    "task_unsupported": 422,
+    "engine_unknown": 404,
+    "feature_unavailable": 501,
+    "file_unknown": 404,
+    "unauthenticated": 401,
+    "deadline_exceeded": 422,
+    "route_unknown": 404,
+    "method_not_allowed": 405,
+    "rate_limited": 429,
+    "service_full": 503,
+    "draining": 503,
+    "engine_failed": 502,
+    "engine_unavailable": 503,
+    "internal": 500,
+}
+"""The HTTP status of every error code. A test holds it complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error on its way to a client."""
+
+    code: str
+    status: int
+    title: str
+    detail: str
+    remedy: str
+    request_id: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, error: InkgateError, request_id: str) -> Problem:
+        """The problem that `error` is, with the headers that belong to it."""
+        headers: dict[str, str] = {}
+        if isinstance(error, Overloaded):
+            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+        if error.code == "unauthenticated":
+            headers["WWW-Authenticate"] = "Bearer"
+        status = STATUSES[error.code]
+        return cls(error.code, status, error.title, error.detail, error.remedy, request_id, headers)
+
+    def as_dict(self) -> dict[str, object]:
+        """The members of the problem document. `type` is a name that stays; it is not meant to be opened."""
+        return {
+            "type": f"urn:inkgate:error:{self.code}",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "code": self.code,
+            "remedy": self.remedy,
+            "request_id": self.request_id,
+        }
+
+    def response(self) -> Response:
+        body = orjson.dumps(self.as_dict())
+        return Response(body, self.status, headers=self.headers, media_type=PROBLEM_TYPE)
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    """The framework's own HTTP errors (no such route, wrong method) as problem documents."""
+    if not isinstance(error, HTTPException):
+        raise error
+    path = request.url.path
+    if error.status_code == 404:
+        rejected = InputRejected("route_unknown", f"There is nothing at {path}.")
+    elif error.status_code == 405:
+        rejected = InputRejected("method_not_allowed", f"{path} does not take {request.method}.")
+    else:
+        rejected = InputRejected("request_malformed", str(error.detail))
+    problem = Problem.of(rejected, request_id_of(request))
+    problem.headers.update(error.headers or {})
+    return problem.response()
+
+
+async def validation_error(request: Request, error: Exception) -> Response:
+    """FastAPI's own validation errors as problem documents."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    rejected = InputRejected("options_invalid", describe(list(error.errors())))
+    return Problem.of(rejected, request_id_of(request)).response()
+
+
+def describe(errors: list[dict[str, object]]) -> str:
+    """Which values are wrong and why, of pydantic's error list; what was sent is not repeated."""
+    parts = []
+    for error in errors[:5]:
+        location = error["loc"]
+        place = ".".join(str(step) for step in location) if isinstance(location, tuple) else ""
+        parts.append(f"{place}: {error['msg']}" if place else str(error["msg"]))
+    return "; ".join(parts) + "."
+
+
+def unexpected() -> EngineFailed:
+    """What a client hears of an exception that nobody expected: nothing of its inside."""
+    return EngineFailed("internal", "An unexpected error ended this request; it is in the log under its request ID.")
+
+
+def request_id_of(request: Request) -> str:
+    """The request's ID, as request_id.py set it."""
+    return str(request.scope.get("state", {}).get("request_id", ""))

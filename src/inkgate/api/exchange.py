@@ -1,0 +1,147 @@
+"""One document, from its request to its answer: admitted, received, read, and shown in the form it was asked in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import anyio
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from inkgate.api import uploads
+from inkgate.api.context import Context, caller_of
+from inkgate.api.errors import Problem, request_id_of
+from inkgate.api.negotiation import Native, Shape
+from inkgate.api.stream import stream_pages
+from inkgate.api.uploads import Body
+from inkgate.concurrency import single_error
+from inkgate.documents.formats import render
+from inkgate.documents.formats.json import page_to_dict
+from inkgate.errors import InkgateError, from_page_error
+from inkgate.reader import ReadOptions
+from inkgate.serving.limiter import CallerLeft, Permit
+from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult
+
+STATUS_HEADER = "X-Inkgate-Status"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request whose body has arrived."""
+
+    context: Context
+    body: Body
+    query: Mapping[str, str]
+    accept: str | None
+    caller: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be read, and how the answer looks.
+
+    Attributes:
+        show: the JSON of the request's form. Runs in a thread.
+        show_page: a page as a line of a stream.
+    """
+
+    document: Document
+    options: ReadOptions
+    shape: Shape
+    show: Callable[[DocumentResult], Any]
+    show_page: Callable[[PageResult], Any] = page_to_dict
+
+
+class Form(Protocol):
+    """A form of request: how it is understood, and how its errors are told."""
+
+    async def order(self, call: Call) -> Order:
+        """What `call` asks for. Raises InputRejected."""
+        ...
+
+    def problem(self, problem: Problem) -> Response:
+        """The answer that tells of `problem`."""
+        ...
+
+
+class Exchange(Response):
+    """Does everything inside the answer itself, so that one task holds the permit, the document and the connection
+    from the first byte to the last; a stream keeps its permit until it ends.
+    """
+
+    def __init__(self, context: Context, find_form: Callable[[Body], Form]) -> None:
+        super().__init__()
+        self._context = context
+        self._find_form = find_form
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        form: Form | None = None
+        try:
+            async with self._context.service.limiter.admit() as permit:
+                body = await uploads.receive(request, self._context.settings.limits, self._context.threads)
+                form = self._find_form(body)
+                async with cancelled_when_left(receive):
+                    answer = await self._answer(form, body, request, permit, send)
+        except InkgateError as error:
+            if form is None or error.code == "internal":
+                raise
+            scope["state"]["code"] = error.code
+            answer = form.problem(Problem.of(error, request_id_of(request)))
+        if answer is not None:
+            await answer(scope, receive, send)
+
+    async def _answer(self, form: Form, body: Body, request: Request, permit: Permit, send: Send) -> Response | None:
+        """The answer to send; None when it was streamed."""
+        call = Call(self._context, body, request.query_params, request.headers.get("accept"), caller_of(request))
+        order = await form.order(call)
+        async with self._context.service.reader.read(order.document, order.options) as reading:
+            if order.shape is Native.NDJSON:
+                await stream_pages(reading, order.show_page, permit, request_id_of(request), send)
+                return None
+            result = await reading.all()
+        if result.status is DocumentStatus.FAILED:
+            raise failure_of(result)
+        content, media_type = await self._context.threads.run(_rendered, order, result)
+        return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
+
+
+def failure_of(result: DocumentResult) -> InkgateError:
+    """The error of the first page, for a document none of whose pages was read."""
+    first = next(page.error for page in result.pages if page.error is not None)
+    return from_page_error(first)
+
+
+def _rendered(order: Order, result: DocumentResult) -> tuple[bytes, str]:
+    if isinstance(order.shape, Native):
+        return orjson.dumps(order.show(result)), "application/json"
+    return render(result, order.shape), order.shape.media_type
+
+
+@asynccontextmanager
+async def cancelled_when_left(receive: Receive) -> AsyncIterator[None]:
+    """Cancels the block when the client goes away. Enter it when the whole body has been received.
+
+    Raises:
+        CallerLeft: that happened before the block was done.
+    """
+    done = False
+    with single_error():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_cancel_when_left, receive, tasks.cancel_scope)
+            yield
+            done = True
+            tasks.cancel_scope.cancel()
+    if not done:
+        raise CallerLeft
+
+
+async def _cancel_when_left(receive: Receive, scope: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()

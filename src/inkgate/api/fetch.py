@@ -1,0 +1,154 @@
+"""Documents fetched by URL, without letting anybody reach what only this machine can reach.
+
+Every connection, also that of a redirect, goes to an address that was resolved and judged here, in the same step:
+a name that changes its mind between the check and the connection (DNS rebinding) gains nothing.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Iterable
+from functools import lru_cache
+
+import anyio
+import httpcore
+import httpx
+
+from inkgate.api.addresses import is_public
+from inkgate.errors import InputRejected
+from inkgate.settings import FetchSettings
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+"""Host and port to addresses, as text."""
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """The addresses of `host`, by the system's resolver.
+
+    Raises:
+        OSError: it has none.
+    """
+    found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[4][0]) for address in found]
+
+
+class PublicOnly(httpcore.AsyncNetworkBackend):
+    """Connects to public addresses only: resolves a name, judges every address, connects to one of those."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkBackend, resolve: Resolve) -> None:
+        self._inner = inner
+        self._resolve = resolve
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """A connection. TLS above it still checks the certificate against the name.
+
+        Raises:
+            InputRejected: "url_forbidden", when any of the name's addresses is not public.
+        """
+        try:
+            addresses = await self._resolve(host, port)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"{host} has no address") from error
+        if not addresses:
+            raise httpcore.ConnectError(f"{host} has no address")
+        if not all(is_public(address) for address in addresses):
+            raise InputRejected("url_forbidden", "The URL leads to an address that is not public.")
+        return await self._inner.connect_tcp(addresses[0], port, timeout, local_address, socket_options)
+
+
+class Fetcher:
+    """Fetches documents, where settings allow it."""
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        max_bytes: int,
+        resolve: Resolve = resolve,
+        backend: httpcore.AsyncNetworkBackend | None = None,
+    ) -> None:
+        self._settings = settings
+        self._max_bytes = max_bytes
+        self._backend = PublicOnly(backend or httpcore.AnyIOBackend(), resolve)
+
+    async def fetch(self, url: str) -> bytes:
+        """The bytes at `url`, redirects followed.
+
+        Raises:
+            InputRejected: "url_forbidden", "url_unreachable" or "body_too_large".
+        """
+        if not self._settings.enabled:
+            raise InputRejected("url_forbidden", "This service does not fetch URLs.")
+        try:
+            with anyio.fail_after(self._settings.timeout_s):
+                # A pool for one fetch: nothing of one caller's connections is left to the next.
+                async with httpcore.AsyncConnectionPool(
+                    ssl_context=_ssl_context(), network_backend=self._backend, max_connections=1
+                ) as pool:
+                    return await self._follow(pool, url)
+        except TimeoutError as error:
+            seconds = f"{self._settings.timeout_s:g}"
+            raise InputRejected("url_unreachable", f"The URL did not answer within {seconds} seconds.") from error
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
+            raise InputRejected("url_unreachable", "No connection to the URL could be made, or it broke.") from error
+
+    async def _follow(self, pool: httpcore.AsyncConnectionPool, url: str) -> bytes:
+        target = self._checked(url)
+        for _ in range(self._settings.max_redirects + 1):
+            async with pool.stream("GET", _core_url(target), headers=_headers(target)) as response:
+                if response.status in _REDIRECTS:
+                    target = self._checked(target, location=_location(response))
+                    continue
+                if response.status != 200:
+                    raise InputRejected("url_unreachable", f"The URL answered with the status {response.status}.")
+                return await self._read(response)
+        raise InputRejected("url_unreachable", f"More than {self._settings.max_redirects} redirects were met.")
+
+    def _checked(self, url: str | httpx.URL, location: str = "") -> httpx.URL:
+        """The URL (or where `location` leads from it), when its scheme and host are allowed."""
+        try:
+            target = httpx.URL(url).join(location) if location else httpx.URL(url)
+        except (httpx.InvalidURL, ValueError) as error:
+            raise InputRejected("url_forbidden", "The URL is not valid.") from error
+        if target.scheme not in {"http", "https"} or not target.host or target.userinfo:
+            raise InputRejected("url_forbidden", "Only http and https URLs without a user name are fetched.")
+        allowed = self._settings.allow_hosts
+        if allowed and target.host.lower() not in {host.lower() for host in allowed}:
+            raise InputRejected("url_forbidden", "The URL's host is not among those that may be fetched.")
+        return target
+
+    async def _read(self, response: httpcore.Response) -> bytes:
+        whole = bytearray()
+        async for chunk in response.aiter_stream():
+            whole += chunk
+            if len(whole) > self._max_bytes:
+                raise InputRejected("body_too_large", "The file at the URL is larger than a body may be.")
+        return bytes(whole)
+
+
+@lru_cache(maxsize=1)
+def _ssl_context() -> ssl.SSLContext:
+    return httpx.create_ssl_context(trust_env=False)
+
+
+def _core_url(url: httpx.URL) -> httpcore.URL:
+    return httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+
+
+def _headers(url: httpx.URL) -> list[tuple[str, str | bytes]]:
+    return [("Host", url.netloc), ("User-Agent", "inkgate"), ("Accept", "*/*"), ("Accept-Encoding", "identity")]
+
+
+def _location(response: httpcore.Response) -> str:
+    for name, value in response.headers:
+        if name.lower() == b"location":
+            return value.decode("latin-1")
+    raise InputRejected("url_unreachable", "The URL redirects without saying where to.")

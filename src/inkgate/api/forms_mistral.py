@@ -1,0 +1,70 @@
+"""The form of Mistral's OCR service, `POST /v1/ocr`: understood here, answered by answer_mistral.py."""
+
+from __future__ import annotations
+
+import orjson
+from starlette.responses import Response
+
+from inkgate.api.answer_mistral import MistralAnswer
+from inkgate.api.errors import Problem
+from inkgate.api.exchange import Call, Order
+from inkgate.api.negotiation import choose
+from inkgate.api.options import parse, select
+from inkgate.api.schemas_mistral import DocumentSource, MistralOptions, MistralRequest
+from inkgate.api.sources import DEFAULT_NAME, document
+from inkgate.errors import InputRejected
+from inkgate.reader import ReadOptions
+from inkgate.types import Document, Task, TaskKind
+
+_LISTS = frozenset({"pages", "document"})
+"""Fields that a form can only send as JSON in a text."""
+
+
+class Mistral:
+    """JSON, or a form with a part `file` (or a `document` in JSON) and the options as fields."""
+
+    async def order(self, call: Call) -> Order:
+        shape = choose(call.query.get("format"), call.accept)
+        if call.body.is_form:
+            options, found = await self._from_form(call)
+        else:
+            if call.body.fields.get("document") is None:
+                raise InputRejected("file_missing", "The request has no `document`.")
+            request = parse(MistralRequest, call.body.fields)
+            request.refuse_what_is_missing(call.context.service.engine.name)
+            options, found = request, await _get(request.document, call)
+        asked = ReadOptions(task=Task(kind=TaskKind.PARSE), pages=select(options.pages, first=0))
+        answer = MistralAnswer(options)
+        return Order(found, asked, shape, answer.document, answer.page)
+
+    async def _from_form(self, call: Call) -> tuple[MistralOptions, Document]:
+        fields = {key: _decoded(key, value) for key, value in call.body.fields.items()}
+        options = parse(MistralOptions, fields)
+        options.refuse_what_is_missing(call.context.service.engine.name)
+        if file := call.body.files.get("file") or call.body.files.get("document"):
+            return options, document(file.data, file.filename)
+        if fields.get("document") is None:
+            raise InputRejected("file_missing", "The form has no part `file`.")
+        return options, await _get(parse(MistralRequest, fields).document, call)
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+async def _get(source: DocumentSource, call: Call) -> Document:
+    name = source.document_name or DEFAULT_NAME
+    if source.url is not None and source.type != "file":
+        return await call.context.sources.from_url(source.url, call.caller, name)
+    if source.file_id is not None:
+        return call.context.sources.from_file_id(source.file_id, call.caller)
+    raise InputRejected("file_missing", "`document` has no `document_url`, `image_url` or `file_id` of its type.")
+
+
+def _decoded(key: str, value: str) -> object:
+    if key not in _LISTS or value[:1] not in {"[", "{"}:
+        return value
+    try:
+        decoded: object = orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        raise InputRejected("json_invalid", f"The field `{key}` is not JSON.") from error
+    return decoded

@@ -1,0 +1,174 @@
+"""The form of PaddleX's OCR pipeline: `{"file", "fileType", ...}`, answered in PaddleX's envelope.
+
+Differences that are meant: no page is dropped after the tenth; pictures (`ocrImage`, `docPreprocessingImage`,
+`inputImage`) are null, whatever `visualize` says; pages are not unwarped, and `model_settings` says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import Response
+
+from inkgate.api.errors import Problem
+from inkgate.api.exchange import Call, Order
+from inkgate.api.options import OcrOptions, parse
+from inkgate.documents.formats.json import page_to_dict
+from inkgate.errors import InputRejected
+from inkgate.types import DocumentResult, PageResult, Task, TaskKind
+
+Unit = Annotated[float, Field(ge=0, le=1)]
+
+
+class PaddlexRequest(BaseModel):
+    """The request, as PaddleX 3 defines it. Unknown keys are let through: newer clients send more."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    file: Annotated[str, Field(min_length=1)]
+    fileType: Literal[0, 1] | None = None  # noqa: N815 - PaddleX's names
+    visualize: bool | None = None
+    logId: Annotated[str, Field(max_length=128)] | None = None  # noqa: N815
+    useDocOrientationClassify: bool | None = None  # noqa: N815
+    useDocUnwarping: bool | None = None  # noqa: N815
+    useTextlineOrientation: bool | None = None  # noqa: N815
+    textDetLimitSideLen: Annotated[int, Field(gt=0, le=10_000)] | None = None  # noqa: N815
+    textDetLimitType: Literal["min", "max"] | None = None  # noqa: N815
+    textDetThresh: Unit | None = None  # noqa: N815
+    textDetBoxThresh: Unit | None = None  # noqa: N815
+    textDetUnclipRatio: Annotated[float, Field(gt=0, le=10)] | None = None  # noqa: N815
+    textRecScoreThresh: Unit | None = None  # noqa: N815
+    returnWordBox: bool | None = None  # noqa: N815
+
+    def task(self, kind: TaskKind) -> Task:
+        """The same in this service's words. A `min` limit enlarges small pages, which the engine never does."""
+        longest = self.textDetLimitSideLen if self.textDetLimitType != "min" else None
+        return Task(
+            kind=kind,
+            detect_rotation=self.useDocOrientationClassify is not False,
+            line_orientation=self.useTextlineOrientation is not False,
+            min_line_confidence=self.textRecScoreThresh,
+            detection_threshold=self.textDetThresh,
+            detection_box_threshold=self.textDetBoxThresh,
+            detection_unclip_ratio=self.textDetUnclipRatio,
+            detection_longest_side=longest,
+        )
+
+
+class Paddlex:
+    """Understands what PaddleX clients send; one for each request, because its errors repeat the `logId`."""
+
+    def __init__(self) -> None:
+        self._log_id = uuid4().hex
+
+    async def order(self, call: Call) -> Order:
+        log_id = call.body.fields.get("logId")
+        if isinstance(log_id, str) and log_id:
+            self._log_id = log_id[:128]
+        if not call.body.fields.get("file"):
+            raise InputRejected("file_missing", "`file` is empty.")
+        request = parse(PaddlexRequest, call.body.fields)
+        options = parse(OcrOptions, call.body.fields, call.query)
+        shape = options.shape(call.accept)
+        found = await call.context.sources.from_text(request.file, call.caller)
+        task = request.task(options.task_kind(shape))
+        return Order(found, options.read_options(task), shape, _Envelope(self._log_id, request))
+
+    def problem(self, problem: Problem) -> Response:
+        """PaddleX's error: no `result`, and the HTTP status as `errorCode`; `code` and `remedy` are ours."""
+        body = {
+            "logId": self._log_id,
+            "errorCode": problem.status,
+            "errorMsg": f"{problem.title}: {problem.detail}",
+            "code": problem.code,
+            "remedy": problem.remedy,
+            "request_id": problem.request_id,
+        }
+        return Response(orjson.dumps(body), problem.status, headers=problem.headers, media_type="application/json")
+
+
+@dataclass(frozen=True, slots=True)
+class _Envelope:
+    log_id: str
+    request: PaddlexRequest
+
+    def __call__(self, result: DocumentResult) -> dict[str, Any]:
+        shown = {
+            "ocrResults": [
+                {
+                    "prunedResult": self._pruned(page),
+                    "ocrImage": None,
+                    "docPreprocessingImage": None,
+                    "inputImage": None,
+                }
+                for page in result.pages
+            ],
+            "dataInfo": _data_info(result),
+        }
+        return {"logId": self.log_id, "errorCode": 0, "errorMsg": "Success", "result": shown}
+
+    def _pruned(self, page: PageResult) -> dict[str, Any]:
+        lines = page_to_dict(page)["lines"]
+        polygons = [[[round(x), round(y)] for x, y in line["quad"]] for line in lines]
+        pruned = {
+            "model_settings": self._model_settings(),
+            "dt_polys": polygons,
+            "text_det_params": self._detection(),
+            "text_type": "general",
+            # Lines found upside down are turned before they are read; their quads tell which.
+            "textline_orientation_angles": [_upside_down(line["quad"]) for line in lines],
+            "text_rec_score_thresh": self.request.textRecScoreThresh or 0.0,
+            "return_word_box": bool(self.request.returnWordBox),
+            "rec_texts": [line["text"] for line in lines],
+            "rec_scores": [line["confidence"] for line in lines],
+            "rec_polys": polygons,
+            "rec_boxes": [_box(polygon) for polygon in polygons],
+        }
+        if self.request.returnWordBox:
+            words = [line["words"] for line in lines]
+            pruned["text_word"] = [[word["text"] for word in line] for line in words]
+            quads = [[[[round(x), round(y)] for x, y in word["quad"]] for word in line] for line in words]
+            pruned["text_word_region"] = quads
+            pruned["text_word_boxes"] = [[_box(quad) for quad in line] for line in quads]
+        if page.error is not None:
+            pruned["error"] = page_to_dict(page)["error"]
+        return pruned
+
+    def _model_settings(self) -> dict[str, bool]:
+        return {
+            "use_doc_preprocessor": self.request.useDocOrientationClassify is not False,
+            "use_doc_orientation_classify": self.request.useDocOrientationClassify is not False,
+            "use_doc_unwarping": False,
+            "use_textline_orientation": self.request.useTextlineOrientation is not False,
+        }
+
+    def _detection(self) -> dict[str, Any]:
+        """What was asked for; null where the engine's own settings hold."""
+        return {
+            "limit_side_len": self.request.textDetLimitSideLen,
+            "limit_type": self.request.textDetLimitType or "max",
+            "thresh": self.request.textDetThresh,
+            "box_thresh": self.request.textDetBoxThresh,
+            "unclip_ratio": self.request.textDetUnclipRatio,
+        }
+
+
+def _data_info(result: DocumentResult) -> dict[str, Any]:
+    sizes = [{"width": page.width, "height": page.height} for page in result.pages]
+    if result.mime_type == "application/pdf" or len(sizes) != 1:
+        return {"numPages": len(sizes), "pages": sizes, "type": "pdf"}
+    return {**sizes[0], "type": "image"}
+
+
+def _box(polygon: list[list[int]]) -> list[int]:
+    xs, ys = [x for x, _ in polygon], [y for _, y in polygon]
+    return [min(xs), min(ys), max(xs), max(ys)]
+
+
+def _upside_down(quad: list[list[float]]) -> int:
+    """1 when the text runs from right to left on the page (turned by 180 degrees), else 0."""
+    return int(quad[1][0] < quad[0][0])

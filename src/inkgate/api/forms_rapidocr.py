@@ -1,0 +1,72 @@
+"""The form of rapidocr_api: multipart `image_file`, or base64 in `image_data`; answered line by line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
+
+from inkgate.api.errors import Problem
+from inkgate.api.exchange import Call, Order
+from inkgate.api.forms_simple import ordered
+from inkgate.api.options import parse
+from inkgate.api.sources import document
+from inkgate.documents.formats.json import page_to_dict
+from inkgate.types import DocumentResult
+
+
+class RapidOcrOptions(BaseModel):
+    """`use_cls` turns the check for upside-down lines off. Text is always found by detection and always read:
+    `use_det` and `use_rec` only choose what the answer shows.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    use_det: bool | None = None
+    use_cls: bool | None = None
+    use_rec: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    boxes: bool
+    text: bool
+
+    def __call__(self, result: DocumentResult) -> dict[str, Any]:
+        """`{"0": {"rec_txt", "dt_boxes", "score"}, ...}` over all pages; empty when nothing was found."""
+        lines = [line for page in result.pages for line in page_to_dict(page)["lines"]]
+        answer: dict[str, Any] = {}
+        for number, line in enumerate(lines):
+            entry: dict[str, Any] = {}
+            if self.text:
+                entry["rec_txt"] = line["text"]
+            if self.boxes:
+                entry["dt_boxes"] = line["quad"]
+            if self.text:
+                entry["score"] = line["confidence"]
+            answer[str(number)] = entry
+        return answer
+
+
+class RapidOcr:
+    """Understands what clients of rapidocr_api send."""
+
+    async def order(self, call: Call) -> Order:
+        options = parse(RapidOcrOptions, call.body.fields)
+        file = call.body.files.get("image_file") or call.body.files.get("image_data")
+        if file is not None:
+            found = document(file.data, file.filename)
+        else:
+            text = call.body.fields.get("image_data") or call.body.fields.get("image_file") or ""
+            found = await call.context.sources.from_text(text, call.caller)
+        shown = _Shown(boxes=options.use_det is not False, text=options.use_rec is not False)
+        order = ordered(call, found, shown)
+        if options.use_cls is None:
+            return order
+        task = replace(order.options.task, line_orientation=options.use_cls)
+        return replace(order, options=replace(order.options, task=task))
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()

@@ -1,0 +1,66 @@
+"""The simplest forms of `POST /ocr`: JSON `{"image": "<base64>"}`, and a multipart part `file`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.responses import Response
+
+from inkgate.api.errors import Problem
+from inkgate.api.exchange import Call, Order
+from inkgate.api.options import OcrOptions, parse
+from inkgate.api.sources import document
+from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.json import document_to_dict
+from inkgate.errors import InputRejected
+from inkgate.types import Document, DocumentResult, Task
+
+
+class SimpleJson:
+    """`{"image": "<base64>", ...options}`, answered with `{"text": "...", ...the document}`."""
+
+    async def order(self, call: Call) -> Order:
+        image = call.body.fields["image"]
+        if not isinstance(image, str):
+            raise InputRejected("options_invalid", "image: base64 text (or a URL) is needed.")
+        found = await call.context.sources.from_text(image, call.caller)
+        return ordered(call, found, simple_json)
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+class SimpleMultipart:
+    """A part `file`, answered with `{"result": "...", "text": "...", ...the document}`."""
+
+    async def order(self, call: Call) -> Order:
+        file = call.body.files.get("file")
+        if file is not None:
+            return ordered(call, document(file.data, file.filename), simple_multipart)
+        text = call.body.fields["file"]
+        if not text:
+            raise InputRejected("file_missing", "The part `file` is empty and has no filename.")
+        return ordered(call, await call.context.sources.from_text(text, call.caller), simple_multipart)
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+def ordered(call: Call, found: Document, show: Callable[[DocumentResult], Any]) -> Order:
+    """The order for `found` with the options that every form takes."""
+    options = parse(OcrOptions, call.body.fields, call.query)
+    shape = options.shape(call.accept)
+    task = Task(kind=options.task_kind(shape))
+    return Order(found, options.read_options(task), shape, show)
+
+
+def simple_json(result: DocumentResult) -> dict[str, Any]:
+    """The document, with its whole text before everything else."""
+    return {"text": render(result, Format.TEXT).decode(), **document_to_dict(result)}
+
+
+def simple_multipart(result: DocumentResult) -> dict[str, Any]:
+    """As `simple_json`, with the text once more as `result`, where older clients look for it."""
+    answer = simple_json(result)
+    return {"result": answer["text"], **answer}

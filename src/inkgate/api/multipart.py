@@ -1,0 +1,147 @@
+"""multipart/form-data, parsed while it arrives, into memory: no temporary file is ever made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from inkgate.errors import InputRejected
+
+MAX_PARTS = 100
+MAX_NAME_LENGTH = 200
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a form. `filename` is None for plain fields."""
+
+    name: str
+    filename: str | None
+    content_type: str
+    data: bytes
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it was sent as a file, or must be one: its name and type say so."""
+        return self.filename is not None or self.content_type.startswith(("image/", "application/"))
+
+    @property
+    def text(self) -> str:
+        """The part as text.
+
+        Raises:
+            InputRejected: it is not UTF-8.
+        """
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError as error:
+            detail = f"The part `{self.name}` is neither a file (it has no filename) nor text in UTF-8."
+            raise InputRejected("request_malformed", detail) from error
+
+
+class MultipartReader:
+    """Takes a body in chunks, gives its parts at the end."""
+
+    def __init__(self, content_type: str) -> None:
+        """`content_type`: the request's header.
+
+        Raises:
+            InputRejected: it names no usable boundary.
+        """
+        boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
+        if not boundary:
+            raise InputRejected("request_malformed", "The Content-Type names no multipart boundary.")
+        self._parts: list[Part] = []
+        self._headers: dict[str, str] = {}
+        self._header_name = bytearray()
+        self._header_value = bytearray()
+        self._data = bytearray()
+        self._ended = False
+        try:
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._on_part_begin,
+                    "on_part_data": self._on_part_data,
+                    "on_part_end": self._on_part_end,
+                    "on_header_field": self._on_header_field,
+                    "on_header_value": self._on_header_value,
+                    "on_header_end": self._on_header_end,
+                    "on_end": self._on_end,
+                },
+            )
+        except FormParserError as error:
+            raise InputRejected("request_malformed", "The multipart boundary is too long.") from error
+
+    def feed(self, chunk: bytes) -> None:
+        """Takes the next chunk.
+
+        Raises:
+            InputRejected: this is not multipart/form-data, or has too many parts.
+        """
+        try:
+            self._parser.write(chunk)
+        except FormParserError as error:
+            raise InputRejected("request_malformed", "The body is not valid multipart/form-data.") from error
+
+    def finish(self) -> list[Part]:
+        """All parts, in the order sent.
+
+        Raises:
+            InputRejected: the body ended before its last boundary.
+        """
+        if not self._ended:
+            raise InputRejected("request_malformed", "The multipart body ended before its closing boundary.")
+        return self._parts
+
+    def _on_part_begin(self) -> None:
+        if len(self._parts) >= MAX_PARTS:
+            raise InputRejected("request_malformed", f"A form may have {MAX_PARTS} parts.")
+        self._headers = {}
+        self._data = bytearray()
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header_name += data[start:end]
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header_value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        name = self._header_name.decode("latin-1").lower()
+        self._headers[name] = self._header_value.decode("utf-8", "replace")
+        self._header_name.clear()
+        self._header_value.clear()
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        self._data += data[start:end]
+
+    def _on_part_end(self) -> None:
+        disposition = _disposition(self._headers.get("content-disposition", ""))
+        name = disposition.get("name")
+        if not name:
+            raise InputRejected("request_malformed", "A part of the form has no name.")
+        content_type = self._headers.get("content-type", "").partition(";")[0].strip().lower()
+        filename = disposition.get("filename")
+        self._parts.append(
+            Part(clean_name(name), None if filename is None else clean_name(filename), content_type, bytes(self._data))
+        )
+        self._data = bytearray()
+
+    def _on_end(self) -> None:
+        self._ended = True
+
+
+def _disposition(header: str) -> dict[str, str]:
+    """The parameters of a Content-Disposition header, which browsers send in UTF-8."""
+    # The parser wants latin-1, which every byte has a place in; afterwards the bytes are UTF-8 again.
+    options = parse_options_header(header.encode().decode("latin-1"))[1]
+    return {key.decode("latin-1"): value.decode("utf-8", "replace") for key, value in options.items()}
+
+
+def clean_name(name: str) -> str:
+    """A name that may go into messages: without folders and control characters, and not too long."""
+    return _UNSAFE.sub("", name.replace("\\", "/").rpartition("/")[2])[:MAX_NAME_LENGTH]

@@ -1,0 +1,80 @@
+"""What an answer looks like: chosen by `format`, or else by the Accept header."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from inkgate.documents.formats import Format
+from inkgate.errors import InputRejected
+
+
+class Native(StrEnum):
+    """Answers that are no format of a document."""
+
+    FORM = "form"
+    """The JSON that the request's own form is answered with."""
+    NDJSON = "ndjson"
+    """One line of JSON for each page, as soon as it is read."""
+
+
+Shape = Native | Format
+
+NDJSON_TYPE = "application/x-ndjson"
+
+_BY_MEDIA_TYPE: dict[str, Shape] = {
+    "*/*": Native.FORM,
+    "application/*": Native.FORM,
+    "application/json": Native.FORM,
+    "application/problem+json": Native.FORM,
+    NDJSON_TYPE: Native.NDJSON,
+    "application/ndjson": Native.NDJSON,
+    "application/jsonl": Native.NDJSON,
+    "text/*": Format.TEXT,
+    "text/plain": Format.TEXT,
+    "text/markdown": Format.MARKDOWN,
+    "text/vnd.hocr+html": Format.HOCR,
+    "application/vnd.hocr+html": Format.HOCR,
+    "application/alto+xml": Format.ALTO,
+}
+"""text/html and application/xml are left out: every browser's form sends them, meaning no hOCR and no ALTO."""
+
+
+def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the option's name
+    """The shape of the answer: `format` when it is given, else the best that `accept` names.
+
+    Raises:
+        InputRejected: "not_acceptable".
+    """
+    if format is not None:
+        return _named(format)
+    if not accept or not accept.strip():
+        return Native.FORM
+    known = [(weight, _BY_MEDIA_TYPE[name]) for name, weight in _ranges(accept) if name in _BY_MEDIA_TYPE]
+    best = max(known, key=lambda pair: pair[0], default=(0.0, Native.FORM))
+    if best[0] <= 0:
+        raise InputRejected("not_acceptable", "The Accept header names no media type that is answered here.")
+    return best[1]
+
+
+def _named(format: str) -> Shape:  # noqa: A002 - the option's name
+    name = format.strip().lower()
+    if name == Native.NDJSON:
+        return Native.NDJSON
+    try:
+        return Format(name)
+    except ValueError:
+        raise InputRejected("not_acceptable", "`format` names no format that there is.") from None
+
+
+def _ranges(accept: str) -> list[tuple[str, float]]:
+    """Media ranges and their weights, in the order given (RFC 9110, 12.5.1); a weight that is no number is 0."""
+    ranges = []
+    for part in accept.split(","):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        weight = 1.0
+        for parameter in parameters:
+            if parameter.startswith("q="):
+                digits = parameter[2:]
+                weight = float(digits) if digits.replace(".", "", 1).isdecimal() else 0.0
+        ranges.append((name, weight))
+    return ranges

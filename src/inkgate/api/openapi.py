@@ -1,0 +1,125 @@
+"""The OpenAPI document: what FastAPI finds out by itself, and what is written by hand beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic.json_schema import models_json_schema
+
+from inkgate.api.auth import PUBLIC
+from inkgate.api.errors import PROBLEM_TYPE, STATUSES
+from inkgate.api.forms_paddlex import PaddlexRequest
+from inkgate.api.options import OcrOptions
+from inkgate.api.schemas_mistral import MistralRequest
+from inkgate.documents.formats.json import json_schema
+from inkgate.errors import CODES
+
+Json = dict[str, Any]
+
+DESCRIPTION = """Reads images (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC) and PDFs.
+
+* `POST /ocr` takes JSON, forms, and what clients of rapidocr_api and PaddleX send.
+* `POST /v1/ocr` takes what clients of Mistral's OCR send.
+* Errors are problem documents (RFC 9457) with a stable `code`, a `remedy` and the `request_id`.
+* A document some of whose pages failed is answered with `X-Inkgate-Status: partial`; each failed page has an `error`.
+"""
+_REF = "#/components/schemas/"
+_ALWAYS = (401, 429, 500, 503)
+"""Statuses that any request may be answered with: no key, too many requests, our fault, no room or stopping."""
+
+
+def problems(*statuses: int) -> dict[int | str, Json]:
+    """The problem documents that an operation may answer with, by status, beside those of every operation."""
+    found: dict[int | str, Json] = {}
+    for status in sorted({*statuses, *_ALWAYS}):
+        codes = [code for code, of_code in STATUSES.items() if of_code == status]
+        titles = "; ".join(f"{CODES[code].title} (`{code}`)" for code in codes)
+        found[status] = {
+            "description": f"{titles}.",
+            "content": {PROBLEM_TYPE: {"schema": {"$ref": f"{_REF}Problem"}}},
+        }
+    return found
+
+
+PROBLEM_RESPONSES = problems()
+
+_PROBLEM_SCHEMA: Json = {
+    "title": "Problem",
+    "description": "RFC 9457, with the members `code`, `remedy` and `request_id` beside.",
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "code", "remedy", "request_id"],
+    "properties": {
+        "type": {"type": "string", "examples": ["urn:inkgate:error:pdf_encrypted"]},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What is wrong with this request."},
+        "code": {"type": "string", "enum": sorted(CODES), "description": "Stable: programs may rely on it."},
+        "remedy": {"type": "string", "description": "What to do about it."},
+        "request_id": {"type": "string", "description": "Also in the header `X-Request-ID`, and in the log."},
+    },
+}
+
+
+def openapi_of(app: FastAPI, *, keys_needed: bool) -> Callable[[], Json]:
+    """A function that makes the document once: FastAPI's `openapi` method for `app`."""
+
+    def openapi() -> Json:
+        if app.openapi_schema is None:
+            app.openapi_schema = _build(app, keys_needed=keys_needed)
+        return app.openapi_schema
+
+    return openapi
+
+
+def _build(app: FastAPI, *, keys_needed: bool) -> Json:
+    document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    components = document.setdefault("components", {})
+    components.setdefault("schemas", {}).update(_request_schemas() | _result_schemas() | {"Problem": _PROBLEM_SCHEMA})
+    if keys_needed:
+        components["securitySchemes"] = {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        }
+        document["security"] = [{"bearer": []}, {"header": []}]
+        for path in PUBLIC & document["paths"].keys():
+            for operation in document["paths"][path].values():
+                operation["security"] = []
+    return document
+
+
+def _request_schemas() -> Json:
+    models = (OcrOptions, PaddlexRequest, MistralRequest)
+    _, schema = models_json_schema([(model, "validation") for model in models], ref_template=_REF + "{model}")
+    found: Json = schema["$defs"]
+    # Not offered before it is there; sending it is answered with 501.
+    for missing in ("document_annotation_format", "document_annotation_prompt", "bbox_annotation_format"):
+        del found["MistralRequest"]["properties"][missing]
+    return found
+
+
+def _result_schemas() -> Json:
+    """The published JSON schema of a document, its parts as components: `Document`, `DocumentPage`, ..."""
+    schema = _with_refs(json_schema())
+    parts = {_component(name): part for name, part in schema.pop("$defs").items()}
+    for key in ("$schema", "$id"):
+        schema.pop(key, None)
+    return {"Document": schema, **parts}
+
+
+def _component(name: str) -> str:
+    return "Document" + "".join(word.capitalize() for word in name.split("_"))
+
+
+def _with_refs(node: Json) -> Json:
+    return {key: _with_ref(key, value) for key, value in node.items()}
+
+
+def _with_ref(key: str, value: object) -> object:
+    if key == "$ref":
+        return f"{_REF}{_component(str(value).removeprefix('#/$defs/'))}"
+    if isinstance(value, list):
+        return [_with_ref("", item) for item in value]
+    return _with_refs(value) if isinstance(value, dict) else value

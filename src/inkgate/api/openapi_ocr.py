@@ -1,0 +1,201 @@
+"""`POST /ocr` in OpenAPI, by hand: the route takes the raw request, so FastAPI can't see what is in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inkgate.api.openapi import problems
+from inkgate.api.sample import SAMPLE_PNG_BASE64
+from inkgate.documents.formats import Format
+
+Json = dict[str, Any]
+
+_PAGES: Json = {"type": "string", "pattern": r"^[1-9][0-9]{0,5}(-([1-9][0-9]{0,5})?)?$", "examples": ["1"]}
+_OPTIONS: dict[str, tuple[str, Json]] = {
+    "pages": ("Pages from 1, such as `1-3,7` or `5-`.", _PAGES),
+    "format": (
+        "The answer's format; wins over the Accept header. `json` is the document of the published schema.",
+        {"type": "string", "enum": [*(member.value for member in Format), "ndjson"]},
+    ),
+    "task": ("`text`: lines. `parse`: blocks and Markdown as well.", {"type": "string", "enum": ["text", "parse"]}),
+    "blocks": ("Blocks and Markdown as well: short for `task=parse`.", {"type": "boolean"}),
+    "pdf_text": (
+        "When a PDF's own text is taken instead of its pixels.",
+        {"type": "string", "enum": ["auto", "never", "always"]},
+    ),
+}
+_PARAMETERS = [
+    {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
+    for name, (description, schema) in _OPTIONS.items()
+]
+_FIELDS: Json = {name: {**schema, "description": description} for name, (description, schema) in _OPTIONS.items()}
+_BINARY: Json = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+_SWITCH: Json = {"type": "string", "enum": ["true", "false"]}
+
+_SIMPLE: Json = {
+    "title": "Simple JSON",
+    "type": "object",
+    "required": ["image"],
+    "properties": {
+        "image": {
+            "type": "string",
+            "format": "byte",
+            "minLength": 4,
+            "description": "The file in base64, as a data: URL, or (where settings allow it) as an http(s) URL.",
+        },
+        **_FIELDS,
+    },
+}
+_FORM: Json = {
+    "title": "Form",
+    "type": "object",
+    "properties": {"file": {**_BINARY, "description": "The file."}, **_FIELDS},
+    "required": ["file"],
+}
+_RAPIDOCR_FORM: Json = {
+    "title": "rapidocr_api",
+    "type": "object",
+    "properties": {
+        "image_file": {**_BINARY, "description": "The file."},
+        "use_det": {**_SWITCH, "description": "`false` leaves `dt_boxes` out of the answer."},
+        "use_cls": {**_SWITCH, "description": "`false` reads lines without looking for upside-down ones."},
+        "use_rec": {**_SWITCH, "description": "`false` leaves `rec_txt` and `score` out of the answer."},
+        **_FIELDS,
+    },
+    "required": ["image_file"],
+}
+_RAPIDOCR_FIELDS: Json = {
+    "title": "rapidocr_api, base64",
+    "type": "object",
+    "properties": {"image_data": {"type": "string", "format": "byte", "minLength": 4}},
+    "required": ["image_data"],
+}
+_REQUEST: Json = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {"anyOf": [_SIMPLE, {"$ref": "#/components/schemas/PaddlexRequest"}]},
+            "examples": {
+                "simple": {"summary": "Simple JSON", "value": {"image": SAMPLE_PNG_BASE64}},
+                "markdown": {
+                    "summary": "Simple JSON with options",
+                    "value": {"image": SAMPLE_PNG_BASE64, "task": "parse", "pages": "1"},
+                },
+                "paddlex": {
+                    "summary": "PaddleX",
+                    "value": {"file": SAMPLE_PNG_BASE64, "fileType": 1, "textRecScoreThresh": 0.5},
+                },
+            },
+        },
+        "multipart/form-data": {"schema": {"anyOf": [_FORM, _RAPIDOCR_FORM]}},
+        "application/x-www-form-urlencoded": {"schema": _RAPIDOCR_FIELDS},
+    },
+}
+
+_TEXT: Json = {"type": "string", "description": "The text of all pages."}
+_DOCUMENT: Json = {"$ref": "#/components/schemas/Document"}
+_SIMPLE_ANSWER: Json = {
+    "title": "Simple answer",
+    "type": "object",
+    "description": "The document (all keys of `Document`) with its whole text as `text`; forms get it as `result` too.",
+    "required": ["text", "status", "pages"],
+    "properties": {
+        "text": _TEXT,
+        "result": _TEXT,
+        "status": {"enum": ["complete", "partial"]},
+        "pages": {"type": "array", "items": {"$ref": "#/components/schemas/DocumentPage"}},
+    },
+}
+_RAPIDOCR_ANSWER: Json = {
+    "title": "rapidocr_api answer",
+    "type": "object",
+    "propertyNames": {"pattern": "^[0-9]+$"},
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            "rec_txt": {"type": "string"},
+            "dt_boxes": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
+            "score": {"type": "number"},
+        },
+    },
+}
+_PADDLEX_ANSWER: Json = {
+    "title": "PaddleX answer",
+    "type": "object",
+    "required": ["logId", "errorCode", "errorMsg", "result"],
+    "properties": {
+        "logId": {"type": "string"},
+        "errorCode": {"const": 0},
+        "errorMsg": {"const": "Success"},
+        "result": {
+            "type": "object",
+            "required": ["ocrResults", "dataInfo"],
+            "properties": {
+                "ocrResults": {"type": "array", "items": {"type": "object"}},
+                "dataInfo": {"type": "object"},
+            },
+        },
+    },
+}
+_PADDLEX_ERROR: Json = {
+    "title": "PaddleX error",
+    "type": "object",
+    "required": ["logId", "errorCode", "errorMsg"],
+    "properties": {
+        "logId": {"type": "string"},
+        "errorCode": {"type": "integer"},
+        "errorMsg": {"type": "string"},
+        "code": {"type": "string"},
+    },
+}
+_EXAMPLES: Json = {
+    "simple": {"summary": "Simple JSON", "value": {"text": "Hello ink 42", "status": "complete", "pages": []}},
+    "form": {
+        "summary": "Form",
+        "value": {"result": "Hello ink 42", "text": "Hello ink 42", "status": "complete", "pages": []},
+    },
+    "rapidocr": {
+        "summary": "rapidocr_api",
+        "value": {"0": {"rec_txt": "Hello", "dt_boxes": [[9, 8], [80, 8], [80, 36], [9, 36]], "score": 0.99}},
+    },
+}
+_OK: Json = {
+    "description": "What was read. Each form of request has its own JSON; the other formats are the same for all.",
+    "headers": {
+        "X-Inkgate-Status": {
+            "description": "`complete`, or `partial` when some pages failed. Not on streams: their last line says it.",
+            "schema": {"type": "string", "enum": ["complete", "partial"]},
+        }
+    },
+    "content": {
+        "application/json": {
+            "schema": {"anyOf": [_SIMPLE_ANSWER, _DOCUMENT, _PADDLEX_ANSWER, _RAPIDOCR_ANSWER]},
+            "examples": _EXAMPLES,
+        },
+        "application/x-ndjson": {
+            "schema": {"type": "string", "description": "A line for each page (`DocumentPage`), then a summary."}
+        },
+        "text/plain": {"schema": {"type": "string"}},
+        "text/markdown": {"schema": {"type": "string"}},
+        "text/html": {"schema": {"type": "string", "description": "hOCR"}},
+        "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
+    },
+}
+
+
+def _responses() -> dict[int | str, Json]:
+    found = problems(400, 403, 404, 406, 408, 413, 415, 422, 502)
+    for status, response in found.items():
+        if status not in {401, 429}:
+            response["content"]["application/json"] = {"schema": _PADDLEX_ERROR}
+    return {200: _OK, **found}
+
+
+OCR_OPERATION: Json = {
+    "summary": "Read a document",
+    "operation_id": "read_ocr",
+    "description": "Reads an image or a PDF. Four forms of request are told apart by content type and keys; see "
+    "the examples. Errors of the PaddleX form come in PaddleX's envelope, all others as problem documents.",
+    "responses": _responses(),
+    "openapi_extra": {"parameters": _PARAMETERS, "requestBody": _REQUEST},
+}

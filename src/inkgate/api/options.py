@@ -1,0 +1,89 @@
+"""The options that every form of `/ocr` takes, from the query or from the body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
+
+from inkgate.api.errors import describe
+from inkgate.api.negotiation import Shape, choose
+from inkgate.documents.formats import Format
+from inkgate.documents.pages import PageSelection, parse_page_list, parse_pages
+from inkgate.errors import InputRejected
+from inkgate.reader import ReadOptions
+from inkgate.settings import PdfText
+from inkgate.types import Task, TaskKind
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class OcrOptions(BaseModel):
+    """What may be asked of a document, whatever form the request has. Null, and an empty text, mean: not given."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    pages: Annotated[
+        str | list[StrictInt] | StrictInt | None, Field(description="Pages from 1: `1-3,7`, or a list of numbers.")
+    ] = None
+    pdf_text: Annotated[PdfText | None, Field(description="When a PDF's own text is taken instead of its pixels.")] = (
+        None
+    )
+    format: Annotated[
+        str | None, Field(description="text, markdown, json, hocr, alto or ndjson; wins over the Accept header.")
+    ] = None
+    task: Annotated[
+        Literal["text", "parse", "table", "formula", "chart", "spot", "extract", "translate"] | None,
+        Field(description="`text`: lines. `parse`: blocks and Markdown as well."),
+    ] = None
+    blocks: Annotated[bool | None, Field(description="Blocks and Markdown as well: short for `task=parse`.")] = None
+
+    def shape(self, accept: str | None) -> Shape:
+        """How the answer is to look. Raises InputRejected("not_acceptable")."""
+        return choose(self.format, accept)
+
+    def task_kind(self, shape: Shape) -> TaskKind:
+        """The kind of task that gives what was asked for, and what `shape` shows."""
+        kind = TaskKind(self.task) if self.task else TaskKind.TEXT
+        needed = shape.task_kind if isinstance(shape, Format) else TaskKind.TEXT
+        if kind is TaskKind.TEXT and (self.blocks or needed is TaskKind.PARSE):
+            return TaskKind.PARSE
+        return kind
+
+    def read_options(self, task: Task) -> ReadOptions:
+        """What the Reader is asked for. Raises InputRejected("pages_invalid")."""
+        return ReadOptions(task=task, pages=self.selection(), pdf_text=self.pdf_text)
+
+    def selection(self) -> PageSelection | None:
+        """The pages asked for; None for all. Raises InputRejected("pages_invalid")."""
+        return select(self.pages, first=1)
+
+
+def select(pages: str | list[int] | int | None, first: int) -> PageSelection | None:
+    """The selection that `pages` is, however it is written; None for all pages.
+
+    Raises:
+        InputRejected: "pages_invalid".
+    """
+    if pages is None:
+        return None
+    if isinstance(pages, str):
+        return parse_pages(pages, first=first)
+    return parse_page_list(pages if isinstance(pages, list) else [pages], first=first)
+
+
+def parse(model: type[ModelT], fields: Mapping[str, Any], query: Mapping[str, str] | None = None) -> ModelT:
+    """The fields of a body, and those of the query that the body doesn't have, as a `model`.
+
+    Raises:
+        InputRejected: "options_invalid", naming every value that is wrong.
+    """
+    given = {**{key: value for key, value in (query or {}).items() if key in model.model_fields}, **fields}
+    # A form can't leave a field out that it shows: what is empty was not filled in.
+    given = {key: value for key, value in given.items() if value != ""}
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        found = [dict(detail) for detail in error.errors(include_url=False, include_input=False)]
+        raise InputRejected("options_invalid", describe(found)) from error

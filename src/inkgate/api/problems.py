@@ -1,0 +1,96 @@
+"""The last border: whatever is raised below becomes a problem document, or a line in the log."""
+
+from __future__ import annotations
+
+import anyio
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from inkgate.api.errors import Problem, unexpected
+from inkgate.errors import InkgateError
+from inkgate.serving.limiter import CallerLeft
+
+log = structlog.get_logger(__name__)
+
+LINGER_S = 5.0
+"""How long the rest of a refused body is read and thrown away, so that the client gets to read the answer: a
+connection closed on unread data is reset, and the answer with it."""
+
+
+class Problems:
+    """Answers every exception. One that comes after the answer has begun can only be logged."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Watched(receive, send)
+        try:
+            await self._app(scope, exchange.receive, exchange.send)
+        except CallerLeft:
+            return
+        except InkgateError as error:
+            failure = error
+        except Exception:  # the border of one request: the others go on
+            log.exception("request_failed")
+            failure = unexpected()
+        else:
+            return
+        scope["state"]["code"] = failure.code
+        if exchange.answer_begun:
+            log.error("answer_broken_off", code=failure.code)
+            return
+        await _answer(Problem.of(failure, scope["state"]["request_id"]), scope, exchange)
+
+
+class _Watched:
+    """Both directions of a request, with a note of how far each has come."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self.answer_begun = False
+        self.body_ended = False
+        self._receive = receive
+        self._send = send
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self.body_ended = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.answer_begun = True
+        await self._send(message)
+
+    async def read_off(self) -> None:
+        """Reads what is left of the body for a while, and throws it away."""
+        with anyio.move_on_after(LINGER_S):
+            while not self.body_ended:
+                await self.receive()
+
+
+def _has_body(scope: Scope) -> bool:
+    lengths = [value for name, value in scope["headers"] if name in {b"content-length", b"transfer-encoding"}]
+    return any(value != b"0" for value in lengths)
+
+
+async def _answer(problem: Problem, scope: Scope, exchange: _Watched) -> None:
+    response = problem.response()
+    if exchange.body_ended or not _has_body(scope):
+        await response(scope, exchange.receive, exchange.send)
+        return
+    # The body was refused before its end: this connection can't be used again.
+    response.headers["Connection"] = "close"
+
+    async def hold_the_end(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await exchange.send({**message, "more_body": True})
+            if problem.code != "body_timeout":
+                await exchange.read_off()
+            message = {"type": "http.response.body", "body": b""}
+        await exchange.send(message)
+
+    await response(scope, exchange.receive, hold_the_end)

@@ -1,0 +1,101 @@
+"""How many requests one caller may send in a time, counted in memory or in Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import structlog
+from limits import RateLimitItem, parse
+from limits.aio.storage import RedisStorage, Storage
+from limits.aio.storage.redis.redispy import RedispyBridge
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from limits.errors import StorageError
+from limits.storage import storage_from_string
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from inkgate.errors import Overloaded
+from inkgate.settings import RateLimitSettings
+
+log = structlog.get_logger(__name__)
+
+_REDIS_OPTIONS: dict[str, float | str | bool] = {
+    "implementation": "redispy",
+    "socket_connect_timeout": 1.0,
+    "socket_timeout": 1.0,
+}
+"""A Redis that hangs may hold a request up for a second, not for good."""
+
+
+def _now() -> float:
+    return datetime.now(UTC).timestamp()
+
+
+class RateLimiter:
+    """Counts requests by caller. Where the counts can't be reached, requests pass: a broken Redis must not stop
+    the service. That is logged once, and once more when the counts are back.
+    """
+
+    def __init__(self, limit: RateLimitItem, storage: Storage, now: Callable[[], float] = _now) -> None:
+        self._limit = limit
+        self._storage = storage
+        self._strategy = SlidingWindowCounterRateLimiter(storage)
+        self._now = now
+        self._reachable = True
+
+    async def count(self, caller: str) -> None:
+        """Counts one request of `caller`.
+
+        Raises:
+            Overloaded: "rate_limited", with the time until the next one may pass.
+        """
+        try:
+            passes = await self._strategy.hit(self._limit, caller)
+            reset_at = 0.0 if passes else (await self._strategy.get_window_stats(self._limit, caller)).reset_time
+        except StorageError as error:
+            self._note(reachable=False, reason=type(error.storage_error).__name__)
+            return
+        self._note(reachable=True)
+        if not passes:
+            raise Overloaded("rate_limited", f"More than {self._limit} came with this key.", reset_at - self._now())
+
+    async def close(self) -> None:
+        """Closes the connections to where the counts are."""
+        if isinstance(self._storage, RedisStorage) and isinstance(self._storage.bridge, RedispyBridge):
+            await self._storage.bridge.storage.aclose()
+
+    def _note(self, *, reachable: bool, reason: str = "") -> None:
+        if reachable and not self._reachable:
+            log.info("rate_limit_storage_back")
+        elif self._reachable and not reachable:
+            log.warning("rate_limit_storage_unreachable", reason=reason)
+        self._reachable = reachable
+
+
+def build_rate_limiter(settings: RateLimitSettings) -> RateLimiter | None:
+    """The limiter that the settings ask for; None when they ask for none.
+
+    Raises:
+        ValueError: the limit can't be understood.
+    """
+    if not settings.per_key:
+        return None
+    limit = parse(settings.per_key)
+    options = _REDIS_OPTIONS if settings.storage_url.startswith("redis") else {}
+    storage = storage_from_string(f"async+{settings.storage_url}", wrap_exceptions=True, **options)
+    if not isinstance(storage, Storage):
+        raise TypeError(f"{settings.storage_url!r} is not a storage that can be awaited")
+    return RateLimiter(limit, storage)
+
+
+class LimitRate:
+    """Refuses callers that are over their share, before anything of their body is read."""
+
+    def __init__(self, app: ASGIApp, limiter: RateLimiter) -> None:
+        self._app = app
+        self._limiter = limiter
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (caller := scope["state"].get("caller")):
+            await self._limiter.count(caller)
+        await self._app(scope, receive, send)

@@ -1,0 +1,80 @@
+"""Whether the engine reads pages at this moment: it is asked to read one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+import numpy as np
+import structlog
+
+from inkgate.api.drain import Drain
+from inkgate.engines.base import Engine
+from inkgate.errors import InkgateError
+from inkgate.types import Pixels, Size, Task, TextLayer
+
+log = structlog.get_logger(__name__)
+
+_SIDE = 64
+_TASK = Task(detect_rotation=False, line_orientation=False)
+
+
+class BlankPage:
+    """A small white page."""
+
+    index = 0
+    size = Size(_SIDE, _SIDE)
+    dpi: float | None = None
+    text_layer: TextLayer | None = None
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:  # noqa: ARG002 - the port's signature
+        return Pixels(np.full((_SIDE, _SIDE, 3), 255, np.uint8))
+
+
+class Readiness:
+    """Asks the engine to read a blank page; a good answer holds for `fresh_s`, so that probes cost next to nothing.
+
+    `timeout_s` is long enough for the pages that are in the engine before the probe.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        drain: Drain,
+        timeout_s: float = 10.0,
+        fresh_s: float = 10.0,
+        now: Callable[[], float] = anyio.current_time,
+    ) -> None:
+        self._engine = engine
+        self._drain = drain
+        self._timeout_s = timeout_s
+        self._fresh_s = fresh_s
+        self._now = now
+        self._good_until = float("-inf")
+        self._asking = anyio.Lock()
+
+    async def reasons(self) -> list[str]:
+        """Why the service is not ready; empty when it is."""
+        reasons = ["draining: this instance is about to stop"] if self._drain.draining else []
+        async with self._asking:
+            if self._now() < self._good_until:
+                return reasons
+            reason = await self._engine_reason()
+        if reason:
+            reasons.append(reason)
+        else:
+            self._good_until = self._now() + self._fresh_s
+        return reasons
+
+    async def _engine_reason(self) -> str:
+        try:
+            with anyio.fail_after(self._timeout_s):
+                result = await self._engine.read(BlankPage(), _TASK)
+        except TimeoutError:
+            return f"engine: {self._engine.name} did not read a blank page within {self._timeout_s:g} seconds"
+        except InkgateError as error:
+            return f"engine: {self._engine.name}: {error.code}"
+        except Exception:  # the border of one probe: whatever an engine raises, the answer is "not ready"
+            log.exception("readiness_check_failed", engine=self._engine.name)
+            return f"engine: {self._engine.name} failed on a blank page"
+        return f"engine: {self._engine.name}: {result.error.code}" if result.error else ""

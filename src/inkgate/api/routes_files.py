@@ -1,0 +1,95 @@
+"""`/v1/files`, as Mistral's clients use it: upload a file, then read it by its ID or by a signed URL."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api import uploads
+from inkgate.api.context import caller_of, context_of
+from inkgate.api.files import StoredFile
+from inkgate.api.openapi import PROBLEM_RESPONSES, problems
+from inkgate.api.openapi_files import UPLOAD_BODY
+from inkgate.api.schemas_files import DeletedFile, FileList, SignedUrl, UploadedFile
+from inkgate.api.sources import document
+from inkgate.errors import InputRejected
+
+router = APIRouter(prefix="/v1/files", tags=["files"], responses=PROBLEM_RESPONSES)
+
+FileId = Annotated[str, Path(max_length=64, description="The `id` that the upload was answered with.")]
+_UNKNOWN: dict[int | str, dict[str, Any]] = problems(404, 422)
+
+
+@router.post(
+    "", summary="Upload a file", responses=problems(400, 408, 413, 415, 422), openapi_extra={"requestBody": UPLOAD_BODY}
+)
+async def upload(request: Request) -> UploadedFile:
+    """Keeps a file in memory for an hour, for its owner alone.
+
+    Takes the raw request, so that the body is read under its limits.
+    """
+    context = context_of(request)
+    async with context.service.limiter.admit():
+        body = await uploads.receive(request, context.settings.limits, context.threads)
+    part = body.files.get("file")
+    if part is None:
+        raise InputRejected("file_missing", "The form has no part `file` with a filename.")
+    found = document(part.data, part.filename)
+    purpose = str(body.fields.get("purpose") or "ocr")[:64]
+    return _described(context.files.add(found.name, found.data, purpose, caller_of(request)))
+
+
+@router.get("", summary="List your files", responses=problems(422))
+async def list_files(request: Request) -> FileList:
+    """The caller's files, the latest first."""
+    found = [_described(file) for file in context_of(request).files.owned(caller_of(request))]
+    return FileList(data=found, total=len(found))
+
+
+@router.get("/{file_id}", summary="Describe a file", responses=_UNKNOWN)
+async def describe(request: Request, file_id: FileId) -> UploadedFile:
+    return _described(context_of(request).files.get(file_id, caller_of(request)))
+
+
+@router.delete("/{file_id}", summary="Delete a file", responses=_UNKNOWN)
+async def delete(request: Request, file_id: FileId) -> DeletedFile:
+    context_of(request).files.delete(file_id, caller_of(request))
+    return DeletedFile(id=file_id)
+
+
+@router.get("/{file_id}/url", summary="A URL to read a file by", responses=_UNKNOWN)
+async def signed_url(
+    request: Request,
+    file_id: FileId,
+    expiry: Annotated[int, Query(ge=1, le=168, description="Hours it stays valid; never longer than the file.")] = 24,
+) -> SignedUrl:
+    """A URL that `document_url` of `/v1/ocr` takes; reading it needs no network."""
+    files = context_of(request).files
+    return SignedUrl(url=files.signed_url(file_id, caller_of(request), str(request.base_url), expiry * 3600.0))
+
+
+@router.get(
+    "/{file_id}/content",
+    summary="Download a file",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}, **_UNKNOWN},
+)
+async def download(request: Request, file_id: FileId) -> Response:
+    file = context_of(request).files.get(file_id, caller_of(request))
+    # As an attachment and without sniffing: what was uploaded must never run as a page of this origin.
+    headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+    return Response(file.data, media_type="application/octet-stream", headers=headers)
+
+
+def _described(file: StoredFile) -> UploadedFile:
+    return UploadedFile(
+        id=file.id,
+        size_bytes=len(file.data),
+        created_at=int(file.created_at),
+        expires_at=int(file.expires_at),
+        filename=file.name,
+        purpose=file.purpose,
+    )

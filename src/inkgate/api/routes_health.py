@@ -1,0 +1,59 @@
+"""`/health`, `/livez`, `/readyz`: for people, supervisors and load balancers. None needs an API key."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from inkgate import __version__
+from inkgate.api.context import context_of
+
+router = APIRouter(tags=["service"])
+
+
+class Health(BaseModel):
+    """The service answers."""
+
+    status: str = "ok"
+    engine: str
+    version: str
+
+
+class Alive(BaseModel):
+    """The process answers."""
+
+    status: str = "alive"
+
+
+class Ready(BaseModel):
+    """Whether documents should be sent here."""
+
+    status: str = Field(description="`ready` or `not_ready`.")
+    reasons: list[str] = Field(description="Why it is not ready; empty when it is.")
+
+
+@router.get("/health", summary="Whether the service answers")
+async def health(request: Request) -> Health:
+    """200 for as long as the service is able to answer."""
+    return Health(engine=context_of(request).service.engine.name, version=__version__)
+
+
+@router.get("/livez", summary="Whether the process lives")
+async def livez() -> Alive:
+    """200 for as long as the process is alive: restart it when this fails."""
+    return Alive()
+
+
+@router.get(
+    "/readyz",
+    summary="Whether documents should be sent here",
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "Not ready, and why."}},
+)
+async def readyz(request: Request) -> Response:
+    """200 when the engine has just read a test page and the service is not draining; else 503, with the reasons."""
+    reasons = await context_of(request).readiness.reasons()
+    answer = Ready(status="not_ready" if reasons else "ready", reasons=reasons)
+    return JSONResponse(answer.model_dump(), 503 if reasons else 200)

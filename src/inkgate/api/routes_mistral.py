@@ -1,0 +1,25 @@
+"""`POST /v1/ocr`, in the form of Mistral's OCR service."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api.context import context_of
+from inkgate.api.exchange import Exchange, Form
+from inkgate.api.forms_mistral import Mistral
+from inkgate.api.openapi_mistral import MISTRAL_OPERATION
+from inkgate.api.uploads import Body
+
+router = APIRouter(tags=["read"])
+
+
+@router.post("/v1/ocr", response_class=Response, **MISTRAL_OPERATION)
+async def read(request: Request) -> Response:
+    """Takes the raw request, so that nothing of the body is read before the document is admitted."""
+    return Exchange(context_of(request), _form)
+
+
+def _form(_: Body) -> Form:
+    return Mistral()

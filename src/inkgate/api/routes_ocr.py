@@ -1,0 +1,44 @@
+"""`POST /ocr`: four forms of request at one address, told apart by content type and keys."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api.context import context_of
+from inkgate.api.exchange import Exchange, Form
+from inkgate.api.forms_paddlex import Paddlex
+from inkgate.api.forms_rapidocr import RapidOcr
+from inkgate.api.forms_simple import SimpleJson, SimpleMultipart
+from inkgate.api.openapi_ocr import OCR_OPERATION
+from inkgate.api.uploads import Body
+from inkgate.errors import InputRejected
+
+router = APIRouter(tags=["read"])
+
+
+@router.post("/ocr", response_class=Response, **OCR_OPERATION)
+async def read(request: Request) -> Response:
+    """Takes the raw request, so that nothing of the body is read before the document is admitted."""
+    return Exchange(context_of(request), find_form)
+
+
+def find_form(body: Body) -> Form:
+    """The form that a body has.
+
+    Raises:
+        InputRejected: "file_missing", when it has no key that holds a file in any form.
+    """
+    keys = body.fields.keys() | body.files.keys()
+    if body.is_form:
+        if "file" in keys:
+            return SimpleMultipart()
+        if keys & {"image_file", "image_data"}:
+            return RapidOcr()
+        raise InputRejected("file_missing", "The form has no part `file`, `image_file` or `image_data`.")
+    if "file" in keys:
+        return Paddlex()
+    if "image" in keys:
+        return SimpleJson()
+    raise InputRejected("file_missing", "The JSON has no key `image` (or `file`, as PaddleX clients send it).")

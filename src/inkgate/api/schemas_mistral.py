@@ -1,0 +1,73 @@
+"""Mistral's OCR request, as their clients send it: null stands for what is not given, unknown keys are let through."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
+
+from inkgate.errors import InputRejected
+
+_MODELS = ("mistral-ocr", "inkgate")
+"""Names (and beginnings of names) that clients made for Mistral's service send."""
+
+
+class DocumentSource(BaseModel):
+    """Where the document is. `type` may be left out: the key that is there says it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    type: Literal["document_url", "image_url", "file"] | None = None
+    document_url: str | None = None
+    image_url: str | dict[str, Any] | None = None
+    file_id: str | None = None
+    document_name: str | None = None
+
+    @property
+    def url(self) -> str | None:
+        """The URL, whichever key it came under; `image_url` may be `{"url": ...}`."""
+        if self.document_url is not None:
+            return self.document_url
+        if isinstance(self.image_url, dict):
+            inner = self.image_url.get("url")
+            return inner if isinstance(inner, str) else None
+        return self.image_url
+
+
+class MistralOptions(BaseModel):
+    """What is asked, beside the document. Pages count from 0."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    model: str | None = None
+    pages: str | list[StrictInt] | StrictInt | None = None
+    include_image_base64: bool | None = None
+    image_limit: Annotated[int, Field(ge=0)] | None = None
+    image_min_size: Annotated[int, Field(ge=0)] | None = None
+    table_format: Literal["markdown", "html"] | None = None
+    extract_header: bool | None = None
+    extract_footer: bool | None = None
+    include_blocks: bool | None = None
+    confidence_scores_granularity: Literal["word", "page"] | None = None
+    document_annotation_format: Any = None
+    document_annotation_prompt: Any = None
+    bbox_annotation_format: Any = None
+
+    def refuse_what_is_missing(self, engine: str) -> None:
+        """Says no to what can't be done.
+
+        Raises:
+            InputRejected: "feature_unavailable" for annotations, "engine_unknown" for a model that is not here.
+        """
+        for name in ("document_annotation_format", "document_annotation_prompt", "bbox_annotation_format"):
+            if getattr(self, name) is not None:
+                raise InputRejected("feature_unavailable", f"`{name}` is not available yet.")
+        if self.model is None or self.model == engine or self.model.startswith(_MODELS):
+            return
+        raise InputRejected("engine_unknown", f"There is no model of this name; there is `{engine}`.")
+
+
+class MistralRequest(MistralOptions):
+    """The JSON body."""
+
+    document: DocumentSource

@@ -1,0 +1,139 @@
+"""Request bodies: streamed in under their limits, then understood as JSON or as a form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+import anyio
+import orjson
+from starlette.requests import Request
+
+from inkgate.api.multipart import MultipartReader, Part
+from inkgate.concurrency import Threads
+from inkgate.errors import InputRejected
+from inkgate.serving.limiter import CallerLeft
+from inkgate.settings import LimitSettings
+
+_SMALL = 64 * 1024
+"""Bodies up to this many bytes are parsed where they arrive: a thread would cost more than it saves."""
+_MAX_FIELDS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A body that has arrived: `fields` are a JSON object's values or a form's texts, `files` a form's files."""
+
+    fields: Mapping[str, Any]
+    files: Mapping[str, Part] = field(default_factory=dict)
+    is_form: bool = False
+
+
+async def receive(request: Request, limits: LimitSettings, threads: Threads) -> Body:
+    """The whole body of `request`, in memory.
+
+    Raises:
+        InputRejected: it is too large (by Content-Length before anything is read), stalls, is of no type
+            that is accepted, or is not what its type says.
+        CallerLeft: the client went away before the end.
+    """
+    content_type = request.headers.get("content-type", "")
+    kind = content_type.partition(";")[0].strip().lower()
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise InputRejected("media_type_unsupported", "Compressed bodies (Content-Encoding) are not accepted.")
+    _refuse_by_length(request, limits)
+    if kind == "multipart/form-data":
+        reader = MultipartReader(content_type)
+        async for chunk in chunks(request, limits):
+            reader.feed(chunk)
+        return _form(reader.finish())
+    if kind == "application/x-www-form-urlencoded":
+        raw = await _gather(request, limits)
+        # What curl -d calls a body unless told otherwise.
+        looks_like_json = raw.lstrip()[:1] == b"{"
+        return await _json(raw, threads) if looks_like_json else await _urlencoded(raw, threads)
+    if kind == "application/json" or re.fullmatch(r"application/[\w.-]+\+json", kind):
+        return await _json(await _gather(request, limits), threads)
+    shown = kind[:100] or "missing"
+    raise InputRejected("media_type_unsupported", f"The Content-Type is {shown}; JSON or a form is needed.")
+
+
+async def chunks(request: Request, limits: LimitSettings) -> AsyncIterator[bytes]:
+    """The body as it arrives, counted: it ends in an error when it grows too large or stalls."""
+    most = int(limits.max_body_mb * 1_000_000)
+    size = 0
+    more = True
+    while more:
+        with anyio.move_on_after(limits.body_timeout_s) as waiting:
+            message = await request.receive()
+        if waiting.cancelled_caught:
+            raise InputRejected("body_timeout", f"Nothing of the body came for {limits.body_timeout_s:g} seconds.")
+        if message["type"] == "http.disconnect":
+            raise CallerLeft
+        chunk: bytes = message.get("body", b"")
+        more = message.get("more_body", False)
+        size += len(chunk)
+        if size > most:
+            raise _too_large(limits)
+        if chunk:
+            yield chunk
+
+
+def _refuse_by_length(request: Request, limits: LimitSettings) -> None:
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > limits.max_body_mb * 1_000_000:
+        raise _too_large(limits)
+
+
+def _too_large(limits: LimitSettings) -> InputRejected:
+    return InputRejected("body_too_large", f"A body may have {limits.max_body_mb:g} MB.")
+
+
+async def _gather(request: Request, limits: LimitSettings) -> bytes:
+    whole = bytearray()
+    async for chunk in chunks(request, limits):
+        whole += chunk
+    return bytes(whole)
+
+
+async def _json(raw: bytes, threads: Threads) -> Body:
+    try:
+        value = parse_json(raw) if len(raw) <= _SMALL else await threads.run(parse_json, raw)
+    except orjson.JSONDecodeError as error:
+        raise InputRejected("json_invalid", f"The body is not JSON: {error.msg} at {error.pos}.") from error
+    if not isinstance(value, dict):
+        raise InputRejected("request_malformed", "The body is JSON, but not an object.")
+    return Body(value)
+
+
+def parse_json(raw: bytes) -> object:
+    """The value, whether or not a byte order mark stands before it. Blocking.
+
+    Raises:
+        orjson.JSONDecodeError: it is not JSON.
+    """
+    return orjson.loads(raw.removeprefix(b"\xef\xbb\xbf"))
+
+
+async def _urlencoded(raw: bytes, threads: Threads) -> Body:
+    try:
+        pairs = await threads.run(parse_qsl, raw.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+    except ValueError as error:
+        raise InputRejected("request_malformed", "The form can't be decoded.") from error
+    return Body(dict(pairs), is_form=True)
+
+
+def _form(parts: list[Part]) -> Body:
+    fields: dict[str, str] = {}
+    files: dict[str, Part] = {}
+    for part in parts:
+        if part.name in fields or part.name in files:
+            raise InputRejected("request_malformed", f"The part `{part.name}` was sent twice; send one file a request.")
+        if part.is_file:
+            files[part.name] = part
+        else:
+            fields[part.name] = part.text
+    return Body(fields, files, is_form=True)

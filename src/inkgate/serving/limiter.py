@@ -1,0 +1,97 @@
+"""Who may come in: a Limiter admits or refuses at once, a Permit is the admitted one's right to run.
+
+A permit reports how it ended, because only some ends say anything about the service: a rejected input, or a
+client that left, is no sample of how long work takes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from types import TracebackType
+from typing import Protocol, Self
+
+import anyio
+
+from inkgate.errors import InputRejected, Overloaded
+
+
+class Outcome(StrEnum):
+    """How admitted work ended."""
+
+    OK = "ok"
+    REJECTED = "rejected"
+    FAILED = "failed"
+    LEFT = "left"
+
+
+class CallerLeft(Exception):
+    """Whoever asked for the work is gone: nobody is there to be answered."""
+
+
+class Permit:
+    """The right to run. Leaving the block gives it back and reports how it ended, judged by what was raised:
+    nothing is `ok`, InputRejected is `rejected`, CallerLeft or a cancellation is `left`, all else is `failed`.
+    """
+
+    def __init__(self, release: Callable[[Outcome], None]) -> None:
+        self._release = release
+        self._reported: Outcome | None = None
+
+    def report(self, outcome: Outcome) -> None:
+        """Says how it ended where no exception will: an answer whose every page failed, for example."""
+        self._reported = outcome
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._release(self._reported or outcome_of(error))
+
+
+def outcome_of(error: BaseException | None) -> Outcome:
+    """How work ended that raised `error`, or nothing."""
+    if error is None:
+        return Outcome.OK
+    if isinstance(error, InputRejected):
+        return Outcome.REJECTED
+    if isinstance(error, CallerLeft | anyio.get_cancelled_exc_class()):
+        return Outcome.LEFT
+    return Outcome.FAILED
+
+
+class Limiter(Protocol):
+    """Admits work, or refuses it at once. Used from one event loop."""
+
+    def admit(self) -> Permit:
+        """A permit, to be entered with `async with`.
+
+        Raises:
+            Overloaded: there is no room; it says when to come back.
+        """
+        ...
+
+
+class FixedLimiter:
+    """Admits up to a fixed number at once."""
+
+    def __init__(self, max_in_flight: int, retry_after_s: float = 2.0) -> None:
+        self.in_flight = 0
+        self.ended: Counter[Outcome] = Counter()
+        self._max_in_flight = max_in_flight
+        self._retry_after_s = retry_after_s
+
+    def admit(self) -> Permit:
+        if self.in_flight >= self._max_in_flight:
+            raise Overloaded(
+                "service_full", f"{self.in_flight} documents are being read; no more fit.", self._retry_after_s
+            )
+        self.in_flight += 1
+        return Permit(self._leave)
+
+    def _leave(self, outcome: Outcome) -> None:
+        self.in_flight -= 1
+        self.ended[outcome] += 1
