@@ -8,9 +8,7 @@ refuses TIFF and WebP files of more than 178,956,970 pixels, whatever `limits.ma
 from __future__ import annotations
 
 import io
-import math
 import warnings
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +18,6 @@ import numpy as np
 from PIL import (
     AvifImagePlugin,
     BmpImagePlugin,
-    ExifTags,
     GifImagePlugin,
     Image,
     ImageFile,
@@ -30,6 +27,7 @@ from PIL import (
     WebPImagePlugin,
 )
 
+from inkgate.documents.metadata import orientation_of, resolution_of, white_is_zero
 from inkgate.documents.modes import GreyOrRgb, to_array
 from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import file_at
@@ -38,8 +36,6 @@ from inkgate.types import Pixels, RgbArray, Size
 
 _MAX_JPEG_SCANS = 500
 """As libjpeg-turbo's own fuzzing: each scan of a progressive JPEG costs a pass over the image for a few bytes."""
-_PLAUSIBLE_DPI = (50.0, 2400.0)
-_LARGEST_SHEET_INCHES = 50.0
 _TRANSPOSED = frozenset({5, 6, 7, 8})
 
 
@@ -80,7 +76,7 @@ def read_header(frame: Frame) -> Header:
     if frame.file_type is FileType.JPEG and frame.data.count(b"\xff\xda") > _MAX_JPEG_SCANS:
         raise InputRejected("image_corrupt", f"The JPEG image has more than {_MAX_JPEG_SCANS} scans.")
     with _rejecting(frame.file_type, "header"), _open(frame) as image:
-        orientation = _orientation(frame, image)
+        orientation = orientation_of(image, frame.data)
         width, height = image.size
         if isinstance(image, TiffImagePlugin.TiffImageFile):
             # Pillow turns TIFF pixels itself as it decodes them, but the size only where a TIFF tag says so.
@@ -90,7 +86,7 @@ def read_header(frame: Frame) -> Header:
         if width < 1 or height < 1:
             raise InputRejected("image_corrupt", f"The {frame.file_type.label} image is {width}×{height} pixels.")
         remaining = 1 if frame.file_type is FileType.TIFF else orientation
-        return Header(Size(width, height), remaining, _dpi(image, max(width, height)))
+        return Header(Size(width, height), remaining, resolution_of(image, max(width, height)))
 
 
 def read_pixels(frame: Frame, header: Header, longest_side: int | None = None) -> Pixels:
@@ -103,16 +99,16 @@ def read_pixels(frame: Frame, header: Header, longest_side: int | None = None) -
     """
     target = shrunk(header.size, longest_side)
     with _rejecting(frame.file_type, "pixels"), _open(frame) as image:
-        expected = header.stored(header.size)
+        expected = covered = header.stored(header.size)
         if target != header.size and isinstance(image, JpegImagePlugin.JpegImageFile):
-            image.draft(None, header.stored(target))
-            expected = image.size
+            expected, covered = _decode_smaller(image, header.stored(target))
         image.load()
         if image.size != expected:
             raise InputRejected("image_corrupt", f"The {frame.file_type.label} image has another size than it says.")
-        pixels = to_array(image, white_is_zero=_white_is_zero(image))
+        pixels = to_array(image, white_is_zero=white_is_zero(image))
     if target != header.size:
-        pixels = _u8(cv2.resize(pixels, header.stored(target), interpolation=cv2.INTER_AREA))
+        within = pixels[: covered[1], : covered[0]]
+        pixels = _u8(cv2.resize(within, header.stored(target), interpolation=cv2.INTER_AREA))
     upright = _TURNS[header.orientation](pixels)
     scale = max(header.size.width, header.size.height) / max(target.width, target.height)
     return Pixels(_rgb(upright), scale)
@@ -125,6 +121,20 @@ def shrunk(size: Size, longest_side: int | None) -> Size:
         return size
     ratio = longest_side / longest
     return Size(max(1, round(size.width * ratio)), max(1, round(size.height * ratio)))
+
+
+def _decode_smaller(
+    image: JpegImagePlugin.JpegImageFile, target: tuple[int, int]
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Has `image` decoded at the least size that `target` fits in. Returns that size, and what of it is covered.
+
+    A JPEG is decoded in blocks: the last column and row may lie mostly beyond the image, and are then left out.
+    """
+    drafted = image.draft(None, target)
+    if drafted is None:
+        return image.size, image.size
+    _, (_, _, right, bottom) = drafted
+    return image.size, (round(right), round(bottom))
 
 
 def _rgb(pixels: GreyOrRgb) -> RgbArray:
@@ -202,46 +212,3 @@ def _quiet() -> None:
     moves it to the front and adds nothing.
     """
     warnings.filterwarnings("ignore", module=r"PIL\.|pillow_heif")
-
-
-def _orientation(frame: Frame, image: Image.Image) -> int:
-    """The EXIF orientation, 1 (upright) where there is none or where it can't be read."""
-    try:
-        # PngImageFile.getexif would decode the pixels to find a chunk that comes after them.
-        exif = Image.Image.getexif(image)
-        if frame.file_type is FileType.PNG and ExifTags.Base.Orientation not in exif:
-            exif = _late_png_exif(frame.data)
-        orientation = exif.get(ExifTags.Base.Orientation, 1)
-    except Exception:  # noqa: BLE001 - the border to a parser of hostile bytes; an image without EXIF is still one
-        return 1
-    return orientation if isinstance(orientation, int) and orientation in _TURNS else 1
-
-
-def _late_png_exif(data: bytes) -> Image.Exif:
-    """What the last eXIf chunk of a PNG says, wherever it stands; the checksum tells it from chance."""
-    exif = Image.Exif()
-    at = data.rfind(b"eXIf")
-    if at >= 4:
-        end = at + 4 + int.from_bytes(data[at - 4 : at], "big")
-        if zlib.crc32(data[at:end]).to_bytes(4, "big") == data[end : end + 4]:
-            exif.load(data[at + 4 : end])
-    return exif
-
-
-def _dpi(image: Image.Image, longest: int) -> float | None:
-    """Pixels per inch by the file, None where the axes differ, or where it makes no plausible sheet of paper."""
-    try:
-        horizontal, vertical = (float(value) for value in image.info["dpi"])
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        return None
-    if not (math.isfinite(horizontal) and math.isfinite(vertical)) or abs(horizontal - vertical) > 0.1 * vertical:
-        return None
-    low, high = _PLAUSIBLE_DPI
-    return horizontal if low <= horizontal <= high and longest <= horizontal * _LARGEST_SHEET_INCHES else None
-
-
-def _white_is_zero(image: Image.Image) -> bool:
-    """Whether a TIFF's numbers run from white to black; Pillow turns them up to 8 bits only."""
-    if not isinstance(image, TiffImagePlugin.TiffImageFile):
-        return False
-    return bool(image.tag_v2.get(TiffImagePlugin.PHOTOMETRIC_INTERPRETATION) == 0)

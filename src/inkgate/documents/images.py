@@ -16,6 +16,8 @@ from inkgate.errors import InputRejected
 from inkgate.types import Pixels, Size, TextLayer
 
 _LARGE_PIXELS = 32_000_000
+_MAX_SIDE = 100_000
+"""Pixels of a side: codecs take time for each row, and a strip 100 million high is within most pixel limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +88,22 @@ class ImageDocument:
         """The page, by its header.
 
         Raises:
-            InputRejected: `image_corrupt`, `image_too_large`, `pages_invalid`.
+            InputRejected: `image_corrupt`, `image_too_large`.
+            IndexError: there is no such page.
         """
         if not 0 <= index < len(self._frames):
-            raise InputRejected("pages_invalid", f"Page {index + 1} of a document of {len(self._frames)}.")
+            raise IndexError(index)
         frame = self._frames[index]
         header = await self._threads.usual.run(read_header, frame)
-        if header.size.pixels > self._max_pixels:
-            size = f"{header.size.width}×{header.size.height}"
-            raise InputRejected("image_too_large", f"The image is {size} pixels; {self._max_pixels} are allowed.")
+        self._check(header.size)
         return ImagePage(index, frame, header, self._threads)
+
+    def _check(self, size: Size) -> None:
+        is_large = f"The image is {size.width}×{size.height} pixels"
+        if size.pixels > self._max_pixels:
+            raise InputRejected("image_too_large", f"{is_large}; {self._max_pixels} in all are allowed.")
+        if max(size.width, size.height) > _MAX_SIDE:
+            raise InputRejected("image_too_large", f"{is_large}; a side may have {_MAX_SIDE}.")
 
 
 async def open_image(data: bytes, file_type: FileType, max_pixels: int, threads: DecodeThreads) -> ImageDocument:

@@ -1,0 +1,54 @@
+"""What an image file says of itself beside its pixels: never needed, and never a reason to refuse it."""
+
+from __future__ import annotations
+
+import math
+import zlib
+
+from PIL import ExifTags, Image, PngImagePlugin, TiffImagePlugin
+
+_PLAUSIBLE_DPI = (50.0, 2400.0)
+_LARGEST_SHEET_INCHES = 50.0
+
+
+def orientation_of(image: Image.Image, data: bytes) -> int:
+    """The EXIF orientation (1 to 8) of an image made from `data`; 1 (upright) where there is none that can be read."""
+    try:
+        # PngImageFile.getexif would decode the pixels to find a chunk that comes after them.
+        exif = Image.Image.getexif(image)
+        if isinstance(image, PngImagePlugin.PngImageFile) and ExifTags.Base.Orientation not in exif:
+            exif = _late_png_exif(data)
+        orientation = exif.get(ExifTags.Base.Orientation, 1)
+    except Exception:  # noqa: BLE001 - the border to a parser of hostile bytes; an image without EXIF is still one
+        return 1
+    return orientation if isinstance(orientation, int) and 1 <= orientation <= 8 else 1
+
+
+def _late_png_exif(data: bytes) -> Image.Exif:
+    """What the last eXIf chunk of a PNG says, wherever it stands; the checksum tells it from chance."""
+    exif = Image.Exif()
+    at = data.rfind(b"eXIf")
+    if at >= 4:
+        end = at + 4 + int.from_bytes(data[at - 4 : at], "big")
+        if zlib.crc32(data[at:end]).to_bytes(4, "big") == data[end : end + 4]:
+            exif.load(data[at + 4 : end])
+    return exif
+
+
+def resolution_of(image: Image.Image, longest: int) -> float | None:
+    """Pixels per inch by the file, None where the axes differ, or where it makes no plausible sheet of paper."""
+    try:
+        horizontal, vertical = (float(value) for value in image.info["dpi"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        return None
+    if not (math.isfinite(horizontal) and math.isfinite(vertical)) or abs(horizontal - vertical) > 0.1 * vertical:
+        return None
+    low, high = _PLAUSIBLE_DPI
+    return horizontal if low <= horizontal <= high and longest <= horizontal * _LARGEST_SHEET_INCHES else None
+
+
+def white_is_zero(image: Image.Image) -> bool:
+    """Whether a TIFF's numbers run from white to black; Pillow turns them up to 8 bits only."""
+    if not isinstance(image, TiffImagePlugin.TiffImageFile):
+        return False
+    return bool(image.tag_v2.get(TiffImagePlugin.PHOTOMETRIC_INTERPRETATION) == 0)

@@ -1,0 +1,71 @@
+import pytest
+
+from inkgate.documents.pages import parse_page_list, parse_pages
+from inkgate.errors import InputRejected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1", (0,)),
+        ("1-3,7", (0, 1, 2, 6)),
+        (" 2 - 3 , 1 ", (1, 2, 0)),
+        ("5-", (4, 5, 6, 7, 8, 9)),
+        ("3,1-4,3", (2, 0, 1, 3)),
+        ("10-", (9,)),
+        ("0007", (6,)),
+    ],
+)
+def test_pages_come_in_the_order_asked_for_each_once(text: str, expected: tuple[int, ...]) -> None:
+    assert parse_pages(text).indexes(10) == expected
+
+
+def test_the_first_page_may_be_number_0() -> None:
+    assert parse_pages("0,2-", first=0).indexes(4) == (0, 2, 3)
+    assert parse_page_list([2, 0, 2]).indexes(3) == (2, 0)
+    assert parse_page_list([1, 3], first=1).indexes(3) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", "''"),
+        ("1,,2", "''"),
+        ("1,x-3", "'x-3'"),
+        ("-3", "'-3'"),
+        ("1-2-3", "'1-2-3'"),
+        ("1;2", "'1;2'"),
+        ("0-2", "'0-2'"),
+        ("5-3", "'5-3'"),
+        ("1.5", "'1.5'"),
+        ("٣", "'٣'"),
+        ("1" * 5000, "'" + "1" * 40 + "…'"),
+    ],
+)
+def test_what_is_no_page_is_named(text: str, named: str) -> None:
+    with pytest.raises(InputRejected) as caught:
+        parse_pages(text)
+    assert caught.value.code == "pages_invalid"
+    assert named in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "named"), [("1,4", "'4'"), ("2-9", "'2-9'"), ("4-", "'4-'"), ("1-999999999", "'1-999999999'")]
+)
+def test_pages_beyond_the_document_are_named_with_what_it_has(text: str, named: str) -> None:
+    with pytest.raises(InputRejected) as caught:
+        parse_pages(text).indexes(3)
+    assert caught.value.code == "pages_invalid"
+    assert named in caught.value.detail
+    assert "pages 1 to 3" in caught.value.detail
+
+
+@pytest.mark.parametrize("numbers", [[], [-1], [0, -5]])
+def test_a_list_without_pages_or_with_negative_ones_is_refused(numbers: list[int]) -> None:
+    with pytest.raises(InputRejected, match="pages_invalid"):
+        parse_page_list(numbers)
+
+
+def test_a_list_counted_from_0_is_answered_in_its_own_numbers() -> None:
+    with pytest.raises(InputRejected, match=r"'3'.*pages 0 to 2"):
+        parse_page_list([0, 3]).indexes(3)
