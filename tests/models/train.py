@@ -1,0 +1,183 @@
+"""Trains the tiny PaddleOCR-VL that the tests serve with a real vLLM: it reads one rendered line, exactly.
+
+The architecture is the real one (`PaddleOCRVLForConditionalGeneration`) with two million parameters, the prompt and
+the special tokens are PaddleOCR-VL's own, the tokenizer is byte-level. Runs on one CPU core in about half an hour:
+
+    .venv-vllm/bin/python tests/models/train.py --out tests/models/tiny-paddleocr-vl
+
+Without the curriculum (the longest line doubles whenever the running accuracy passes 0.93) it does not learn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from pathlib import Path
+from time import perf_counter
+
+import torch
+from lines import CHARACTER_WIDTH, HEIGHT, LONGEST, random_line, render
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import (
+    AutoProcessor,
+    PaddleOCRVLConfig,
+    PaddleOCRVLForConditionalGeneration,
+    PaddleOCRVLProcessor,
+    PreTrainedTokenizerFast,
+)
+from transformers.models.paddleocr_vl.image_processing_pil_paddleocr_vl import PaddleOCRVLImageProcessorPil
+
+PROMPT = "OCR:"
+SPECIAL = [
+    "<unk>",
+    "<s>",
+    "</s>",
+    "<|begin_of_sentence|>",
+    "<|end_of_sentence|>",
+    "<|IMAGE_PLACEHOLDER|>",
+    "<|IMAGE_START|>",
+    "<|IMAGE_END|>",
+]
+PADDING, END, IMAGE, IMAGE_START, IMAGE_END = 0, 2, 5, 6, 7
+CHAT_TEMPLATE = (
+    "{{ '<|begin_of_sentence|>' }}"
+    "{% for message in messages %}{% if message['role'] == 'user' %}{{ 'User: ' }}"
+    "{% if message['content'] is string %}{{ message['content'] }}{% else %}"
+    "{% for part in message['content'] if part['type'] in ['image', 'image_url'] %}"
+    "{{ '<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>' }}{% endfor %}"
+    "{% for part in message['content'] if part['type'] == 'text' %}{{ part['text'] }}{% endfor %}{% endif %}"
+    "{{ '\\n' }}{% elif message['role'] == 'assistant' %}{{ 'Assistant: ' }}"
+    "{% if message['content'] is string %}{{ message['content'] }}{% else %}"
+    "{% for part in message['content'] if part['type'] == 'text' %}{{ part['text'] }}{% endfor %}{% endif %}"
+    "{{ '</s>' }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ 'Assistant: ' }}{% endif %}"
+)
+
+
+def make_processor() -> PaddleOCRVLProcessor:
+    """A byte-level tokenizer of 264 tokens, and the real image processor with limits that leave a line as it is."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {token: number for number, token in enumerate([*SPECIAL, *alphabet])}
+    bytes_only = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))  # noqa: S106 - no password
+    bytes_only.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    bytes_only.decoder = decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=bytes_only,
+        unk_token="<unk>",  # noqa: S106
+        bos_token="<s>",  # noqa: S106
+        eos_token="</s>",  # noqa: S106
+        pad_token="<unk>",  # noqa: S106
+        additional_special_tokens=SPECIAL[3:],
+        extra_special_tokens={"image_token": SPECIAL[IMAGE]},
+        clean_up_tokenization_spaces=False,
+    )
+    size = {"shortest_edge": HEIGHT * HEIGHT, "longest_edge": HEIGHT * HEIGHT * 256}
+    return PaddleOCRVLProcessor(PaddleOCRVLImageProcessorPil(size=size), tokenizer, chat_template=CHAT_TEMPLATE)
+
+
+def make_model() -> PaddleOCRVLForConditionalGeneration:
+    config = PaddleOCRVLConfig(
+        text_config={
+            "vocab_size": 264,
+            "hidden_size": 192,
+            "intermediate_size": 512,
+            "num_hidden_layers": 4,
+            "num_attention_heads": 3,
+            "num_key_value_heads": 1,
+            "head_dim": 64,
+            "max_position_embeddings": 4096,
+            "pad_token_id": PADDING,
+            "bos_token_id": 1,
+            "eos_token_id": END,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12, 12]},
+        },
+        vision_config={
+            "hidden_size": 128,
+            "intermediate_size": 256,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "image_size": 56,
+        },
+        image_token_id=IMAGE,
+        video_token_id=IMAGE,
+        vision_start_token_id=IMAGE_START,
+        vision_end_token_id=IMAGE_END,
+    )
+    return PaddleOCRVLForConditionalGeneration(config)
+
+
+class Batches:
+    """Batches of lines of one length, tokenised as the chat template and the processor would."""
+
+    def __init__(self, processor: PaddleOCRVLProcessor, seed: int) -> None:
+        self._images = processor.image_processor
+        self._tokenizer = processor.tokenizer
+        self._rng = random.Random(seed)  # noqa: S311 - test data
+        shown = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": PROMPT}]}]
+        prompt = processor.apply_chat_template(shown, add_generation_prompt=True, tokenize=False)
+        self._before, self._after = (self._tokenizer.encode(part) for part in prompt.split(SPECIAL[IMAGE]))
+
+    def next(self, longest: int, characters: int = 384) -> tuple[dict[str, torch.Tensor], int]:
+        """Model inputs with labels, and where the answers begin."""
+        length = self._rng.randint(1, longest)
+        texts = [random_line(self._rng, length) for _ in range(max(1, characters // length))]
+        pixels = self._images([render(text) for text in texts], return_tensors="pt")
+        tokens = -(-length * CHARACTER_WIDTH // HEIGHT)
+        head = [*self._before, *[IMAGE] * tokens, *self._after]
+        ids = torch.tensor([[*head, *self._tokenizer.encode(text), END] for text in texts])
+        inputs = {
+            "input_ids": ids,
+            "attention_mask": torch.ones_like(ids),
+            "mm_token_type_ids": (ids == IMAGE).int(),
+            "pixel_values": pixels["pixel_values"],
+            "image_grid_thw": pixels["image_grid_thw"],
+        }
+        return inputs, len(head)
+
+
+def train(steps: int, seed: int) -> tuple[PaddleOCRVLForConditionalGeneration, PaddleOCRVLProcessor]:
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    processor, model = make_processor(), make_model()
+    print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} million parameters")
+    batches = Batches(processor, seed)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1.5e-3, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.5e-3, total_steps=steps, pct_start=0.05)
+    longest, running, started = 2, 0.0, perf_counter()
+    for step in range(steps):
+        inputs, begin = batches.next(longest)
+        logits = model(**inputs).logits[:, begin - 1 : -1]
+        answers = inputs["input_ids"][:, begin:]
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), answers.flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        running = 0.97 * running + 0.03 * (logits.argmax(-1) == answers).float().mean().item()
+        if running > 0.93 and longest < LONGEST:
+            longest, running = longest * 2, 0.5
+        if step % 100 == 0:
+            spent = perf_counter() - started
+            print(f"step {step} longest {longest} accuracy {running:.4f} loss {loss.item():.4f} {spent:.0f} s", flush=True)
+    return model, processor
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--steps", type=int, default=8000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    model, processor = train(arguments.steps, arguments.seed)
+    model.to(torch.bfloat16).save_pretrained(arguments.out)
+    processor.save_pretrained(arguments.out)
+    # vLLM asks for the processor by name; the file says which classes it is made of.
+    AutoProcessor.from_pretrained(arguments.out)
+    (arguments.out / "training.json").write_text(
+        json.dumps({"steps": arguments.steps, "seed": arguments.seed, "torch": torch.__version__}, indent=2)
+    )
+
+
+if __name__ == "__main__":
+    main()

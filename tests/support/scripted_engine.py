@@ -1,0 +1,51 @@
+"""An Engine whose behaviour on each page is given by the test: faults enter through the port, not through patches."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from inkgate.types import Page, PageResult, Task
+
+PageScript = Callable[[int], Awaitable[None]]
+
+
+async def at_once(index: int) -> None:
+    """Reads any page without waiting."""
+
+
+class ScriptedEngine:
+    """Reads `page N` from page N, after `script(N)` has returned; what the script raises, reading raises.
+
+    `running`, `begun` and `cancelled` tell what happened, by page index.
+    """
+
+    name = "scripted"
+
+    def __init__(self, script: PageScript = at_once) -> None:
+        self._script = script
+        self.running: set[int] = set()
+        self.begun: list[int] = []
+        self.cancelled: list[int] = []
+        self.most_at_once = 0
+
+    async def start(self) -> None:
+        """Is ready."""
+
+    async def stop(self) -> None:
+        """Holds nothing."""
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        self.begun.append(page.index)
+        self.running.add(page.index)
+        self.most_at_once = max(self.most_at_once, len(self.running))
+        try:
+            await self._script(page.index)
+        except anyio.get_cancelled_exc_class():
+            self.cancelled.append(page.index)
+            raise
+        finally:
+            self.running.discard(page.index)
+        text = f"page {page.index}"
+        return PageResult(page.index, page.size.width, page.size.height, text=text, engine=self.name)

@@ -1,0 +1,170 @@
+"""A document's path: order, window, failures of pages, deadline, and leaving early."""
+
+import io
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+from PIL import Image
+
+from inkgate.documents.open import Opener
+from inkgate.documents.pages import parse_pages
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.reader import Reader, ReadOptions
+from inkgate.settings import LimitSettings, PdfSettings
+from inkgate.types import Document, DocumentStatus
+from support.scripted_engine import PageScript, ScriptedEngine, at_once
+
+pytestmark = pytest.mark.anyio
+
+WINDOW = 3
+
+
+def document(pages: int) -> Document:
+    frames = [Image.new("L", (40 + number, 30), 255) for number in range(pages)]
+    file = io.BytesIO()
+    frames[0].save(file, "TIFF", save_all=True, append_images=frames[1:])
+    return Document(file.getvalue(), "pages.tif")
+
+
+@asynccontextmanager
+async def reader_of(engine: ScriptedEngine, **limits: float) -> AsyncIterator[Reader]:
+    settings = LimitSettings.model_validate({"page_window": WINDOW, **limits})
+    async with Opener(settings, PdfSettings()) as opener:
+        yield Reader(opener, engine, settings)
+
+
+class Gates:
+    """Holds every page back until it is let go."""
+
+    def __init__(self) -> None:
+        self._gates: defaultdict[int, anyio.Event] = defaultdict(anyio.Event)
+
+    async def script(self, index: int) -> None:
+        await self._gates[index].wait()
+
+    def open(self, index: int) -> None:
+        self._gates[index].set()
+
+
+async def test_pages_come_in_order_though_they_are_done_in_another() -> None:
+    gates = Gates()
+    engine = ScriptedEngine(gates.script)
+    async with reader_of(engine) as reader, reader.read(document(3), ReadOptions()) as reading:
+        for index in (2, 1, 0):
+            gates.open(index)
+        result = await reading.all()
+    assert [page.text for page in result.pages] == ["page 0", "page 1", "page 2"]
+    assert [page.width for page in result.pages] == [40, 41, 42]
+    assert result.status is DocumentStatus.COMPLETE
+    assert (result.name, result.mime_type, result.page_count, result.engine) == (
+        "pages.tif",
+        "image/tiff",
+        3,
+        "scripted",
+    )
+
+
+async def test_a_finished_page_is_handed_over_before_the_next_is_done() -> None:
+    gates = Gates()
+    async with reader_of(ScriptedEngine(gates.script)) as reader, reader.read(document(2), ReadOptions()) as reading:
+        pages = aiter(reading)
+        gates.open(0)
+        assert (await anext(pages)).text == "page 0"
+        gates.open(1)
+        assert (await anext(pages)).text == "page 1"
+
+
+async def test_a_consumer_that_stops_consuming_stops_the_reading() -> None:
+    engine = ScriptedEngine()
+    async with reader_of(engine) as reader, reader.read(document(20), ReadOptions()) as reading:
+        pages = aiter(reading)
+        await anext(pages)
+        for _ in range(50):
+            await anyio.wait_all_tasks_blocked()
+        assert len(engine.begun) <= WINDOW + 1
+        assert engine.most_at_once <= WINDOW
+        rest = [page.index async for page in pages]
+    assert rest == list(range(1, 20))
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InputRejected("page_broken", "It is torn."), "page_broken"),
+        (EngineFailed("engine_unavailable", "Not yet."), "engine_unavailable"),
+        (ZeroDivisionError("a bug"), "engine_failed"),
+    ],
+)
+async def test_a_page_that_fails_carries_its_error_and_the_others_are_answered(error: Exception, code: str) -> None:
+    async def script(index: int) -> None:
+        if index == 1:
+            raise error
+
+    async with reader_of(ScriptedEngine(script)) as reader, reader.read(document(3), ReadOptions()) as reading:
+        result = await reading.all()
+    assert result.status is DocumentStatus.PARTIAL
+    assert [page.text for page in result.pages] == ["page 0", "", "page 2"]
+    failed = result.pages[1].error
+    assert failed is not None
+    assert failed.code == code
+    assert failed.remedy
+    assert "bug" not in failed.detail
+
+
+async def test_pages_that_are_not_read_in_time_fail_and_the_others_are_answered() -> None:
+    async def script(index: int) -> None:
+        if index > 0:
+            await anyio.sleep_forever()
+
+    engine = ScriptedEngine(script)
+    async with reader_of(engine, time_s=0.3) as reader, reader.read(document(8), ReadOptions()) as reading:
+        result = await reading.all()
+    codes = [page.error and page.error.code for page in result.pages]
+    assert codes == [None] + ["deadline_exceeded"] * 7
+    assert result.status is DocumentStatus.PARTIAL
+
+
+async def test_leaving_early_cancels_what_is_being_read() -> None:
+    gates = Gates()
+    engine = ScriptedEngine(gates.script)
+    async with reader_of(engine) as reader:
+        async with reader.read(document(5), ReadOptions()) as reading:
+            gates.open(0)
+            await anext(aiter(reading))
+        assert not engine.running
+        assert engine.cancelled
+
+
+async def test_an_error_of_the_consumer_comes_out_as_itself() -> None:
+    async with reader_of(ScriptedEngine()) as reader:
+        with pytest.raises(LookupError, match="lost"):
+            async with reader.read(document(5), ReadOptions()) as reading:
+                await anext(aiter(reading))
+                raise LookupError("lost")
+
+
+async def test_only_the_pages_asked_for_are_read() -> None:
+    engine = ScriptedEngine()
+    options = ReadOptions(pages=parse_pages("2-3,5"))
+    async with reader_of(engine) as reader, reader.read(document(6), options) as reading:
+        assert reading.selected == (1, 2, 4)
+        result = await reading.all()
+    assert sorted(engine.begun) == [1, 2, 4]
+    assert result.page_count == 6
+    assert [page.index for page in result.pages] == [1, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("script", "pages", "code"),
+    [(at_once, None, "too_many_pages"), (at_once, "9", "pages_invalid")],
+)
+async def test_a_selection_that_is_not_to_be_had_is_rejected(script: PageScript, pages: str | None, code: str) -> None:
+    options = ReadOptions(pages=parse_pages(pages) if pages else None)
+    async with reader_of(ScriptedEngine(script), max_pages=4) as reader:
+        with pytest.raises(InputRejected) as caught:
+            async with reader.read(document(6), options):
+                pass
+    assert caught.value.code == code
