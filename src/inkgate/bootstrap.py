@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -59,3 +59,19 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
         finally:
             with anyio.CancelScope(shield=True):
                 await engine.stop()
+
+
+async def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
+    """Runs the service over HTTP until a signal ends it. `on_ready` hears the URL once requests are accepted.
+
+    The engine is started before the address is listened on: who can connect can be answered.
+
+    Raises:
+        EngineFailed: the engine did not start.
+        SystemExit: the address can't be listened on.
+    """
+    # Here, so that reading files from the command line doesn't load a web framework.
+    from inkgate.api import app, server
+
+    async with running(settings) as service:
+        await server.serve(app.create_app(service, settings), settings, on_ready=on_ready)
