@@ -142,7 +142,7 @@ def _line(line: ET.Element, row: Row, following: Row | None, numbers: tuple[int,
             attributes["WC"] = f"{word.confidence:.4f}"
         _shape(ET.SubElement(line, "String", attributes), word.quad, word.box)
         if word.spaced:
-            ET.SubElement(line, "SP")
+            ET.SubElement(line, "SP", _gap(word.box, row.words[count].box))
     if hyphen:
         ET.SubElement(line, "HYP", {"CONTENT": hyphen})
     return words
@@ -159,11 +159,16 @@ def _place(box: PixelBox) -> dict[str, str]:
     return {"HPOS": str(left), "VPOS": str(top), "WIDTH": str(right - left), "HEIGHT": str(bottom - top)}
 
 
+def _gap(before: PixelBox, after: PixelBox) -> dict[str, str]:
+    """The place of a space, where there is one between the boxes from left to right."""
+    left, top, right = before[2], max(before[1], after[1]), after[0]
+    return {"HPOS": str(left), "VPOS": str(top), "WIDTH": str(right - left)} if left < right else {}
+
+
 def _shape(element: ET.Element, quad: Quad, box: PixelBox) -> None:
-    """Add the quad as a polygon, where the box alone would not say it."""
-    corners = [(round(x), round(y)) for x, y in quad]
+    """Add the quad as a polygon, where it isn't the box to one pixel."""
     left, top, right, bottom = box
-    if all(x in {left, right} and y in {top, bottom} for x, y in corners):
+    if all(min(abs(x - left), abs(x - right)) <= 1 and min(abs(y - top), abs(y - bottom)) <= 1 for x, y in quad):
         return
-    points = " ".join(f"{x},{y}" for x, y in corners)
+    points = " ".join(f"{round(x)},{round(y)}" for x, y in quad)
     ET.SubElement(ET.SubElement(element, "Shape"), "Polygon", {"POINTS": points})

@@ -1,0 +1,90 @@
+"""What holds for all formats, and for text and Markdown."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from inkgate.documents.formats import Format, render
+from inkgate.types import DocumentResult, PageError, PageResult, TaskKind
+from support import sample_results as sample
+from support import strategies
+
+
+def document(*pages: PageResult) -> DocumentResult:
+    return replace(sample.DOCUMENT, pages=pages)
+
+
+def test_each_format_has_its_own_suffix_and_a_media_type() -> None:
+    suffixes = {kind.suffix for kind in Format}
+    assert suffixes == {".txt", ".md", ".json", ".hocr", ".alto.xml"}
+    assert all("/" in kind.media_type for kind in Format)
+
+
+def test_only_markdown_asks_for_layout() -> None:
+    assert [kind for kind in Format if kind.task_kind is TaskKind.PARSE] == [Format.MARKDOWN]
+
+
+@strategies.examples
+@given(strategies.documents())
+def test_every_result_has_every_format(result: DocumentResult) -> None:
+    for kind in Format:
+        assert render(result, kind).decode("utf-8").endswith("\n") or kind in {Format.TEXT, Format.MARKDOWN}
+
+
+@pytest.mark.parametrize("kind", Format)
+def test_a_failed_page_is_told_in_every_format(kind: Format) -> None:
+    rendered = render(sample.DOCUMENT, kind).decode()
+    assert "its content stream ends -- early" in rendered
+
+
+def test_text_has_one_form_feed_between_pages() -> None:
+    pages = [PageResult(0, text="one\ntwo"), PageResult(1), PageResult(2, text="three\n")]
+    assert render(document(*pages), Format.TEXT) == b"one\ntwo\n\f\fthree\n"
+
+
+@strategies.examples
+@given(strategies.documents())
+def test_text_splits_into_its_pages(result: DocumentResult) -> None:
+    assert render(result, Format.TEXT).decode().count("\f") == len(result.pages) - 1
+
+
+def test_text_of_a_failed_page_is_one_line_in_brackets() -> None:
+    failed = PageResult(2, error=PageError("page_broken", "two\nlines", "Repair it."))
+    assert render(document(failed), Format.TEXT) == b"[page 3 could not be read: two lines]\n"
+
+
+def test_text_read_before_a_page_failed_is_kept() -> None:
+    failed = PageResult(0, text="begun", error=PageError("engine_failed", "lost", "Try again."))
+    assert render(document(failed), Format.TEXT) == b"begun\n[page 1 could not be read: lost]\n"
+
+
+def test_text_keeps_tabs_and_drops_control_characters() -> None:
+    page = PageResult(0, text="a\tb\x00\x0c\x1b\x85c\r\nd\u2028e\ud800f")
+    assert render(document(page), Format.TEXT).decode() == "a\tbc\nd\u2028ef\n"
+
+
+def test_markdown_of_one_page_is_its_markdown() -> None:
+    page = PageResult(4, text="Title", markdown="# Title\n")
+    assert render(document(page), Format.MARKDOWN) == b"# Title\n"
+
+
+def test_markdown_of_several_pages_names_each() -> None:
+    pages = [PageResult(0, markdown="# One"), PageResult(1, markdown=""), PageResult(6, markdown="Seven")]
+    expected = b"<!-- page 1 -->\n\n# One\n\n<!-- page 2 -->\n\n<!-- page 7 -->\n\nSeven\n"
+    assert render(document(*pages), Format.MARKDOWN) == expected
+
+
+def test_markdown_falls_back_on_text_where_no_layout_was_asked_for() -> None:
+    page = PageResult(0, text="a line\n\nanother", markdown=None)
+    assert render(document(page), Format.MARKDOWN) == b"a line\n\nanother\n"
+
+
+def test_markdown_of_a_failed_page_is_a_quoted_note_with_its_signs_escaped() -> None:
+    failed = PageResult(1, error=PageError("page_broken", "a_b *c* <d>", "Repair it."))
+    expected = b"> **Page 2 could not be read:** a\\_b \\*c\\* \\<d\\>\n"
+    assert render(document(failed), Format.MARKDOWN) == expected
+
+
+def test_markdown_of_a_blank_page_is_empty() -> None:
+    assert render(document(PageResult(0, markdown="")), Format.MARKDOWN) == b""
