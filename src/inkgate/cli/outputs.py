@@ -49,7 +49,9 @@ class ToStdout:
             data = orjson.dumps(orjson.loads(data))
         elif self.several:
             data = b"==> " + os.fsencode(source.name) + b" <==\n" + data
-        sys.stdout.buffer.write(data if data.endswith(b"\n") else data + b"\n")
+        if data and not data.endswith(b"\n"):
+            data += b"\n"
+        sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
 

@@ -1,0 +1,55 @@
+"""docs/dependencies.md says why of each dependency, and constraints.txt pins each, naming no address."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PINS = [
+    line
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def _name(requirement: str) -> str:
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    assert found is not None, requirement
+    return found.group().lower().replace("_", "-")
+
+
+REQUIRED = [_name(line) for line in PROJECT["dependencies"]]
+OPTIONAL = [
+    _name(line)
+    for lines in PROJECT["optional-dependencies"].values()
+    for line in lines
+    if not line.startswith("inkgate[")
+]
+
+
+@pytest.mark.parametrize("name", REQUIRED + OPTIONAL)
+def test_every_dependency_has_a_row_that_says_why(name: str) -> None:
+    (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| {name} |")]
+    assert len(row.split("|")[2].strip()) > 20
+
+
+def test_no_row_is_left_of_a_dependency_that_is_gone() -> None:
+    rows = re.findall(r"^\| ([a-z0-9-]+) \|", PAGE, re.MULTILINE)
+    assert sorted(set(rows) - {"package"}) == sorted(REQUIRED + OPTIONAL)
+
+
+@pytest.mark.parametrize("name", REQUIRED + OPTIONAL)
+def test_every_dependency_is_pinned(name: str) -> None:
+    assert [pin for pin in PINS if _name(pin) == name and re.fullmatch(r"[\w.-]+==[\w.]+", pin)] != []
+
+
+def test_pins_are_exact_versions_without_addresses_and_bring_one_opencv() -> None:
+    assert [pin for pin in PINS if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin)] == []
+    # Two wheels of OpenCV overwrite each other's files, and the one with windows needs libGL.
+    assert [_name(pin) for pin in PINS if "opencv" in pin.lower()] == ["opencv-python-headless"]

@@ -1,0 +1,42 @@
+"""The README begins with the two commands, and no link in the documentation leads nowhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("benchmarks/*.md")])
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_starts_with_the_two_commands() -> None:
+    first_block = re.search(r"```sh\n(.*?)```", README, re.DOTALL)
+    assert first_block is not None
+    assert [line.split("#")[0].strip() for line in first_block.group(1).splitlines()] == ["make serve", "make test"]
+    assert len(README[: first_block.start()].splitlines()) <= 8
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    targets = [target for target in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in target and target[0] != "#"]
+    assert [target for target in targets if not (page.parent / target.split("#")[0]).exists()] == []
+
+
+def test_the_index_names_every_page_of_the_documentation() -> None:
+    pages = {str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md")}
+    assert pages - set(re.findall(r"\((docs/[^)#]+)", README)) == set()
+
+
+def test_every_shipped_example_has_its_source_and_licence() -> None:
+    notes = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    files = [path.name for path in (ROOT / "examples").iterdir() if path.name != "README.md"]
+    assert [name for name in files if f"`{name}`" not in notes] == []
+
+
+def test_every_make_target_named_in_the_readme_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"`?make ([a-z]+)", README)) - targets == set()

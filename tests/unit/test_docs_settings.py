@@ -1,0 +1,47 @@
+"""docs/settings.md lists every setting as it is, and its examples work."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from inkgate.cli.configure import setting_fields, variable
+from inkgate.settings import load_settings
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", [path for path, _ in setting_fields()], ids=".".join)
+def test_every_setting_is_listed_under_its_branch_with_its_variable(path: tuple[str, ...]) -> None:
+    section = PAGE.split(f"## `[{'.'.join(path[:-1])}]`")[1].split("\n## ")[0]
+    (row,) = [line for line in section.splitlines() if line.startswith(f"| `{path[-1]}` |")]
+    assert f"`{variable(path)}`" in row
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    assert [path for path, field in setting_fields() if not field.description] == []
+
+
+def test_the_generated_part_is_current() -> None:
+    current = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["current"]
+    assert current("settings.md") == PAGE, "run `make docs`"
+
+
+def test_the_example_file_loads_and_the_example_variables_say_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    file = tmp_path / "inkgate.toml"
+    file.write_text(example, encoding="utf-8")
+    assert tomllib.loads(example)["limits"]["max_body_mb"] == 100
+    (variables,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    from_file = load_settings(file)
+    for line in variables.splitlines():
+        name, _, value = line.partition("=")
+        monkeypatch.setenv(name, value.strip("'"))  # the environment is the interface under test
+    assert load_settings().model_dump() == from_file.model_dump()
