@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from inkgate.types import (
     Block,
     BlockType,
@@ -55,6 +57,21 @@ FAILED = PageResult(
 )
 DOCUMENT = DocumentResult("sample.pdf", "application/pdf", 12_345, 2, "ppocr", (PAGE, FAILED))
 """Two pages, the second of which could not be read."""
+
+SHORT = replace(
+    DOCUMENT,
+    pages=(
+        replace(
+            PAGE,
+            lines=(TITLE,),
+            text="Ink & Gate",
+            markdown="# Ink & Gate",
+            blocks=(Block(BlockType.TITLE, (98.0, 78.0, 342.0, 122.0), (0,), "Ink & Gate", "# Ink & Gate", 1, 0.98),),
+        ),
+        FAILED,
+    ),
+)
+"""The example of docs/formats.md."""
 
 BLOCKS = (
     Block(BlockType.TITLE, (98.0, 78.0, 342.0, 122.0), (0,), "Ink & Gate", "# Ink & Gate", 1, 0.98),

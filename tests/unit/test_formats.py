@@ -1,10 +1,14 @@
 """What holds for all formats, and for text and Markdown."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
+import orjson
 import pytest
 from hypothesis import given
 
+from inkgate import __version__
 from inkgate.documents.formats import Format, render
 from inkgate.types import DocumentResult, PageError, PageResult, TaskKind
 from support import sample_results as sample
@@ -88,3 +92,22 @@ def test_markdown_of_a_failed_page_is_a_quoted_note_with_its_signs_escaped() -> 
 
 def test_markdown_of_a_blank_page_is_empty() -> None:
     assert render(document(PageResult(0, markdown="")), Format.MARKDOWN) == b""
+
+
+def documented() -> dict[str, str]:
+    """The examples of docs/formats.md by the language of their fence."""
+    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize(
+    ("fence", "kind"),
+    [("text", Format.TEXT), ("markdown", Format.MARKDOWN), ("html", Format.HOCR), ("xml", Format.ALTO)],
+)
+def test_the_documented_example_is_what_is_written(fence: str, kind: Format) -> None:
+    written = render(sample.SHORT, kind).decode().replace(__version__, "0.1.0").replace("\f", "")
+    assert documented()[fence] == written
+
+
+def test_the_documented_json_is_what_is_written() -> None:
+    assert orjson.loads(documented()["json"]) == orjson.loads(render(sample.SHORT, Format.JSON))
