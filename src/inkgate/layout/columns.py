@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +27,20 @@ MIN_SIDE = 2
 PROSE_LINES = 3
 WORDY_SHARE = 0.7
 WORDY_ASPECT = 3.0
-PROSE_ASPECT = 7.0
-"""Median width of a column's lines, in line heights, from which it is prose."""
+PROSE_ASPECT = 8.0
+"""Least width of a long line, in line heights."""
+PROSE_SHARE = 0.5
+"""A column of which long lines make up this share is prose."""
 PROSE_FILL = 0.6
 """A line fills its column from this share of the width on."""
+STRIP = 3.0
+"""Where the page is empty from side to side for this many line heights, columns end and begin anew."""
+LONE_ROWS = 2
+"""Rows that may be taken off each end of two columns, because they belong to neither."""
+LONE_WIDTH = 0.5
+"""Such a row's text fills less than this share of the width."""
+CLEAR = 2.0
+"""The next row is this far off at least, in line heights from middle to middle."""
 ALIGNED = 0.25
 """Lines of two columns whose middles differ by less, in line heights, lie on one baseline."""
 ALIGNED_SHARE = 0.55
@@ -61,30 +70,33 @@ def _cut(pieces: list[Piece], unit: float, depth: int) -> list[Flow]:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The pieces as arrays, sorted by their middles."""
+    """The pieces as arrays, sorted by their middles. `strips`: the page is empty for a while above a piece."""
 
     pieces: list[Piece]
     left: FloatArray
     right: FloatArray
     middle: FloatArray
     height: FloatArray
+    strips: BoolArray
 
 
-def _tabled(pieces: Sequence[Piece]) -> _Table:
+def _tabled(pieces: Sequence[Piece], unit: float) -> _Table:
     ordered = sorted(pieces, key=lambda p: (p.middle, p.left, p.right, p.text))
-    cells = np.array([(p.left, p.right, p.middle, p.height) for p in ordered])
-    return _Table(ordered, *cells.T)
+    left, right, middle, top, bottom = np.array([(p.left, p.right, p.middle, p.top, p.bottom) for p in ordered]).T
+    gap = np.minimum.accumulate(top[::-1])[::-1][1:] - np.maximum.accumulate(bottom)[:-1]
+    return _Table(ordered, left, right, middle, bottom - top, np.concatenate([[False], gap >= STRIP * unit]))
 
 
 def _best_split(pieces: Sequence[Piece], unit: float) -> list[list[Piece]] | None:
     """Above, left, right and below of the best gutter; None when there is none."""
-    table = _tabled(pieces)
+    table = _tabled(pieces, unit)
     best: tuple[float, float] | None = None
     found: list[list[Piece]] | None = None
     for edge in _edges(table.left, unit):
         left = table.right <= edge - GUTTER * unit
         right = table.left >= edge - RAGGED * unit
-        for start, stop in _runs(~(left | right)):
+        for start, stop in _runs(~(left | right), table.strips):
+            start, stop = _trimmed(table, start, stop, unit)
             run = slice(start, stop)
             rank = _rank(table, run, left[run], right[run], unit)
             if rank is not None and (best is None or rank > best):
@@ -107,10 +119,34 @@ def _edges(lefts: FloatArray, unit: float) -> list[float]:
     return [float(cluster[0]) for cluster in clusters[:MOST_GUTTERS]]
 
 
-def _runs(crossing: BoolArray) -> list[tuple[int, int]]:
-    """Stretches of lines of which none crosses the gutter."""
-    marks = np.flatnonzero(np.concatenate([[True], crossing, [True]]))
-    return [(a, b - 1) for a, b in pairwise(marks.tolist()) if b - a > 2 * MIN_SIDE]
+def _runs(crossing: BoolArray, strips: BoolArray) -> list[tuple[int, int]]:
+    """Stretches of lines of which none crosses the gutter, and through which no empty strip runs."""
+    starts = np.flatnonzero(~crossing & (strips | np.concatenate([[True], crossing[:-1]])))
+    ends = np.flatnonzero(~crossing & np.concatenate([strips[1:] | crossing[1:], [True]])) + 1
+    return [(a, b) for a, b in zip(starts.tolist(), ends.tolist(), strict=True) if b - a >= 2 * MIN_SIDE]
+
+
+def _trimmed(table: _Table, start: int, stop: int, unit: float) -> tuple[int, int]:
+    """A stretch without the lone rows at its ends that stand clear of it: running headers and footers, headings."""
+    above = _lone(table, np.arange(start, stop), unit)
+    below = _lone(table, np.arange(start, stop)[::-1], unit)
+    return (start + above, stop - below) if above + below < stop - start else (start, stop)
+
+
+def _lone(table: _Table, order: NDArray[np.int64], unit: float) -> int:
+    """How many pieces at the beginning of `order` are short rows with an empty strip behind them."""
+    sizes = (table.right - table.left)[order]
+    width = float(table.right[order].max() - table.left[order].min())
+    away = np.abs(table.middle[order] - table.middle[order[0]])
+    count = 0
+    for _ in range(LONE_ROWS):
+        rest = away[count:] - away[count]
+        row = int(np.searchsorted(rest, unit / 2, side="right"))
+        full = float(sizes[count : count + row].sum()) >= LONE_WIDTH * width
+        if row == len(rest) or rest[row] < CLEAR * unit or full:
+            break
+        count += row
+    return count
 
 
 def _rank(table: _Table, run: slice, left: BoolArray, right: BoolArray, unit: float) -> tuple[float, float] | None:
@@ -162,11 +198,10 @@ def _aligned(table: _Table, run: slice, left: BoolArray, right: BoolArray, unit:
 
 
 def _prose(table: _Table, run: slice, side: BoolArray) -> bool:
-    """Whether the lines of a side are long and fill their column."""
-    if side.sum() < PROSE_LINES:
-        return False
+    """Whether the text of a side is long lines that fill their column; fragments count by their width."""
     left, right = table.left[run][side], table.right[run][side]
     width = right - left
     column = float(np.quantile(right, 0.9) - np.quantile(left, 0.1))
     aspect = width / np.maximum(table.height[run][side], 1.0)
-    return float(np.median(aspect)) >= PROSE_ASPECT and float((width >= PROSE_FILL * column).mean()) >= 0.5
+    long = (width >= PROSE_FILL * column) & (aspect >= PROSE_ASPECT)
+    return bool(long.sum() >= PROSE_LINES and width[long].sum() >= PROSE_SHARE * width.sum())

@@ -9,13 +9,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from inkgate.layout.frame import Piece
+from inkgate.layout.frame import FloatArray, Piece
 from inkgate.layout.rows import Row
 
 WIDE_PITCH = 1.3
 """Rows further apart than this, in the usual distance of the flow's rows, are of two paragraphs."""
 LOOSE_PITCH = 2.5
 """Rows further apart than this, in line heights, say nothing about the usual distance."""
+NEAR_ROWS = 3
+"""Rows before and after a row that tell the usual distance there."""
 OTHER_HEIGHT = 1.4
 """Rows whose heights differ by this factor are set in different sizes."""
 INDENT = (0.8, 6.0)
@@ -101,8 +103,7 @@ def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
     middle = np.array([float(np.mean([piece.middle for piece in row])) for row in rows])
     height = np.array([max(piece.height for piece in row) for row in rows])
     pitch = np.diff(middle, prepend=middle[0])
-    close = pitch[1:][pitch[1:] < LOOSE_PITCH * unit]
-    usual = max(float(np.median(close)) if len(close) else LOOSE_PITCH * unit, unit)
+    usual = _usual_pitch(pitch, unit)
     margin, edge = float(np.quantile(left, 0.3)), float(np.quantile(right, 0.9))
     short = right < edge - (1 - FULL) * (edge - margin)
     inset = (left > margin + INDENT[0] * unit) & (left < margin + INDENT[1] * unit)
@@ -112,7 +113,7 @@ def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
         before, after = height[i - 1], height[i]
         text = row_text(rows[i])
         breaks.append(
-            bool(pitch[i] > WIDE_PITCH * usual)
+            bool(pitch[i] > WIDE_PITCH * usual[i])
             or max(before, after) > OTHER_HEIGHT * min(before, after)
             or bool(inset[i] and flush[i - 1] and (i + 1 == len(rows) or flush[i + 1]))
             or bool(short[i - 1] and flush[i] and row_text(rows[i - 1]).endswith((".", "!", "?", "。", "！", "？")))
@@ -120,6 +121,16 @@ def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
             or (NUMBER.match(text) is not None and bool(left[i] <= left[i - 1] + MARGIN * unit))
         )
     return breaks
+
+
+def _usual_pitch(pitch: FloatArray, unit: float) -> list[float]:
+    """For each row the distance at which the rows around it follow each other."""
+    usual: list[float] = []
+    for i in range(len(pitch)):
+        around = np.concatenate([pitch[max(1, i - NEAR_ROWS) : i], pitch[i + 1 : i + 1 + NEAR_ROWS]])
+        close = around[around < LOOSE_PITCH * unit]
+        usual.append(max(float(np.quantile(close, 0.4, method="lower")) if len(close) else LOOSE_PITCH * unit, 1.0))
+    return usual
 
 
 def _with_lists(paragraphs: Sequence[Paragraph], solid: frozenset[int]) -> list[Paragraph]:

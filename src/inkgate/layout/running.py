@@ -13,6 +13,8 @@ from inkgate.types import BlockType, Box, Line, Size
 RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
 EDGE_BAND = 0.15
 """Running lines stand in this share of the page's height from the top or bottom."""
+SIDE_BAND = 0.08
+"""Stamps that run along the page's side stand in this share of its width."""
 CLOSE = 0.6
 """What stands nearer to the text than this, in line heights, is part of it."""
 LONE = 1.2
@@ -36,6 +38,8 @@ def told_apart(drafts: Sequence[Draft], lines: Sequence[Line], size: Size, unit:
 
 
 def _judged(draft: Draft, box: Box, others: Sequence[Box], size: Size, unit: float) -> Draft:
+    if _is_sideways(draft, box, size):
+        return replace(draft, type=BlockType.FOOTER)
     above, below = box[3] <= EDGE_BAND * size.height, box[1] >= (1 - EDGE_BAND) * size.height
     room = _room(box, others, upper=above)
     if draft.type in RUNNING:
@@ -49,6 +53,12 @@ def _judged(draft: Draft, box: Box, others: Sequence[Box], size: Size, unit: flo
 def _is_numbered(draft: Draft) -> bool:
     text = plain(draft.paragraph)
     return len(draft.paragraph.rows) == 1 and len(text) <= LONGEST and PAGE_NUMBER.search(text) is not None
+
+
+def _is_sideways(draft: Draft, box: Box, size: Size) -> bool:
+    """Whether the block runs along the left or right edge of the page: a download notice, an archive's stamp."""
+    at_edge = box[2] <= SIDE_BAND * size.width or box[0] >= (1 - SIDE_BAND) * size.width
+    return at_edge and draft.type is BlockType.TEXT and all(piece.turned for piece in draft.paragraph.pieces)
 
 
 def _room(box: Box, others: Sequence[Box], *, upper: bool) -> float:

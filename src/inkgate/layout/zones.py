@@ -12,6 +12,11 @@ from inkgate.layout.base import Region
 from inkgate.layout.frame import FloatArray
 from inkgate.types import BlockType, Box, Line, Size
 
+MOST_TEXT = 0.5
+"""A figure with this share of the page's text is the page."""
+LONG_LINE = 0.5
+"""Lines over this share of a figure's width, and as long as LONG_ASPECT line heights, are no labels of it."""
+LONG_ASPECT = 10.0
 INSIDE = 0.8
 """A region of which this share lies in a better one, or in a table or figure, is dropped."""
 BELONGS = 0.5
@@ -32,14 +37,17 @@ def zones_of(regions: Sequence[Region], lines: Sequence[Line], size: Size) -> tu
 
     Boxes of regions are in pixels of the page, as the lines' are.
     """
+    boxes = np.array([line.box for line in lines], dtype=np.float64).reshape(-1, 4)
     ranked = sorted(regions, key=lambda region: (-region.confidence, region.box, region.type.value))
     kept: list[Region] = []
     for region in sorted(ranked, key=lambda region: region.type not in WHOLE):
-        if _area(region.box) > 0 and not any(_inside(region, other) for other in kept):
+        text = region.type in (BlockType.FIGURE, BlockType.FORMULA) and _is_text(region, boxes)
+        if _area(region.box) > 0 and not text and not any(_inside(region, other) for other in kept):
             kept.append(_in_place(region, size))
-    boxes = np.array([line.box for line in lines], dtype=np.float64).reshape(-1, 4)
-    kept = [zone for zone in kept if zone.type is not BlockType.FIGURE or not _is_text(zone.box, boxes)]
     members = _members(kept, boxes)
+    for i, zone in enumerate(kept):
+        if zone.type is BlockType.FIGURE:
+            members[(members == i) & _long(boxes, zone.box)] = -1
     for i, zone in enumerate(kept):
         if zone.type is BlockType.TABLE:
             stubs = _stubs(boxes, zone.box, members == i, members < 0)
@@ -61,8 +69,17 @@ def _in_place(region: Region, size: Size) -> Region:
     return replace(region, type=BlockType.TEXT) if astray else region
 
 
-def _is_text(box: Box, lines: FloatArray) -> bool:
-    return float(_shares(lines, box)[0].sum()) > DENSE_TEXT * _area(box)
+def _is_text(region: Region, lines: FloatArray) -> bool:
+    """Whether lines fill a figure, or most of the page's text stands in it: what is written there is to be read."""
+    inside, areas = _shares(lines, region.box)
+    dense = region.type is BlockType.FIGURE and float(inside.sum()) > DENSE_TEXT * _area(region.box)
+    return dense or (len(lines) > 2 and float(inside.sum()) > MOST_TEXT * float(areas.sum()))
+
+
+def _long(lines: FloatArray, box: Box) -> BoolArray:
+    """Lines as long as a paragraph's: text that a figure's box overlaps, not its labels."""
+    width, height = lines[:, 2] - lines[:, 0], lines[:, 3] - lines[:, 1]
+    return (width >= LONG_LINE * (box[2] - box[0])) & (width >= LONG_ASPECT * height)
 
 
 def _members(zones: Sequence[Region], lines: FloatArray) -> NDArray[np.int64]:
