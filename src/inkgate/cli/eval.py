@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from inkgate.evaluation.report import Evaluation
 
 MISUSE = 2
+PIPED_WIDTH = 240
+"""Columns of tables that go to a file or a pipe, which have no width of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,10 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
         evaluation = anyio.run(_measure, settings, _Plan(manifest, entries, names, pdf_text, parallel))
     except (ManifestInvalid, PeerMissing, InkgateError) as error:
         raise _misuse(str(error)) from error
-    Console().print(tables(evaluation))
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    console.print(tables(evaluation))
     if json is not None:
         json.parent.mkdir(parents=True, exist_ok=True)
         json.write_text(jsonlib.dumps(as_json(evaluation), ensure_ascii=False, indent=1), encoding="utf-8")

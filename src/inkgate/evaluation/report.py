@@ -31,8 +31,10 @@ class Evaluation:
 
 
 def tables(evaluation: Evaluation) -> RenderableType:
-    """Everything as tables: documents, groups, all; then what failed."""
-    parts: list[RenderableType] = [_files(evaluation), _groups(evaluation), _probes(evaluation.probes)]
+    """Everything as tables: documents, groups, all; then what failed. Figures that no document has are left out."""
+    parts: list[RenderableType] = [_files(evaluation), _groups(evaluation)]
+    if evaluation.probes:
+        parts.append(_probes(evaluation.probes))
     failures = [
         f"{candidate.name}: {score.entry.path}: {score.error}"
         for candidate in evaluation.candidates
@@ -46,38 +48,46 @@ def tables(evaluation: Evaluation) -> RenderableType:
 
 
 def _files(evaluation: Evaluation) -> Table:
-    table = _headed("Documents", evaluation.candidates, "document")
+    table, shown = _headed("Documents", evaluation.candidates, "document")
     for scores in zip(*(candidate.files for candidate in evaluation.candidates), strict=True):
-        table.add_row(scores[0].entry.path, *(cell for score in scores for cell in _cells(summarize([score]))))
+        table.add_row(scores[0].entry.path, *_cells([summarize([score]) for score in scores], shown))
     return table
 
 
 def _groups(evaluation: Evaluation) -> Table:
-    table = _headed("Groups", evaluation.candidates, "group", "files")
+    table, shown = _headed("Groups", evaluation.candidates, "group", "files")
     summaries = [groups(candidate.files) for candidate in evaluation.candidates]
     for grouping, first in summaries[0].items():
         for group, summary in first.items():
-            cells = [cell for each in summaries for cell in _cells(each[grouping][group])]
+            cells = _cells([each[grouping][group] for each in summaries], shown)
             table.add_row(f"{grouping}: {group}", str(summary.files), *cells)
         table.add_section()
     every = [summarize(candidate.files) for candidate in evaluation.candidates]
-    table.add_row("all", str(every[0].files), *(cell for each in every for cell in _cells(each)), style="bold")
+    table.add_row("all", str(every[0].files), *_cells(every, shown), style="bold")
     return table
 
 
-def _headed(title: str, candidates: Sequence[CandidateScores], *first: str) -> Table:
+def _headed(title: str, candidates: Sequence[CandidateScores], *first: str) -> tuple[Table, tuple[str, ...]]:
+    """A table that has its columns, and the figures that each candidate has in it."""
     table = Table(title=title, title_justify="left")
     for column in first:
         table.add_column(column, justify="left" if column == first[0] else "right", overflow="fold")
+    every = [_figures(summarize(candidate.files)) for candidate in candidates]
+    shown = tuple(figure for figure in FIGURES if any(figures[figure] for figures in every))
     for candidate in candidates:
-        for figure in FIGURES:
+        for figure in shown:
             table.add_column(f"{candidate.name}\n{figure}", justify="right", no_wrap=True)
-    return table
+    return table, shown
 
 
-def _cells(summary: Summary) -> list[str]:
+def _cells(summaries: Sequence[Summary], shown: Sequence[str]) -> list[str]:
+    return [_figures(summary)[figure] for summary in summaries for figure in shown]
+
+
+def _figures(summary: Summary) -> dict[str, str]:
     tests = f"{summary.tests_passed}/{summary.tests}" if summary.tests else ""
-    return [*(_percent(value) for value in (summary.cer, summary.cer_folded, summary.f1, summary.line_recall)), tests]
+    shares = (summary.cer, summary.cer_folded, summary.f1, summary.line_recall)
+    return dict(zip(FIGURES, [*map(_percent, shares), tests], strict=True))
 
 
 def _percent(value: float | None) -> str:
@@ -86,8 +96,6 @@ def _percent(value: float | None) -> str:
 
 def _probes(probes: Sequence[Probe]) -> RenderableType:
     """How the documents without ground truth fared, those listed that did not fare as the manifest says."""
-    if not probes:
-        return Text("")
     odd = [probe for probe in probes if not probe.as_expected]
     fared = f"{len(probes) - len(odd)} of {len(probes)} documents without ground truth fared as the manifest says."
     if not odd:

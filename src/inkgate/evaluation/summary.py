@@ -1,4 +1,4 @@
-"""Scores summed up: in all, and by folder, language and kind. Pure."""
+"""Scores summed up: in all, and by kind of file, folder, language and kind of document. Pure."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ def summarize(scores: Sequence[FileScore]) -> Summary:
 
 
 GROUPINGS: dict[str, Callable[[Entry], str]] = {
+    "file": lambda entry: "PDF" if entry.file.suffix.lower() == ".pdf" else "image",
     "folder": lambda entry: entry.folder,
     "language": lambda entry: entry.language,
     "kind": lambda entry: entry.kind,
