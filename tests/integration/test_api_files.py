@@ -1,0 +1,86 @@
+"""Files as Mistral's clients upload and read them."""
+
+import hashlib
+
+import pytest
+from support.api_client import png, running_api
+
+pytestmark = pytest.mark.anyio
+
+KEYS = ("alpha", "beta")
+AUTH: dict[str, object] = {"key_hashes": [hashlib.sha256(key.encode()).hexdigest() for key in KEYS]}
+
+
+def of(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"}
+
+
+async def test_a_file_is_uploaded_signed_read_and_deleted() -> None:
+    async with running_api() as api:
+        upload = await api.client.post("/v1/files", files={"file": ("a.png", png())}, data={"purpose": "ocr"})
+        described = upload.json()
+        file_id = described["id"]
+        assert upload.status_code == 200
+        assert (described["object"], described["size_bytes"], described["filename"]) == ("file", len(png()), "a.png")
+        assert (await api.client.get(f"/v1/files/{file_id}")).json() == described
+        assert (await api.client.get("/v1/files")).json()["total"] == 1
+
+        signed = (await api.client.get(f"/v1/files/{file_id}/url", params={"expiry": 1})).json()["url"]
+        document = {"type": "document_url", "document_url": signed}
+        read = await api.client.post("/v1/ocr", json={"document": document})
+        assert read.json()["pages"][0]["markdown"].startswith("Head")
+
+        by_id = await api.client.post("/v1/ocr", json={"document": {"type": "file", "file_id": file_id}})
+        assert by_id.status_code == 200
+
+        content = await api.client.get(f"/v1/files/{file_id}/content")
+        assert content.content == png()
+        assert content.headers["content-disposition"] == "attachment"
+
+        assert (await api.client.delete(f"/v1/files/{file_id}")).json()["deleted"] is True
+        gone = await api.client.get(f"/v1/files/{file_id}")
+        assert (gone.status_code, gone.json()["code"]) == (404, "file_unknown")
+        late = await api.client.post("/v1/ocr", json={"document": document})
+        assert (late.status_code, late.json()["code"]) == (404, "file_unknown")
+
+
+async def test_each_key_sees_its_own_files_alone() -> None:
+    async with running_api(auth=AUTH) as api:
+        upload = await api.client.post("/v1/files", files={"file": png()}, headers=of("alpha"))
+        file_id = upload.json()["id"]
+        signed = (await api.client.get(f"/v1/files/{file_id}/url", headers=of("alpha"))).json()["url"]
+        document = {"document": {"type": "document_url", "document_url": signed}}
+        answers = [
+            await api.client.get(f"/v1/files/{file_id}", headers=of("beta")),
+            await api.client.get(f"/v1/files/{file_id}/content", headers=of("beta")),
+            await api.client.delete(f"/v1/files/{file_id}", headers=of("beta")),
+            await api.client.post("/v1/ocr", json=document, headers=of("beta")),
+        ]
+        assert [answer.status_code for answer in answers] == [404, 404, 404, 404]
+        assert (await api.client.get("/v1/files", headers=of("beta"))).json()["data"] == []
+        assert (await api.client.post("/v1/ocr", json=document, headers=of("alpha"))).status_code == 200
+
+
+async def test_a_signature_that_was_changed_makes_it_any_other_url() -> None:
+    async with running_api() as api:
+        file_id = (await api.client.post("/v1/files", files={"file": png()})).json()["id"]
+        signed = (await api.client.get(f"/v1/files/{file_id}/url")).json()["url"]
+        forged = signed[:-1] + ("0" if signed[-1] != "0" else "1")
+        document = {"type": "document_url", "document_url": forged}
+        answer = await api.client.post("/v1/ocr", json={"document": document})
+    assert (answer.status_code, answer.json()["code"]) == (403, "url_forbidden")
+
+
+@pytest.mark.parametrize(
+    ("files", "code"), [({"other": png()}, "file_missing"), ({"file": ("a.png", b"")}, "document_empty")]
+)
+async def test_uploads_without_a_file_are_refused(files: dict[str, bytes], code: str) -> None:
+    async with running_api() as api:
+        answer = await api.client.post("/v1/files", files=files)
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+
+
+async def test_models_name_the_engine_and_the_alias() -> None:
+    async with running_api() as api:
+        answer = await api.client.get("/v1/models")
+    assert [model["id"] for model in answer.json()["data"]] == ["fake", "mistral-ocr-latest"]

@@ -1,0 +1,188 @@
+"""The simple forms of /ocr, their options and formats, and streams."""
+
+import json
+
+import httpx
+import pytest
+from support.api_client import b64, pdf, png, running_api, tiff
+from support.fake_engine import FakeEngine
+
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.types import TaskKind
+
+pytestmark = pytest.mark.anyio
+
+FIRST_PAGE = "Hello page 0\nGrüße 世界"
+
+
+def lines_of(answer: httpx.Response) -> list[dict[str, object]]:
+    return [json.loads(text) for text in answer.text.splitlines()]
+
+
+async def test_base64_in_json_is_answered_with_the_text_and_the_document() -> None:
+    async with running_api() as api:
+        answer = await api.client.post("/ocr", json={"image": b64(png())})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-inkgate-status"] == "complete"
+    body = answer.json()
+    assert body["text"].strip() == FIRST_PAGE
+    assert body["status"] == "complete"
+    assert body["mime_type"] == "image/png"
+    assert [page["index"] for page in body["pages"]] == [0]
+    assert body["pages"][0]["lines"][1]["text"] == "Grüße 世界"
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        lambda text: "\n".join(text[i : i + 76] for i in range(0, len(text), 76)),
+        lambda text: text.rstrip("="),
+        lambda text: text.replace("+", "-").replace("/", "_"),
+        lambda text: "data:image/png;base64," + text,
+        lambda text: "DATA:;BASE64," + text,
+    ],
+    ids=["wrapped", "unpadded", "urlsafe", "data-url", "data-url-capitals"],
+)
+async def test_base64_is_taken_as_clients_write_it(spelled) -> None:  # type: ignore[no-untyped-def] # a lambda
+    async with running_api() as api:
+        answer = await api.client.post("/ocr", json={"image": spelled(b64(png()))})
+    assert answer.status_code == 200
+
+
+async def test_multipart_file_is_answered_with_result_and_text() -> None:
+    async with running_api() as api:
+        answer = await api.client.post("/ocr", files={"file": ("Übung 1.png", png(), "image/png")})
+    body = answer.json()
+    assert body["result"] == body["text"]
+    assert body["text"].strip() == FIRST_PAGE
+    assert body["name"] == "Übung 1.png"
+
+
+async def test_file_part_without_filename_is_taken_when_its_type_says_so() -> None:
+    raw = b'--B\r\nContent-Disposition: form-data; name="file"\r\nContent-Type: image/png\r\n\r\n' + png() + b"\r\n--B--\r\n"
+    async with running_api() as api:
+        answer = await api.client.post("/ocr", content=raw, headers={"content-type": "multipart/form-data; boundary=B"})
+    assert answer.status_code == 200
+
+
+async def test_json_that_curl_calls_a_form_is_understood() -> None:
+    headers = {"content-type": "application/x-www-form-urlencoded"}
+    async with running_api() as api:
+        answer = await api.client.post("/ocr", content=json.dumps({"image": b64(png())}), headers=headers)
+    assert answer.json()["text"].strip() == FIRST_PAGE
+
+
+@pytest.mark.parametrize("where", ["query", "form", "json"])
+async def test_pages_count_from_one_wherever_they_are_said(where: str) -> None:
+    async with running_api() as api:
+        if where == "query":
+            answer = await api.client.post("/ocr?pages=2-3", files={"file": tiff(4)})
+        elif where == "form":
+            answer = await api.client.post("/ocr", files={"file": tiff(4)}, data={"pages": "2-3"})
+        else:
+            answer = await api.client.post("/ocr", json={"image": b64(tiff(4)), "pages": [2, 3]})
+    assert [page["index"] for page in answer.json()["pages"]] == [1, 2]
+
+
+async def test_the_body_wins_over_the_query() -> None:
+    async with running_api() as api:
+        answer = await api.client.post("/ocr?pages=1", json={"image": b64(tiff(2)), "pages": "2"})
+    assert [page["index"] for page in answer.json()["pages"]] == [1]
+
+
+@pytest.mark.parametrize("option", [{"task": "parse"}, {"blocks": True}, {"format": "markdown"}])
+async def test_blocks_and_markdown_are_made_when_asked_for(option: dict[str, object]) -> None:
+    async with running_api() as api:
+        await api.client.post("/ocr", json={"image": b64(png()), **option})
+        await api.client.post("/ocr", json={"image": b64(png())})
+    assert [task.kind for task in api.engine.tasks] == [TaskKind.PARSE, TaskKind.TEXT]
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type", "part"),
+    [
+        ("text/plain", "text/plain", "Hello page 0"),
+        ("text/markdown", "text/markdown", "# Hello page 0"),
+        ("text/vnd.hocr+html", "text/html", "ocr_line"),
+        ("application/alto+xml", "application/xml", "<alto"),
+        ("application/json;q=0.5, text/plain", "text/plain", "Hello page 0"),
+        ("text/html, application/xml;q=0.9, */*;q=0.8", "application/json", '"result"'),
+    ],
+)
+async def test_the_accept_header_chooses_the_format(accept: str, media_type: str, part: str) -> None:
+    async with running_api() as api:
+        answer = await api.client.post("/ocr", files={"file": png()}, headers={"accept": accept})
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].partition(";")[0] == media_type
+    assert part in answer.text
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "json", "hocr", "alto", "ndjson"])
+async def test_the_format_option_wins_over_the_accept_header(format: str) -> None:
+    async with running_api() as api:
+        answer = await api.client.post(
+            f"/ocr?format={format}", files={"file": png()}, headers={"accept": "application/json"}
+        )
+    assert answer.status_code == 200
+    if format == "json":
+        assert "schema_version" in answer.json()
+        assert "result" not in answer.json()
+
+
+async def test_stream_gives_pages_in_order_and_a_summary() -> None:
+    async with running_api() as api:
+        answer = await api.client.post("/ocr", files={"file": tiff(6)}, headers={"accept": "application/x-ndjson"})
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    *pages, last = lines_of(answer)
+    assert [page["index"] for page in pages] == [0, 1, 2, 3, 4, 5]
+    assert last["status"] == "complete"
+    assert (last["pages_answered"], last["pages_failed"], last["page_count"]) == (6, 0, 6)
+
+
+async def test_a_failed_page_makes_the_document_partial_visibly() -> None:
+    engine = FakeEngine(failing={1: EngineFailed("engine_failed", "No luck.")})
+    async with running_api(engine) as api:
+        whole = await api.client.post("/ocr", files={"file": tiff(3)})
+        stream = await api.client.post("/ocr?format=ndjson", files={"file": tiff(3)})
+    assert whole.status_code == 200
+    assert whole.headers["x-inkgate-status"] == "partial"
+    assert whole.json()["status"] == "partial"
+    assert whole.json()["pages"][1]["error"]["code"] == "engine_failed"
+    assert lines_of(stream)[1]["error"]
+    assert lines_of(stream)[-1]["status"] == "partial"
+
+
+async def test_when_every_page_failed_the_first_error_is_the_answer() -> None:
+    failing = {0: InputRejected("page_broken", "Torn."), 1: EngineFailed("engine_failed", "No luck.")}
+    async with running_api(FakeEngine(failing=failing)) as api:
+        answer = await api.client.post("/ocr", files={"file": tiff(2)})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["code"] == "page_broken"
+    assert api.limiter.ended == {"rejected": 1}
+
+
+async def test_stream_whose_pages_all_failed_says_so_in_its_last_line() -> None:
+    failing = dict.fromkeys(range(2), EngineFailed("engine_failed", "No luck."))
+    async with running_api(FakeEngine(failing=failing)) as api:
+        answer = await api.client.post("/ocr?format=ndjson", files={"file": tiff(2)})
+    assert answer.status_code == 200
+    assert lines_of(answer)[-1]["status"] == "failed"
+    assert api.limiter.ended == {"failed": 1}
+
+
+async def test_stream_of_one_page_that_failed_is_a_problem() -> None:
+    async with running_api(FakeEngine(failing={0: EngineFailed("engine_failed", "No luck.")})) as api:
+        answer = await api.client.post("/ocr?format=ndjson", files={"file": png()})
+    assert answer.status_code == 502
+    assert answer.json()["code"] == "engine_failed"
+
+
+async def test_a_pdf_is_read_by_page() -> None:
+    async with running_api() as api:
+        answer = await api.client.post("/ocr?pages=2-", files={"file": ("scan.pdf", pdf(3), "application/pdf")})
+    body = answer.json()
+    assert body["mime_type"] == "application/pdf"
+    assert [page["index"] for page in body["pages"]] == [1, 2]
+    assert body["page_count"] == 3

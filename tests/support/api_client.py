@@ -1,0 +1,140 @@
+"""The API in process, with the real Reader and Opener and a fake engine behind it."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import httpx
+from fastapi import FastAPI
+from PIL import Image
+from support.fake_engine import FakeEngine
+
+from inkgate.api.app import create_app
+from inkgate.api.context import Context
+from inkgate.api.fetch import Fetcher
+from inkgate.documents.open import Opener
+from inkgate.reader import Reader
+from inkgate.serving.limiter import FixedLimiter
+from inkgate.settings import Settings, load_settings
+
+Message = MutableMapping[str, Any]
+
+
+@dataclass(frozen=True)
+class FakeService:
+    settings: Settings
+    reader: Reader
+    engine: FakeEngine
+    limiter: FixedLimiter
+
+
+@dataclass(frozen=True)
+class Api:
+    """An app, what is behind it, and a client that speaks to it."""
+
+    app: FastAPI
+    client: httpx.AsyncClient
+    engine: FakeEngine
+    limiter: FixedLimiter
+    context: Context
+
+
+@asynccontextmanager
+async def running_api(
+    engine: FakeEngine | None = None, fetcher: Fetcher | None = None, **flags: dict[str, object]
+) -> AsyncIterator[Api]:
+    """The API with the settings that `flags` say."""
+    settings = load_settings(None, **flags)
+    engine = engine or FakeEngine()
+    limiter = FixedLimiter(settings.limits.max_in_flight)
+    async with Opener(settings.limits, settings.pdf) as opener:
+        service = FakeService(settings, Reader(opener, engine, settings.limits), engine, limiter)
+        app = create_app(service, settings, fetcher)
+        transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://inkgate.test") as client,
+        ):
+            yield Api(app, client, engine, limiter, app.state.context)
+
+
+@dataclass
+class RawCall:
+    """One request spoken as ASGI messages, for what a client library can't do: leave, or send by halves."""
+
+    app: Callable[..., Awaitable[None]]
+    headers: dict[str, str]
+    chunks: list[bytes]
+    path: str = "/ocr"
+    query: str = ""
+    left: anyio.Event = field(default_factory=anyio.Event)
+    sent: list[Message] = field(default_factory=list)
+    received: int = 0
+    ends: bool = True
+
+    async def run(self) -> None:
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "http_version": "1.1",
+            "method": "POST",
+            "scheme": "http",
+            "path": self.path,
+            "raw_path": self.path.encode(),
+            "query_string": self.query.encode(),
+            "root_path": "",
+            "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()],
+            "client": ("203.0.113.9", 1234),
+            "server": ("inkgate.test", 80),
+        }
+        await self.app(scope, self._receive, self._send)
+
+    async def _receive(self) -> Message:
+        if self.received < len(self.chunks):
+            self.received += 1
+            more = self.received < len(self.chunks) or not self.ends
+            return {"type": "http.request", "body": self.chunks[self.received - 1], "more_body": more}
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        self.sent.append(message)
+
+    @property
+    def status(self) -> int | None:
+        return next((message["status"] for message in self.sent if message["type"] == "http.response.start"), None)
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(message.get("body", b"") for message in self.sent)
+
+
+def png(width: int = 200, height: int = 130) -> bytes:
+    return _saved(Image.new("RGB", (width, height), "white"), "PNG")
+
+
+def tiff(pages: int) -> bytes:
+    """A document of several pages that needs no PDF worker."""
+    images = [Image.new("L", (200, 130), 255) for _ in range(pages)]
+    return _saved(images[0], "TIFF", save_all=True, append_images=images[1:])
+
+
+def pdf(pages: int) -> bytes:
+    images = [Image.new("L", (200, 130), 255) for _ in range(pages)]
+    return _saved(images[0], "PDF", save_all=True, append_images=images[1:])
+
+
+def _saved(image: Image.Image, kind: str, **options: object) -> bytes:
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def b64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
