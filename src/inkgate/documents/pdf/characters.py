@@ -1,0 +1,131 @@
+"""The characters of a page as pdfium finds them. Blocking, worker processes only.
+
+Some 8 ms for a thousand characters, most of it in the calls themselves: five for each character, the rest once for
+each text object.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pypdfium2.raw as pdfium
+
+from inkgate.documents.pdf.geometry import Transform
+from inkgate.documents.pdf.glyph import Glyph
+from inkgate.documents.pdf.objects import Image, PageObjects, address
+from inkgate.documents.pdf.pdfium import Handle, PdfiumPage, noticing_memory
+from inkgate.types import Box, Size
+
+MAX_CHARACTERS = 100_000
+"""A full newspaper page has 30,000. A page with more than this is read by OCR."""
+_INVISIBLE_MODES = {pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP}
+_HYPHENS = {0x02, 0xFFFE}
+"""What pdfium puts in place of the hyphen of a word that goes on in the next line."""
+_NEW_LINES = {0x0A, 0x0D}
+_SPACES = {0x09, 0x20, 0xA0, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200A,
+           0x202F, 0x205F, 0x3000}  # fmt: skip
+_HIDING_SHARE = 0.1
+"""Of the page's area: images this large, drawn over text, hide it; smaller ones are icons and stamps."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """What the characters of one text object share."""
+
+    ux: float
+    uy: float
+    size: float
+    drawn: bool
+    order: int
+
+
+def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> list[Glyph]:
+    """The page's characters in the file's order; empty where there are more than `MAX_CHARACTERS`.
+
+    Raises:
+        MemoryError: there is not enough.
+    """
+    with _text_page(page) as text:
+        count = pdfium.FPDFText_CountChars(text)
+        if not 0 < count <= MAX_CHARACTERS:
+            return []
+        covers = [image for image in objects.images if _area(image.box) >= _HIDING_SHARE * size.pixels]
+        return list(_characters(text, count, objects.text_order, covers, to_pixels, size))
+
+
+@contextmanager
+def _text_page(page: PdfiumPage) -> Iterator[Handle]:
+    with noticing_memory():
+        text = pdfium.FPDFText_LoadPage(page.handle)
+    if not text:
+        raise MemoryError
+    try:
+        yield text
+    finally:
+        pdfium.FPDFText_ClosePage(text)
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
+
+
+def _characters(
+    text: Handle, count: int, order: dict[int, int], covers: list[Image], to_pixels: Transform, size: Size
+) -> Iterator[Glyph]:
+    left, right, bottom, top, x, y = (ctypes.c_double() for _ in range(6))
+    references = [ctypes.byref(value) for value in (left, right, bottom, top)]
+    x_reference, y_reference = ctypes.byref(x), ctypes.byref(y)
+    get_unicode, get_object = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetTextObject
+    get_box, get_origin = pdfium.FPDFText_GetCharBox, pdfium.FPDFText_GetCharOrigin
+    unmapped = pdfium.FPDFText_HasUnicodeMapError
+    styles: dict[int, _Style] = {}
+    style = _Style(1.0, 0.0, 1.0, drawn=False, order=0)
+    for i in range(count):
+        code = get_unicode(text, i)
+        if code in _NEW_LINES:
+            continue
+        if code in _SPACES:
+            yield Glyph(" ", 0, 0, 0, 0, 0, 0, style.ux, style.uy, style.size)
+            continue
+        owner = address(get_object(text, i))
+        if owner not in styles:
+            styles[owner] = _style(text, i, order.get(owner, len(order)), to_pixels)
+        style = styles[owner]
+        get_box(text, i, *references)
+        get_origin(text, i, x_reference, y_reference)
+        box = to_pixels.box(left.value, bottom.value, right.value, top.value)
+        px, py = to_pixels.point(x.value, y.value)
+        mapped = unmapped(text, i) != 1 and code != 0
+        char = "-" if code in _HYPHENS else chr(code) if 0 < code < 0xD800 or 0xE000 <= code < 0x110000 else "\ufffd"
+        visible = style.drawn and _on_page(box, size) and not _covered(box, style.order, covers)
+        yield Glyph(char, *box, px, py, style.ux, style.uy, style.size, visible, mapped or code in _HYPHENS)
+
+
+def _style(text: Handle, index: int, order: int, to_pixels: Transform) -> _Style:
+    matrix = pdfium.FS_MATRIX()
+    if not pdfium.FPDFText_GetMatrix(text, index, matrix):
+        matrix.a = matrix.d = 1.0
+    ux, uy = to_pixels.direction(matrix.a, matrix.b)
+    length = math.hypot(ux, uy)
+    height = math.hypot(*to_pixels.direction(matrix.c, matrix.d)) * pdfium.FPDFText_GetFontSize(text, index)
+    if not (math.isfinite(length) and math.isfinite(height) and length > 0):
+        return _Style(1.0, 0.0, 1.0, drawn=False, order=order)
+    mode = pdfium.FPDFTextObj_GetTextRenderMode(pdfium.FPDFText_GetTextObject(text, index))
+    return _Style(ux / length, uy / length, height, drawn=mode not in _INVISIBLE_MODES, order=order)
+
+
+def _on_page(box: Box, size: Size) -> bool:
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return 0 <= x <= size.width and 0 <= y <= size.height
+
+
+def _covered(box: Box, order: int, covers: list[Image]) -> bool:
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return any(
+        cover.order > order and cover.box[0] <= x <= cover.box[2] and cover.box[1] <= y <= cover.box[3]
+        for cover in covers
+    )

@@ -1,0 +1,67 @@
+"""What a worker says about a page, and how it is written down on the wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from inkgate.documents.pdf.geometry import MAX_PIXELS
+from inkgate.types import Line, Quad, Size, Word
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """A page before it is rendered. `lines` is None when its pixels are to be read; `verdict` says why."""
+
+    size: Size
+    dpi: float
+    lines: tuple[Line, ...] | None
+    verdict: str
+
+    def flat(self) -> dict[str, Any]:
+        """For the wire: numbers, strings and lists."""
+        lines = self.lines
+        return {
+            "width": self.size.width,
+            "height": self.size.height,
+            "dpi": self.dpi,
+            "lines": None if lines is None else [_flat_line(line) for line in lines],
+            "verdict": self.verdict,
+        }
+
+    @classmethod
+    def of(cls, flat: dict[str, Any]) -> Self:
+        """What `flat` was made of.
+
+        Raises:
+            KeyError, ValueError, TypeError: it was not made by `flat`, or it makes no sense.
+        """
+        size = Size(whole(flat["width"]), whole(flat["height"]))
+        if min(size.width, size.height) < 1 or size.pixels > 2 * MAX_PIXELS:
+            raise ValueError(f"a page of {size}")
+        lines = flat["lines"]
+        read = None if lines is None else tuple(_line(line) for line in lines)
+        return cls(size, float(flat["dpi"]), read, str(flat["verdict"]))
+
+
+def whole(value: object) -> int:
+    """`value` if it is a whole number, else 0."""
+    return value if isinstance(value, int) else 0
+
+
+def _flat_line(line: Line) -> list[Any]:
+    return [line.text, _corners(line.quad), [[word.text, _corners(word.quad)] for word in line.words]]
+
+
+def _corners(quad: Quad) -> list[float]:
+    return [number for point in quad for number in point]
+
+
+def _line(flat: list[Any]) -> Line:
+    text, corners, words = flat
+    return Line(str(text), _quad(corners), 1.0, tuple(Word(str(word), _quad(at), 1.0) for word, at in words))
+
+
+def _quad(corners: list[float]) -> Quad:
+    x0, y0, x1, y1, x2, y2, x3, y3 = map(float, corners)
+    return ((x0, y0), (x1, y1), (x2, y2), (x3, y3))

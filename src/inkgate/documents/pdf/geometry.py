@@ -1,0 +1,105 @@
+"""How large a PDF page is in pixels, and where on it a point of its own coordinates lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inkgate.types import Box, Size
+
+POINTS_PER_INCH = 72.0
+MAX_PIXELS = 100_000_000
+"""Most pixels of a rendered page, whatever `max_side` allows: 300 MB."""
+MIN_SIDE = 1000
+"""Small pages are rendered larger than at the dpi asked for, up to this longest side: their print is small too."""
+MAX_DPI = 600.0
+"""As fine as print gets: where enlarging small pages ends."""
+MIN_DPI = 72.0
+"""As coarse as a page is rendered because its image is; a page of one stretched pixel has no resolution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A page's size in pixels, and the pixels per inch that gives."""
+
+    size: Size
+    dpi: float
+
+
+def fit_page(width: float, height: float, dpi: float, max_side: int, image_dpi: float | None = None) -> Scale:
+    """The size at which to render a page of `width` x `height` points.
+
+    `dpi` is what is asked for: more for pages smaller than `MIN_SIDE`, less where `max_side` (pixels) or `MAX_PIXELS`
+    demand it, or where the page is one scanned image of `image_dpi`: above that nothing is gained.
+    """
+    longest = max(width, height)
+    wanted = max(dpi, min(MAX_DPI, MIN_SIDE * POINTS_PER_INCH / longest))
+    if image_dpi is not None:
+        wanted = min(wanted, max(image_dpi, MIN_DPI))
+    wanted = min(wanted, max_side * POINTS_PER_INCH / longest)
+    wanted = min(wanted, (MAX_PIXELS * POINTS_PER_INCH**2 / (width * height)) ** 0.5)
+    scale = wanted / POINTS_PER_INCH
+    return Scale(Size(max(1, round(width * scale)), max(1, round(height * scale))), wanted)
+
+
+def shrink(size: Size, longest_side: int | None) -> Size:
+    """`size` with its longest side at most `longest_side`, in proportion, at least one pixel each way."""
+    longest = max(size.width, size.height)
+    if longest_side is None or longest_side >= longest:
+        return size
+    ratio = longest_side / longest
+    return Size(max(1, round(size.width * ratio)), max(1, round(size.height * ratio)))
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """Page points (origin bottom left, before /Rotate) to pixels of the rendered page (origin top left).
+
+    x' = a x + c y + e and y' = b x + d y + f, as PDF writes matrices.
+    """
+
+    a: float
+    b: float
+    c: float
+    d: float
+    e: float
+    f: float
+
+    def point(self, x: float, y: float) -> tuple[float, float]:
+        return (self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f)
+
+    def direction(self, x: float, y: float) -> tuple[float, float]:
+        """A vector instead of a point: the origin plays no part."""
+        return (self.a * x + self.c * y, self.b * x + self.d * y)
+
+    def box(self, left: float, bottom: float, right: float, top: float) -> Box:
+        """A rectangle in points (as PDF gives them), as a box in pixels."""
+        x0, y0 = self.point(left, bottom)
+        x1, y1 = self.point(right, top)
+        return (min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
+
+    def after(self, first: Transform) -> Transform:
+        """This transform applied to what `first` gives."""
+        return Transform(
+            *self.direction(first.a, first.b), *self.direction(first.c, first.d), *self.point(first.e, first.f)
+        )
+
+
+def page_transform(box: Box, rotation: int, size: Size) -> Transform:
+    """Points to pixels for the visible `box` (left, bottom, right, top) of a page turned by `rotation` degrees
+    clockwise (0, 90, 180 or 270) and rendered at `size`.
+    """
+    left, bottom, right, top = box
+    across, along = (right - left, top - bottom)
+    if rotation in {90, 270}:
+        sx, sy = size.width / along, size.height / across
+    else:
+        sx, sy = size.width / across, size.height / along
+    match rotation:
+        case 90:
+            return Transform(0, sy, sx, 0, -bottom * sx, -left * sy)
+        case 180:
+            return Transform(-sx, 0, 0, sy, right * sx, -bottom * sy)
+        case 270:
+            return Transform(0, -sy, -sx, 0, top * sx, right * sy)
+        case _:
+            return Transform(sx, 0, 0, -sy, -left * sx, top * sy)

@@ -1,0 +1,53 @@
+"""A character as a page shows it: what lies between the library that finds characters and the code that reads them."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import NamedTuple
+
+
+class Glyph(NamedTuple):
+    """One character and where it stands, in pixels of the rendered page.
+
+    A named tuple and not a dataclass: pages have thousands, and a frozen dataclass takes four times as long to make.
+
+    Attributes:
+        text: one character as the font maps it; a space stands for any white space, drawn or inferred.
+        left, top, right, bottom: around its ink.
+        x, y: its origin, on the baseline.
+        ux, uy: unit vector along the baseline, in reading direction.
+        size: of its font.
+        visible: it is drawn, inside the page, and not under an image.
+        mapped: the font says which character it is.
+    """
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+    x: float
+    y: float
+    ux: float
+    uy: float
+    size: float
+    visible: bool = True
+    mapped: bool = True
+
+
+def is_cjk(char: str) -> bool:
+    """Han, kana and their punctuation: scripts written without spaces, in squares. (Hangul has spaces.)"""
+    code = ord(char)
+    return (
+        0x2E80 <= code <= 0x31FF
+        or 0x3400 <= code <= 0x4DBF
+        or 0x4E00 <= code <= 0x9FFF
+        or 0xF900 <= code <= 0xFAFF
+        or 0xFF00 <= code <= 0xFF60
+        or 0x20000 <= code <= 0x3FFFF
+    )
+
+
+def is_right_to_left(char: str) -> bool:
+    """Letters of Hebrew, Arabic and their like."""
+    return char >= "\u0590" and unicodedata.bidirectional(char) in {"R", "AL"}

@@ -1,0 +1,201 @@
+"""A lane: one worker process at a time, the documents it has open, and what happens when it fails."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import anyio
+
+from inkgate.concurrency import Threads
+from inkgate.documents.pdf.process import Cause, WorkerDied, WorkerProcess
+from inkgate.documents.pdf.wire import Call, Op, Reply
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+
+MAX_OPEN_DOCUMENTS = 8
+"""Documents that one worker keeps open; the one not used for longest is closed, and opened again when needed."""
+MAX_CALLS = 2000
+"""A worker is replaced after so many calls: what little pdfium and malloc lose must not add up."""
+MAX_GROWTH_MB = 400.0
+"""A worker is replaced when, between calls, it holds so much more than when it started."""
+
+
+@dataclass(eq=False, slots=True)
+class Source:
+    """A document's bytes, ready to be handed to workers. `closed` once nobody may ask for it any more."""
+
+    number: int
+    fd: int
+    size: int
+    closed: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Job:
+    """A call that somebody waits for: `done` is set when either `value` or `error` is there."""
+
+    source: Source
+    call: Call
+    bitmap_fd: int | None = None
+    done: anyio.Event = field(default_factory=anyio.Event)
+    value: dict[str, object] = field(default_factory=dict)
+    error: Exception | None = None
+    abandoned: bool = False
+
+    def finish(self, value: dict[str, object]) -> None:
+        self.value = value
+        self.done.set()
+
+    def fail(self, error: Exception) -> None:
+        self.error = error
+        self.done.set()
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSettings:
+    """How workers are started (`command`, see process.py), and what a call may take."""
+
+    command: Sequence[str]
+    memory_mb: int
+    timeout_s: float
+
+
+class Lane:
+    """Serves one job at a time, in the worker process it owns. `idle` is called when it can take the next."""
+
+    def __init__(self, settings: LaneSettings, reaper: Threads, idle: Callable[[Lane], None]) -> None:
+        self._settings = settings
+        self._reaper = reaper
+        self._idle = idle
+        self._process: WorkerProcess | None = None
+        self._open: OrderedDict[int, Source] = OrderedDict()
+        self._job: Job | None = None
+        self._given = anyio.Event()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the worker process, while there is one."""
+        return self._process.pid if self._process else None
+
+    def readiness(self, source: Source) -> int:
+        """How soon this lane could serve `source`: 2 when its worker has it open, 1 when there is a worker."""
+        return 2 if source.number in self._open else int(self._process is not None)
+
+    def give(self, job: Job) -> None:
+        """Only while idle."""
+        self._job = job
+        self._given.set()
+
+    def close_documents(self) -> None:
+        """Have the worker close what nobody uses any more. Only while idle."""
+        for source in [source for source in self._open.values() if source.closed]:
+            self._close(source)
+
+    async def run(self) -> None:
+        """Serve what is given, until cancelled; then no process is left."""
+        try:
+            while True:
+                self._given = anyio.Event()
+                self._idle(self)
+                await self._given.wait()
+                if self._job is not None:
+                    await self._serve(self._job)
+                    self._job = None
+                self.close_documents()
+        finally:
+            if self._job is not None and not self._job.done.is_set():
+                self._job.fail(stopped())
+            await self._discard()
+
+    async def _serve(self, job: Job) -> None:
+        """Run `job` to its end. What another job may have left behind in the worker isn't held against this one:
+        it is tried again, once, in a fresh process.
+        """
+        while not job.abandoned:
+            used = self._process is not None and self._process.calls > 0
+            try:
+                reply = await self._attempt(job)
+            except WorkerDied as death:
+                await self._discard()
+                if used and death.cause is not Cause.TIMEOUT:
+                    continue
+                job.fail(_rejection(job.call, death.cause, self._settings.timeout_s))
+                return
+            except InkgateError as error:
+                job.fail(error)
+                return
+            await self._recycle(reply)
+            if used and reply.error == "page_memory":
+                continue
+            if reply.error:
+                job.fail(_rejected(reply))
+            else:
+                job.finish(reply.value)
+            return
+
+    async def _attempt(self, job: Job) -> Reply:
+        if self._process is None:
+            self._process = await WorkerProcess.start(self._settings.command, self._settings.memory_mb, self._reaper)
+        call, source, fds = job.call, job.source, []
+        if source.number not in self._open:
+            self._make_room()
+            call = replace(call, document_bytes=source.size)
+            fds.append(source.fd)
+        if job.bitmap_fd is not None:
+            fds.append(job.bitmap_fd)
+        # From here to the sending nothing is awaited: the descriptors of a job not abandoned are open.
+        if job.abandoned:
+            return Reply({})
+        self._open[source.number] = source
+        self._open.move_to_end(source.number)
+        return await self._process.call(call, fds, self._settings.timeout_s)
+
+    def _make_room(self) -> None:
+        while len(self._open) >= MAX_OPEN_DOCUMENTS:
+            self._close(next(iter(self._open.values())))
+
+    def _close(self, source: Source) -> None:
+        del self._open[source.number]
+        if self._process is not None:
+            self._process.tell(Call(Op.CLOSE, source.number))
+
+    async def _recycle(self, reply: Reply) -> None:
+        """End a worker that has served long, has grown, or has run into its memory limit."""
+        process = self._process
+        if process is not None and (
+            reply.error == "page_memory"
+            or process.calls >= MAX_CALLS
+            or process.rss_mb - process.start_rss_mb > MAX_GROWTH_MB
+        ):
+            await self._discard()
+
+    async def _discard(self) -> None:
+        process, self._process = self._process, None
+        self._open.clear()
+        if process is not None:
+            await process.stop()
+
+
+def stopped() -> EngineFailed:
+    """For calls that come, or still wait, when the pool is closed."""
+    return EngineFailed("engine_unavailable", "PDF documents are not read any more: the service is about to stop.")
+
+
+def _rejected(reply: Reply) -> InkgateError:
+    try:
+        return InputRejected(reply.error, reply.detail)
+    except ValueError:  # a code there is none of: the worker is not itself any more
+        return InputRejected("page_broken", "The page could not be rendered.")
+
+
+def _rejection(call: Call, cause: Cause, timeout_s: float) -> InputRejected:
+    what = "The document" if call.op is Op.OPEN else f"Page {call.index + 1}"
+    match cause:
+        case Cause.TIMEOUT:
+            return InputRejected("page_timeout", f"{what} was not done after {timeout_s:g} s.")
+        case Cause.MEMORY:
+            return InputRejected("page_memory", f"{what} needs more memory than a PDF worker may take.")
+        case Cause.CRASH:
+            code = "pdf_corrupt" if call.op is Op.OPEN else "page_broken"
+            return InputRejected(code, f"{what} is damaged so badly that reading it had to be stopped.")

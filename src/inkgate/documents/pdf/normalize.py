@@ -1,0 +1,44 @@
+"""The characters of fonts as characters of text. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+
+SOFT_HYPHEN = "\xad"
+_BULLETS = {"\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓", "\uf076": "❖", "\uf0e0": "→", "\uf06f": "o"}
+"""List marks of Symbol and Wingdings, which PDFs give as private characters."""
+_MARKS = {
+    "´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "˘": "\u0306", "ˇ": "\u030c",
+    "¸": "\u0327", "˚": "\u030a", "˙": "\u0307", "˝": "\u030b", "˛": "\u0328", "¯": "\u0304",
+}  # fmt: skip
+_DOTLESS = {"ı": "i", "ȷ": "j"}
+_DROPPED = {"Cc", "Cf", "Cs", "Cn", "Co"}
+_KEPT = {"\u200c", "\u200d"}
+"""Joiners, without which Persian and Indic words are spelled wrong."""
+
+
+@lru_cache(maxsize=4096)
+def readable(char: str) -> str:
+    """`char` as it is read: ligatures and Arabic presentation forms spelled out; empty for what is no text."""
+    if char in _BULLETS:
+        return _BULLETS[char]
+    code = ord(char)
+    if 0xFB00 <= code <= 0xFDFF or 0xFE70 <= code <= 0xFEFC or 0x2E80 <= code <= 0x2FDF:
+        return unicodedata.normalize("NFKC", char)
+    if char == SOFT_HYPHEN:
+        return "-"
+    if char in _KEPT:
+        return char
+    return "" if unicodedata.category(char) in _DROPPED or char == "\ufffd" else char
+
+
+def accent_of(text: str) -> str:
+    """The combining mark that a spacing accent stands for, or nothing."""
+    return _MARKS.get(text, "")
+
+
+def composed(letter: str, mark: str) -> str | None:
+    """The letter with the mark as one character; None where there is no such thing."""
+    text = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + mark)
+    return text if len(text) == 1 else None

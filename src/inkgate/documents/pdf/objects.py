@@ -1,0 +1,140 @@
+"""What is on a page besides its characters: images, and outlines that look like letters. Worker processes only."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pypdfium2.raw as pdfium
+
+from inkgate.documents.pdf.geometry import POINTS_PER_INCH, Transform
+from inkgate.documents.pdf.pdfium import Handle, PdfiumPage
+from inkgate.types import Box
+
+MAX_OBJECTS = 20_000
+"""Objects looked at on one page (some 2 us each); maps and drawings have millions."""
+_MAX_DEPTH = 6
+_LETTER_HEIGHTS = (3.0, 80.0)
+"""Points. What is smaller isn't read, what is larger isn't a line of text."""
+_MIN_SEGMENTS = 6
+"""Of a letter's outline; rules, boxes and table cells have 5 or fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image on the page: its box in pixels of the page, its own resolution, and its place in drawing order."""
+
+    box: Box
+    dpi: float
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A filled shape about as high as print: its box in pixels of the page, and how many strokes it is made of."""
+
+    box: Box
+    segments: int
+
+
+@dataclass(slots=True)
+class PageObjects:
+    """What is drawn on a page.
+
+    Attributes:
+        text_order: the place in drawing order of each text object, by the address of its handle.
+        outlines: filled shapes that might be letters or words.
+        others: how many things of other kinds there are, shapes and shadings.
+    """
+
+    images: list[Image] = field(default_factory=list)
+    outlines: list[Outline] = field(default_factory=list)
+    text_order: dict[int, int] = field(default_factory=dict)
+    others: int = 0
+
+
+def page_objects(page: PdfiumPage, to_pixels: Transform) -> PageObjects:
+    """What the page holds, nested forms included, as far as `MAX_OBJECTS` goes."""
+    found = PageObjects()
+    pixels_per_point = math.hypot(*to_pixels.direction(1, 0))
+    heights = (_LETTER_HEIGHTS[0] * pixels_per_point, _LETTER_HEIGHTS[1] * pixels_per_point)
+    for order, (handle, kind, transform) in enumerate(_walk(page, to_pixels)):
+        match kind:
+            case pdfium.FPDF_PAGEOBJ_TEXT:
+                found.text_order[address(handle)] = order
+            case pdfium.FPDF_PAGEOBJ_IMAGE:
+                found.images.append(_image(handle, transform, order, to_pixels))
+            case pdfium.FPDF_PAGEOBJ_PATH:
+                found.others += 1
+                if (outline := _outline(handle, transform, heights)) is not None:
+                    found.outlines.append(outline)
+            case _:
+                found.others += 1
+    return found
+
+
+def address(handle: Handle) -> int:
+    """Of what `handle` points to: handles of one thing differ, this does not."""
+    return ctypes.cast(handle, ctypes.c_void_p).value or 0
+
+
+def _walk(page: PdfiumPage, to_pixels: Transform) -> Iterator[tuple[Handle, int, Transform]]:
+    """Each object with its kind and the transform from its coordinates to pixels, in drawing order."""
+    handle = page.handle
+    stack = [
+        (pdfium.FPDFPage_GetObject(handle, i), to_pixels, 0) for i in _backwards(pdfium.FPDFPage_CountObjects(handle))
+    ]
+    left = MAX_OBJECTS
+    while stack and left:
+        left -= 1
+        item, transform, depth = stack.pop()
+        if not item:
+            continue
+        kind = pdfium.FPDFPageObj_GetType(item)
+        if kind != pdfium.FPDF_PAGEOBJ_FORM:
+            yield item, kind, transform
+        elif depth < _MAX_DEPTH:
+            inner = transform.after(_matrix(item))
+            children = _backwards(pdfium.FPDFFormObj_CountObjects(item))
+            stack.extend((pdfium.FPDFFormObj_GetObject(item, i), inner, depth + 1) for i in children)
+
+
+def _backwards(count: int) -> range:
+    return range(min(count, MAX_OBJECTS) - 1, -1, -1)
+
+
+def _matrix(handle: Handle) -> Transform:
+    matrix = pdfium.FS_MATRIX()
+    if not pdfium.FPDFPageObj_GetMatrix(handle, matrix):
+        return Transform(1, 0, 0, 1, 0, 0)
+    return Transform(matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
+
+
+def _image(handle: Handle, transform: Transform, order: int, to_pixels: Transform) -> Image:
+    """An image fills the unit square of its own coordinates."""
+    placed = transform.after(_matrix(handle))
+    corners = [placed.point(x, y) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))]
+    xs, ys = [x for x, _ in corners], [y for _, y in corners]
+    width, height = ctypes.c_uint(), ctypes.c_uint()
+    pdfium.FPDFImageObj_GetImagePixelSize(handle, width, height)
+    pixels_per_point = math.hypot(*to_pixels.direction(1, 0))
+    across = math.hypot(placed.a, placed.b) / pixels_per_point
+    along = math.hypot(placed.c, placed.d) / pixels_per_point
+    dpi = max(width.value / max(across, 1e-6), height.value / max(along, 1e-6)) * POINTS_PER_INCH
+    return Image((min(xs), min(ys), max(xs), max(ys)), dpi, order)
+
+
+def _outline(handle: Handle, transform: Transform, heights: tuple[float, float]) -> Outline | None:
+    """A filled path with curves enough for a letter, and of a letter's height."""
+    segments = pdfium.FPDFPath_CountSegments(handle)
+    if segments < _MIN_SEGMENTS:
+        return None
+    fill, stroke = ctypes.c_int(), ctypes.c_int()
+    if not pdfium.FPDFPath_GetDrawMode(handle, fill, stroke) or fill.value == pdfium.FPDF_FILLMODE_NONE:
+        return None
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    pdfium.FPDFPageObj_GetBounds(handle, left, bottom, right, top)
+    box = transform.box(left.value, bottom.value, right.value, top.value)
+    return Outline(box, segments) if heights[0] <= box[3] - box[1] <= heights[1] else None

@@ -1,0 +1,83 @@
+"""Letters drawn as shapes: how many a page has. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from inkgate.documents.pdf.objects import Outline
+from inkgate.types import Size
+
+_SHORTEST = 4
+"""Letters in a row. The dots, arrows and cells of drawings stand in rows too, but seldom this long and this varied."""
+_SHAPES = 3
+"""Different ones among them."""
+_GAP = 1.2
+"""To the next letter, in heights of the taller: spaces between words included."""
+_BASELINE = 0.05
+"""How far the bottoms of neighbours may differ, in heights of the taller."""
+_HEIGHTS = 2.2
+"""How many times as high as its neighbour a letter may be: capitals beside small letters."""
+_LETTER_SEGMENTS = 30
+"""Outlines of Vera, DejaVu and Times have 9 (l) to 99 (g), most of them 30 to 60."""
+_WORD_SEGMENTS = 150
+_WORD_SIDES = (2.5, 40.0)
+"""A word or a line in one shape is this many times as wide as high."""
+
+
+def outlined_letters(outlines: Sequence[Outline], size: Size) -> int:
+    """How many letters `outlines` draw on a page of `size`: side by side on a line, or as words in one shape."""
+    shown = [outline for outline in outlines if _is_shown(outline, size)]
+    single = [outline for outline in shown if _width(outline) <= _WORD_SIDES[0] * _height(outline)]
+    rows = sum(len(row) for row in _rows(single) if len(row) >= _SHORTEST and _varied(row))
+    return rows + sum(_letters_of_word(outline) for outline in shown)
+
+
+def _is_shown(outline: Outline, size: Size) -> bool:
+    left, top, right, bottom = outline.box
+    return left >= 0 and right <= size.width and top >= 0 and bottom <= size.height
+
+
+def _varied(row: Sequence[Outline]) -> bool:
+    return len({outline.segments for outline in row}) >= _SHAPES
+
+
+def _rows(outlines: Sequence[Outline]) -> Iterator[list[Outline]]:
+    """Outlines side by side: each starts where the one before ends, their feet on one line."""
+    open_rows: list[list[Outline]] = []
+    for outline in sorted(outlines, key=lambda outline: outline.box[0]):
+        for row in open_rows:
+            if _follows(row[-1], outline):
+                row.append(outline)
+                break
+        else:
+            open_rows.append([outline])
+        left = outline.box[0]
+        done = [row for row in open_rows if left - row[-1].box[2] > _GAP * _HEIGHTS * _height(row[-1])]
+        if done:
+            yield from done
+            open_rows = [row for row in open_rows if not any(row is other for other in done)]
+    yield from open_rows
+
+
+def _follows(before: Outline, after: Outline) -> bool:
+    low, high = sorted((_height(before), _height(after)))
+    gap = after.box[0] - before.box[2]
+    return (
+        high <= _HEIGHTS * low
+        and abs(after.box[3] - before.box[3]) <= _BASELINE * high
+        and -0.3 * high <= gap <= _GAP * high
+    )
+
+
+def _letters_of_word(outline: Outline) -> int:
+    narrow, wide = _WORD_SIDES
+    ratio = _width(outline) / _height(outline)
+    return outline.segments // _LETTER_SEGMENTS if outline.segments >= _WORD_SEGMENTS and narrow < ratio <= wide else 0
+
+
+def _width(outline: Outline) -> float:
+    return outline.box[2] - outline.box[0]
+
+
+def _height(outline: Outline) -> float:
+    return max(outline.box[3] - outline.box[1], 1e-6)

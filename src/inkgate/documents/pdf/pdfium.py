@@ -1,0 +1,175 @@
+"""The pdfium library as the workers use it: documents, pages, bitmaps. Blocking, one thread, worker processes only.
+
+The raw interface and not pypdfium2's classes: handles are closed where they were opened, and tight loops over
+characters stay tight.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pypdfium2.raw as pdfium
+from numpy.typing import NDArray
+
+from inkgate.types import Box, RgbArray
+
+Handle = Any
+"""One of pdfium's pointers."""
+
+_LOCKED = {pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY}
+_errno_location = ctypes.CDLL(None)["__errno_location"]
+_errno_location.restype = ctypes.POINTER(ctypes.c_int)
+
+
+class PdfFault(Exception):
+    """What is wrong with a document or page: a `code` of errors.py, and a sentence."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(code, detail)
+        self.code = code
+        self.detail = detail
+
+
+@contextmanager
+def noticing_memory() -> Iterator[None]:
+    """Raises MemoryError when an allocation failed inside.
+
+    Where pdfium can't get the memory for an image it leaves the image out and says nothing: a blank page would look
+    like a page read. The C library's errno tells. (Measured with a 35,000 x 35,000 JBIG2 image under 128 MB.)
+    """
+    _errno_location()[0] = 0
+    yield
+    if _errno_location()[0] == errno.ENOMEM:
+        raise MemoryError
+
+
+class PdfiumDocument:
+    """An open document. `data` must live, unchanged, until `close`.
+
+    Raises:
+        PdfFault: pdf_corrupt or pdf_encrypted.
+        MemoryError: there is not enough.
+    """
+
+    def __init__(self, data: NDArray[np.uint8]) -> None:
+        self._data = data
+        with noticing_memory():
+            self.handle: Handle = pdfium.FPDF_LoadMemDocument64(data.ctypes.data, data.size, None)
+        if not self.handle:
+            if pdfium.FPDF_GetLastError() in _LOCKED:
+                raise PdfFault("pdf_encrypted", "The PDF opens only with a password.")
+            raise PdfFault("pdf_corrupt", "The PDF's structure can't be made out.")
+        self._form: Handle = None
+        self._form_config: Any = None
+        if pdfium.FPDF_GetFormType(self.handle) != pdfium.FORMTYPE_NONE:
+            self._start_form()
+
+    def _start_form(self) -> None:
+        self._form_config = pdfium.FPDF_FORMFILLINFO(version=2)
+        self._form = pdfium.FPDFDOC_InitFormFillEnvironment(self.handle, self._form_config)
+        if self._form:
+            pdfium.FPDF_SetFormFieldHighlightAlpha(self._form, 0)  # the tint of a viewer is not on the paper
+
+    @property
+    def page_count(self) -> int:
+        return int(pdfium.FPDF_GetPageCount(self.handle))
+
+    @contextmanager
+    def page(self, index: int) -> Iterator[PdfiumPage]:
+        """The page, until the block is left.
+
+        Raises:
+            PdfFault: page_broken.
+            MemoryError: there is not enough.
+        """
+        with noticing_memory():
+            handle = pdfium.FPDF_LoadPage(self.handle, index)
+        if not handle:
+            raise PdfFault("page_broken", f"Page {index + 1} can't be opened.")
+        if self._form:
+            pdfium.FORM_OnAfterLoadPage(handle, self._form)
+        try:
+            yield PdfiumPage(handle, self._form, index)
+        finally:
+            if self._form:
+                pdfium.FORM_OnBeforeClosePage(handle, self._form)
+            pdfium.FPDF_ClosePage(handle)
+
+    def close(self) -> None:
+        if self._form:
+            pdfium.FPDFDOC_ExitFormFillEnvironment(self._form)
+        pdfium.FPDF_CloseDocument(self.handle)
+        del self._data
+
+
+class PdfiumPage:
+    """An open page. Sizes are points, as shown (after /Rotate); `box` is in the page's own coordinates.
+
+    Raises:
+        PdfFault: page_broken, when it has no area.
+    """
+
+    def __init__(self, handle: Handle, form: Handle, index: int) -> None:
+        self.handle = handle
+        self._form = form
+        self.width = float(pdfium.FPDF_GetPageWidthF(handle))
+        self.height = float(pdfium.FPDF_GetPageHeightF(handle))
+        sides = (self.width, self.height)
+        if not all(math.isfinite(side) and side > 0 for side in sides):
+            raise PdfFault("page_broken", f"Page {index + 1} has no area.")
+
+    @property
+    def rotation(self) -> int:
+        """/Rotate: degrees clockwise."""
+        return int(pdfium.FPDFPage_GetRotation(self.handle)) % 4 * 90
+
+    @property
+    def box(self) -> Box:
+        """What is shown of the page: left, bottom, right, top in points."""
+        across, along = (self.height, self.width) if self.rotation in {90, 270} else (self.width, self.height)
+        rect = pdfium.FS_RECTF()
+        if not pdfium.FPDF_GetPageBoundingBox(self.handle, rect):
+            return (0.0, 0.0, across, along)
+        return (float(rect.left), float(rect.bottom), float(rect.left) + across, float(rect.bottom) + along)
+
+    def flatten_annotations(self) -> bool:
+        """Make what fields, notes and stamps show part of the page, so that it counts as its text. The page must
+        be opened anew to see it. False when there is no such thing (links and highlights show no text).
+        """
+        kinds = {pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP}
+        for number in range(pdfium.FPDFPage_GetAnnotCount(self.handle)):
+            annotation = pdfium.FPDFPage_GetAnnot(self.handle, number)
+            if not annotation:
+                continue
+            kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+            pdfium.FPDFPage_CloseAnnot(annotation)
+            if kind in kinds:
+                return bool(pdfium.FPDFPage_Flatten(self.handle, pdfium.FLAT_NORMALDISPLAY) == pdfium.FLATTEN_SUCCESS)
+        return False
+
+    def render(self, into: RgbArray) -> None:
+        """Draw the whole page, on white, into `into`: RGB (H, W, 3) uint8, contiguous.
+
+        Raises:
+            MemoryError: there is not enough.
+        """
+        height, width = into.shape[:2]
+        into.fill(255)
+        with noticing_memory():
+            bitmap = pdfium.FPDFBitmap_CreateEx(width, height, pdfium.FPDFBitmap_BGR, into.ctypes.data, width * 3)
+        if not bitmap:
+            raise MemoryError
+        try:
+            flags = pdfium.FPDF_ANNOT | pdfium.FPDF_REVERSE_BYTE_ORDER
+            with noticing_memory():
+                pdfium.FPDF_RenderPageBitmap(bitmap, self.handle, 0, 0, width, height, 0, flags)
+                if self._form:
+                    pdfium.FPDF_FFLDraw(self._form, bitmap, self.handle, 0, 0, width, height, 0, flags)
+        finally:
+            pdfium.FPDFBitmap_Destroy(bitmap)

@@ -1,0 +1,193 @@
+"""PDF documents, opened and rendered in worker processes, as many at once as settings allow."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+
+from inkgate.concurrency import Threads, single_error
+from inkgate.documents.pdf.facts import PageFacts, whole
+from inkgate.documents.pdf.geometry import shrink
+from inkgate.documents.pdf.lane import Job, Lane, LaneSettings, Source, stopped
+from inkgate.documents.pdf.process import worker_command
+from inkgate.documents.pdf.shared import make_bitmap, map_bitmap, seal_bytes
+from inkgate.documents.pdf.wire import Call, Op
+from inkgate.errors import InputRejected
+from inkgate.settings import PdfSettings, PdfText
+from inkgate.types import Pixels, TextLayer
+
+
+class PdfPool:
+    """Runs calls on PDF documents in worker processes, first come, first served, page by page.
+
+    A worker is started when there is work for it. One that crashes, hangs or takes too much memory costs the page it
+    was at, and is replaced; so a document of a thousand pages holds nobody up for longer than the pages before theirs.
+    A caller that is cancelled leaves at once: its call, if it runs already, ends unheard.
+    """
+
+    def __init__(self, settings: PdfSettings, command: Sequence[str] | None = None) -> None:
+        """`command` starts another program than our worker, which speaks as wire.py says: for tests."""
+        self._settings = settings
+        self._lane_settings = LaneSettings(
+            command=command or worker_command(),
+            memory_mb=settings.worker_memory_mb,
+            timeout_s=settings.page_timeout_s,
+        )
+        self._numbers = count(1)
+        self._waiting: deque[Job] = deque()
+        self._idle: list[Lane] = []
+        self._lanes: list[Lane] = []
+        self._stack = AsyncExitStack()
+        self._running = False
+
+    async def __aenter__(self) -> Self:
+        self._threads = Threads("pdf", self._settings.workers + 2)
+        self._stack.enter_context(single_error())
+        group = await self._stack.enter_async_context(anyio.create_task_group())
+        self._lanes = [Lane(self._lane_settings, self._threads, self._rest) for _ in range(self._settings.workers)]
+        for lane in self._lanes:
+            group.start_soon(lane.run)
+        self._stack.callback(group.cancel_scope.cancel)
+        self._running = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._running = False
+        try:
+            return await self._stack.__aexit__(kind, error, trace)
+        finally:
+            self._idle.clear()
+            while self._waiting:
+                self._waiting.popleft().fail(stopped())
+
+    @property
+    def worker_pids(self) -> tuple[int, ...]:
+        """The worker processes there are now."""
+        return tuple(lane.pid for lane in self._lanes if lane.pid is not None)
+
+    @asynccontextmanager
+    async def open(self, data: bytes, pdf_text: PdfText) -> AsyncIterator[PdfDocument]:
+        """The document in `data`. `pdf_text` says whether its pages offer their own text.
+
+        Raises:
+            InputRejected: pdf_corrupt, pdf_encrypted, pdf_empty, page_timeout or page_memory.
+        """
+        if not data:
+            raise InputRejected("pdf_corrupt", "The PDF has no bytes.")
+        source = Source(next(self._numbers), await self._threads.run(seal_bytes, data), len(data))
+        try:
+            opened = await self.call(source, Call(Op.OPEN, source.number))
+            page_count = whole(opened.get("page_count"))
+            if page_count < 1:
+                raise InputRejected("pdf_empty", "The PDF has no pages.")
+            yield PdfDocument(self, source, page_count, self._settings, pdf_text)
+        finally:
+            source.closed = True
+            os.close(source.fd)
+            for lane in self._idle:
+                lane.close_documents()
+
+    async def call(self, source: Source, call: Call, bitmap_fd: int | None = None) -> dict[str, Any]:
+        """What a worker answers to `call`, as soon as it is this call's turn.
+
+        Raises:
+            InputRejected, EngineFailed: as lane.py decides.
+        """
+        if not self._running or source.closed:
+            raise stopped()
+        job = Job(source, call, bitmap_fd)
+        self._waiting.append(job)
+        self._dispatch()
+        try:
+            await job.done.wait()
+        finally:
+            if not job.done.is_set():
+                job.abandoned = True
+        if job.error is not None:
+            raise job.error
+        return job.value
+
+    def _rest(self, lane: Lane) -> None:
+        """A lane can take the next job."""
+        self._idle.append(lane)
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        """The oldest job to the idle lane that is readiest for its document, until one or the other runs out."""
+        while self._waiting and self._idle:
+            job = self._waiting.popleft()
+            if job.abandoned:
+                continue
+            lane = max(self._idle, key=lambda lane: lane.readiness(job.source))
+            self._idle.remove(lane)
+            lane.give(job)
+
+
+class PdfDocument:
+    """An open PDF. Its pages may be asked for in any order, several at once."""
+
+    def __init__(
+        self, pool: PdfPool, source: Source, page_count: int, settings: PdfSettings, pdf_text: PdfText
+    ) -> None:
+        self.page_count = page_count
+        self._pool = pool
+        self._source = source
+        self._settings = settings
+        self._pdf_text = pdf_text
+
+    async def page(self, index: int) -> PdfPage:
+        """The page's size, and its own text where that is to be used; pixels come later.
+
+        Raises:
+            InputRejected: page_broken, page_timeout or page_memory.
+        """
+        if not 0 <= index < self.page_count:
+            raise IndexError(index)
+        call = Call(
+            Op.PAGE,
+            self._source.number,
+            index=index,
+            dpi=self._settings.dpi,
+            max_side=self._settings.max_side,
+            text=self._pdf_text.value,
+        )
+        answer = await self._pool.call(self._source, call)
+        try:
+            found = PageFacts.of(answer)
+        except (KeyError, ValueError, TypeError) as error:
+            raise InputRejected("page_broken", f"Page {index + 1} could not be read.") from error
+        return PdfPage(self._pool, self._source, index, found)
+
+
+class PdfPage:
+    """A page of an open PDF (`types.Page`). `text_verdict` says why its text is taken, or why not."""
+
+    def __init__(self, pool: PdfPool, source: Source, index: int, facts: PageFacts) -> None:
+        self.index = index
+        self.size = facts.size
+        self.dpi = facts.dpi
+        self.text_layer = TextLayer(facts.lines) if facts.lines is not None else None
+        self.text_verdict = facts.verdict
+        self._pool = pool
+        self._source = source
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:
+        """See `types.Page`. Rendered at the size asked for, not shrunk afterwards."""
+        size = shrink(self.size, longest_side)
+        bitmap_fd = make_bitmap(size)
+        try:
+            call = Call(Op.RENDER, self._source.number, index=self.index, width=size.width, height=size.height)
+            await self._pool.call(self._source, call, bitmap_fd)
+            rgb = map_bitmap(bitmap_fd, size)
+        finally:
+            os.close(bitmap_fd)
+        return Pixels(rgb, max(self.size.width, self.size.height) / max(size.width, size.height))
