@@ -28,7 +28,8 @@ from inkgate.evaluation.tables import Cell, Direction, Table, tables_of
 _SAME = str.maketrans(
     dict.fromkeys("‘’‚", "'") | dict.fromkeys("“”„", '"') | dict.fromkeys("–—‑‒−", "-") | {"＿": "_", "µ": "μ"}
 )
-_MARKS = re.compile(r"</?[bi]>|(?P<mark>\*\*|__|\*|_)(?P<inside>.*?)(?P=mark)")
+_EMPHASIS = (r"\*\*(.*?)\*\*", r"__(.*?)__", r"\*(.*?)\*|_(.*?)_")
+"""In this order: the marks of bold type would else be taken for those of italics."""
 _FORMULAS = re.compile(r"\\\((.+?)\\\)|\\\[(.+?)\\\]|\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
 _LATEX_TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[^\s]")
 _INVISIBLE = {r"\left", r"\right", r"\,", r"\;", r"\:", r"\!", r"\ ", r"\quad", r"\qquad", r"\displaystyle", r"\limits"}
@@ -66,10 +67,9 @@ def plain(markdown: str) -> str:
     """Text as it is compared: NFC, without marks of emphasis, with one space for any white space and one form of
     quotes and dashes.
     """
-    text = re.sub(r"<br ?/?>", " ", markdown)
-    previous = ""
-    while previous != text:
-        previous, text = text, _MARKS.sub(lambda match: match["inside"] or "", text)
+    text = re.sub(r"</?[bi]>", "", re.sub(r"<br ?/?>", " ", markdown))
+    for marks in _EMPHASIS:
+        text = re.sub(marks, lambda match: match[match.lastindex or 0], text)
     return unicodedata.normalize("NFC", re.sub(r"\s+", " ", text)).translate(_SAME)
 
 
