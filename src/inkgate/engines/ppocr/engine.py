@@ -1,0 +1,55 @@
+"""The embedded engine: PP-OCR models on the CPU, in this process."""
+
+from __future__ import annotations
+
+import anyio
+
+from inkgate.concurrency import Threads
+from inkgate.engines.ppocr.models import PpocrModels
+from inkgate.engines.ppocr.page_read import PageRead
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.layout.base import Layout
+from inkgate.settings import PpocrSettings
+from inkgate.types import Page, PageResult, Task, TaskKind
+
+KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
+"""What this engine can do. `spot`, lines with their boxes, is what `text` gives."""
+
+
+class PpOcr:
+    """An Engine. `settings.concurrent_pages` pages are in it at once; the others wait, their pixels not yet made."""
+
+    name = "ppocr"
+
+    def __init__(self, settings: PpocrSettings, layout: Layout) -> None:
+        """`layout` is asked for Markdown and blocks only."""
+        self._settings = settings
+        self._layout = layout
+        self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
+        self._threads = Threads("ppocr", settings.concurrent_pages)
+        self._models: PpocrModels | None = None
+
+    async def start(self) -> None:
+        """Loads the models. Raises EngineFailed("engine_unavailable") where a model file is missing or broken."""
+        try:
+            self._models = await self._threads.run(PpocrModels.load, self._settings.threads)
+        except Exception as error:  # ONNX Runtime raises what it likes for a broken file
+            raise EngineFailed("engine_unavailable", "The embedded engine's models could not be loaded.") from error
+
+    async def stop(self) -> None:
+        self._models = None
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        """As Engine.read. `timings_ms` has: render, orient, detect, recognize, layout, arrange."""
+        if task.kind not in KINDS:
+            raise InputRejected("task_unsupported", f"The embedded engine can't do {task.kind.value!r}.")
+        if self._models is None:
+            raise EngineFailed("engine_unavailable", "The embedded engine has not been started.")
+        reading = PageRead(self._models, self._layout, self._threads, self._settings, task)
+        async with self._pages:
+            try:
+                return await reading.read(page)
+            except InkgateError:
+                raise
+            except Exception as error:  # the border of one page: native code raises what it likes
+                raise EngineFailed("engine_failed", "The embedded engine failed on this page.") from error

@@ -1,0 +1,44 @@
+"""Whether a line crop is upside down, by the PP-OCR line classifier."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+
+from inkgate.runtimes.onnx import FloatArray, OnnxModel
+from inkgate.types import RgbArray
+
+_HEIGHT = 48
+_WIDTH = 192
+_BATCH = 16
+
+
+class LineOrientation:
+    """Finds upside-down lines: a BatchModel from RGB crops (h, w, 3) uint8 to the probability of being upside
+    down. Blocking; safe from many threads.
+    """
+
+    def __init__(self, model: OnnxModel) -> None:
+        self._model = model
+
+    def predict(self, items: Sequence[RgbArray]) -> list[float]:
+        """For each crop the probability, in [0, 1], that it is upside down."""
+        answers: list[float] = []
+        for start in range(0, len(items), _BATCH):
+            tensor = np.stack([_prepared(item) for item in items[start : start + _BATCH]])
+            answers.extend(self._model.run(tensor)[0][:, 1].tolist())
+        return answers
+
+
+def _prepared(crop: RgbArray) -> FloatArray:
+    """A crop as (3, 48, 192) float32: its height scaled to 48, its width squeezed or padded to 192."""
+    height, width = crop.shape[:2]
+    used = min(max(math.ceil(_HEIGHT * width / height), 1), _WIDTH)
+    resized = cv2.resize(crop, (used, _HEIGHT), interpolation=cv2.INTER_AREA if height > _HEIGHT else cv2.INTER_LINEAR)
+    tensor = np.zeros((3, _HEIGHT, _WIDTH), np.float32)
+    # Blue, green, red in [-1, 1]: as the model was trained.
+    tensor[:, :, :used] = (resized[:, :, ::-1].astype(np.float32) / 127.5 - 1).transpose(2, 0, 1)
+    return tensor

@@ -1,0 +1,166 @@
+"""The path of one page through the models, readable top to bottom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import TypeVar
+
+from inkgate.concurrency import Threads
+from inkgate.engines.ppocr import lines as text_lines
+from inkgate.engines.ppocr import upright
+from inkgate.engines.ppocr.crops import crop
+from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, longest_side_of
+from inkgate.engines.ppocr.lines import Crop
+from inkgate.engines.ppocr.models import PpocrModels
+from inkgate.engines.ppocr.recognition import Reading
+from inkgate.layout.arrange import arrange
+from inkgate.layout.base import Layout, Region
+from inkgate.runtimes.onnx import FloatArray
+from inkgate.settings import PpocrSettings
+from inkgate.types import Line, Page, PageResult, RgbArray, Size, Task, TaskKind
+
+Number = TypeVar("Number", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """An image of the page turned clockwise by `degrees`, and the boxes (N, 4, 2) found on it, in its pixels."""
+
+    rgb: RgbArray
+    quads: FloatArray
+    degrees: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Wall time by stage, in milliseconds."""
+
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Adds the time spent inside to `name`."""
+        started = perf_counter()
+        yield
+        self.timings_ms[name] = self.timings_ms.get(name, 0.0) + (perf_counter() - started) * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """Reads one page with the options of one task."""
+
+    models: PpocrModels
+    layout: Layout
+    threads: Threads
+    settings: PpocrSettings
+    task: Task
+    stages: Stages = field(default_factory=Stages)
+
+    async def read(self, page: Page) -> PageResult:
+        """What is on the page. See PpOcr.read."""
+        with self.stages.stage("render"):
+            pixels = await page.pixels(longest_side_of(page.size, self.settings.reading_longest_side))
+        view = await self._find(pixels.rgb)
+        lines = await self._recognize(view, pixels.scale)
+        regions = await self._regions(view.rgb, pixels.scale) if self.task.kind is TaskKind.PARSE else None
+        sideways = view.degrees in {90, 270}
+        size = Size(page.size.height, page.size.width) if sideways else page.size
+        with self.stages.stage("arrange"):
+            arranged = await self.threads.run(arrange, lines, size, regions)
+        result = PageResult(
+            index=page.index,
+            width=size.width,
+            height=size.height,
+            dpi=page.dpi,
+            rotation=view.degrees,
+            lines=arranged.lines,
+            text=arranged.text,
+            engine="ppocr",
+            timings_ms=self.stages.timings_ms,
+        )
+        if regions is None:
+            return result
+        return replace(
+            result,
+            blocks=arranged.blocks,
+            markdown=arranged.markdown,
+            header=arranged.header,
+            footer=arranged.footer,
+        )
+
+    async def _find(self, rgb: RgbArray) -> _View:
+        """The page turned upright, as far as that is sure, and its boxes."""
+        degrees = await self._likely_rotation(rgb) if self.task.detect_rotation else 0
+        if degrees:
+            view = await self._detect(upright.turned_page(rgb, degrees), degrees)
+            if await self._stands(view):
+                return view
+        return await self._detect(rgb, 0)
+
+    async def _likely_rotation(self, rgb: RgbArray) -> int:
+        with self.stages.stage("orient"):
+            (rotation,) = await self.threads.run(self.models.page_orientation.predict, [rgb])
+        return rotation.degrees if upright.worth_trying(rotation) else 0
+
+    async def _detect(self, rgb: RgbArray, degrees: int) -> _View:
+        with self.stages.stage("detect"):
+            item = DetectionInput(rgb, self._detection_options())
+            (boxes,) = await self.threads.run(self.models.detector.predict, [item])
+        return _View(rgb, boxes.quads, degrees)
+
+    def _detection_options(self) -> DetectionOptions:
+        task, settings = self.task, self.settings
+        return DetectionOptions(
+            longest_side=_or(task.detection_longest_side, settings.longest_side),
+            shortest_side=settings.shortest_side,
+            threshold=_or(task.detection_threshold, settings.threshold),
+            box_threshold=_or(task.detection_box_threshold, settings.box_threshold),
+            unclip_ratio=_or(task.detection_unclip_ratio, settings.unclip_ratio),
+        )
+
+    async def _stands(self, view: _View) -> bool:
+        """Whether the lines of a page that was turned say that it stands upright now."""
+        if not upright.lies_flat(view.quads):
+            return False
+        with self.stages.stage("orient"):
+            crops = [crop(view.rgb, quad) for quad in upright.witnesses(view.quads)]
+            return upright.stands(await self.threads.run(self.models.line_orientation.predict, crops))
+
+    async def _recognize(self, view: _View, scale: float) -> list[Line]:
+        """The legible lines of a page, in page pixels, in no particular order."""
+        with self.stages.stage("recognize"):
+            found = await self.threads.run(text_lines.crops_of, view.rgb, view.quads)
+            readings = await self.threads.run(self.models.recognizer.predict, [item.pixels for item in found])
+            if self.task.line_orientation:
+                found, readings = await self._look_twice(view.rgb, found, readings)
+        least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
+        return [
+            text_lines.line_of(reading, item.quad, scale)
+            for item, reading in zip(found, readings, strict=True)
+            if text_lines.legible(reading, least)
+        ]
+
+    async def _look_twice(
+        self, rgb: RgbArray, found: Sequence[Crop], readings: Sequence[Reading]
+    ) -> tuple[list[Crop], list[Reading]]:
+        """The same, with lines that stand upside down turned."""
+        best = list(zip(found, readings, strict=True))
+        upside_down = await self.threads.run(self.models.line_orientation.predict, [item.pixels for item in found])
+        doubtful = [index for index in range(len(best)) if text_lines.doubtful(readings[index], upside_down[index])]
+        turned = [text_lines.upside_down(rgb, found[index]) for index in doubtful]
+        seconds = await self.threads.run(self.models.recognizer.predict, [item.pixels for item in turned])
+        for index, item, second in zip(doubtful, turned, seconds, strict=True):
+            if text_lines.clearly_better(second, than=readings[index]):
+                best[index] = item, second
+        return [item for item, _ in best], [reading for _, reading in best]
+
+    async def _regions(self, rgb: RgbArray, scale: float) -> list[Region]:
+        with self.stages.stage("layout"):
+            return [region.scaled(scale) for region in await self.threads.run(self.layout.find, rgb)]
+
+
+def _or(chosen: Number | None, default: Number) -> Number:
+    return default if chosen is None else chosen

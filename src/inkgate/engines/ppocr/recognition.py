@@ -1,0 +1,183 @@
+"""What a line says: the PP-OCR recognition model, and its output decoded.
+
+The model is trained with connectionist temporal classification (CTC, Graves et al., ICML 2006): one distribution
+over the alphabet for each column of 8 pixels, where class 0 is "nothing new" and repeats count once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import cv2
+import numpy as np
+
+from inkgate.engines.ppocr.scripts import unspaced
+from inkgate.runtimes.onnx import FloatArray, OnnxModel
+from inkgate.types import RgbArray
+
+_HEIGHT = 48
+_LEAST_WIDTH = 320
+_WIDTH_STEP = 64
+_MOST_WIDTH = 4096
+_BATCH_WIDTH = 4096
+"""Pixels of width in one call of the model: bounds its memory (18,710 classes for every 8 pixels)."""
+_SPACE = -1
+"""The space is the last class."""
+_MISSED_SPACE = 0.15
+"""Probability of a space from which one is put between two letters, though "nothing new" was likelier there. The
+model drops spaces of narrow fonts: on development receipts this takes the F1 of words from 91.2 to 93.8, on pages
+from 97.2 to 97.5; 0.3 and 0.05 gain less."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The text of one line crop.
+
+    Attributes:
+        text: n characters, as printed; empty when nothing was read.
+        confidences: (n,) float32, of each character.
+        positions: (n,) float32, the centre of each character along the crop, 0 at its left and 1 at its right end.
+    """
+
+    text: str
+    confidences: FloatArray
+    positions: FloatArray
+
+    @property
+    def confidence(self) -> float:
+        """Mean over the characters but spaces; 0 when nothing was read."""
+        inked = [c for character, c in zip(self.text, self.confidences.tolist(), strict=True) if character != " "]
+        return sum(inked) / len(inked) if inked else 0.0
+
+
+class TextRecognizer:
+    """Reads line crops: a BatchModel from RGB (h, w, 3) uint8 to Reading. Blocking; safe from many threads.
+
+    A crop is padded to a width that depends on it alone, and only crops of one width share a call: what is read
+    does not depend on which lines are read together.
+    """
+
+    def __init__(self, model: OnnxModel) -> None:
+        self._model = model
+        self._alphabet = np.array(["", *model.metadata["character"].splitlines(), " "])
+
+    def predict(self, items: Sequence[RgbArray]) -> list[Reading]:
+        """The reading of each crop. Crops beyond 85:1 are read in pieces."""
+        pieces = [pieces_of(item) for item in items]
+        readings = iter(self._readings([piece for parts in pieces for piece in parts]))
+        return [joined([next(readings) for _ in parts], [part.shape[1] for part in parts]) for parts in pieces]
+
+    def _readings(self, items: Sequence[RgbArray]) -> list[Reading]:
+        groups: dict[int, list[int]] = {}
+        for index, item in enumerate(items):
+            groups.setdefault(padded_width(item), []).append(index)
+        readings: dict[int, Reading] = {}
+        for width, indexes in groups.items():
+            step = max(_BATCH_WIDTH // width, 1)
+            for start in range(0, len(indexes), step):
+                part = indexes[start : start + step]
+                read = self._read([items[index] for index in part], width)
+                readings.update(zip(part, read, strict=True))
+        return [readings[index] for index in range(len(items))]
+
+    def _read(self, crops: Sequence[RgbArray], width: int) -> list[Reading]:
+        tensor = np.zeros((len(crops), 3, _HEIGHT, width), np.float32)
+        widths = [_fill(row, crop) for row, crop in zip(tensor, crops, strict=True)]
+        output = self._model.run(tensor)[0]
+        best = output.argmax(axis=2)
+        confidences = np.take_along_axis(output, best[:, :, None], axis=2)[:, :, 0]
+        labels = self._alphabet[best].tolist()
+        columns_px = width / output.shape[1]
+        return [
+            decoded(labels[row], confidences[row], output[row, :, _SPACE], columns_px / used)
+            for row, used in enumerate(widths)
+        ]
+
+
+def decoded(labels: list[str], confidences: FloatArray, spaces: FloatArray, column: float) -> Reading:
+    """The reading of one line from T columns of the model's output.
+
+    Args:
+        labels: the likeliest character of each column, "" for "nothing new".
+        confidences: (T,) their probabilities.
+        spaces: (T,) the probability of a space.
+        column: the width of a column as a part of the crop's width.
+    """
+    runs = [(text, len(list(run))) for text, run in groupby(labels)]
+    ends = np.cumsum([length for _, length in runs])
+    starts = np.concatenate([[0], ends])[: len(runs)]
+    printed = [place for place, (text, _) in enumerate(runs) if text]
+    starts, ends = starts[printed], ends[printed]
+    characters = [runs[place][0] for place in printed]
+    centres = (starts + ends) / 2 * column
+    # From each character to the end of the next: where a space may have been missed.
+    missed = [float(spaces[start:end].max()) for start, end in zip(starts[:-1], ends[1:], strict=True)]
+    places = [
+        place
+        for place, probability in enumerate(missed, start=1)
+        if probability > _MISSED_SPACE and _spaceable(characters[place - 1]) and _spaceable(characters[place])
+    ]
+    between = [(centres[place - 1] + centres[place]) / 2 for place in places]
+    return Reading(
+        "".join(np.insert(np.array(characters, object), places, " ")),
+        np.insert(confidences[starts], places, [missed[place - 1] for place in places]).astype(np.float32),
+        np.insert(centres, places, between).clip(0, 1).astype(np.float32),
+    )
+
+
+def _spaceable(character: str) -> bool:
+    return not character.isspace() and not unspaced(character)
+
+
+def pieces_of(crop: RgbArray) -> list[RgbArray]:
+    """The crop, cut where it is emptiest into pieces that one call of the model can take."""
+    count = math.ceil(_scaled_width(crop) / _MOST_WIDTH)
+    if count == 1:
+        return [crop]
+    height, width = crop.shape[:2]
+    contrast = cv2.blur(crop.std(axis=(0, 2), keepdims=True)[0].astype(np.float32), (1, max(height // 4, 1))).ravel()
+    reach = width // (8 * count)
+    middles = [width * part // count for part in range(1, count)]
+    cuts = [middle - reach + int(contrast[middle - reach : middle + reach + 1].argmin()) for middle in middles]
+    return np.split(crop, cuts, axis=1)
+
+
+def joined(readings: Sequence[Reading], widths: Sequence[int]) -> Reading:
+    """The reading of a crop from those of its pieces, whose widths are given. Pieces meet in a space."""
+    if len(readings) == 1:
+        return readings[0]
+    text, confidences, positions, left = "", [np.zeros(0, np.float32)], [np.zeros(0, np.float32)], 0
+    for reading, width in zip(readings, widths, strict=True):
+        if text and reading.text and _spaceable(text[-1]) and _spaceable(reading.text[0]):
+            text += " "
+            confidences.append(np.ones(1, np.float32))
+            positions.append(np.array([left], np.float32))
+        text += reading.text
+        confidences.append(reading.confidences)
+        positions.append(left + reading.positions * width)
+        left += width
+    return Reading(text, np.concatenate(confidences), (np.concatenate(positions) / left).astype(np.float32))
+
+
+def padded_width(crop: RgbArray) -> int:
+    """The width in pixels at which a crop is read, once it is 48 pixels high."""
+    width = _scaled_width(crop)
+    return max(math.ceil(width / _WIDTH_STEP) * _WIDTH_STEP, _LEAST_WIDTH)
+
+
+def _scaled_width(crop: RgbArray) -> int:
+    height, width = crop.shape[:2]
+    return max(-(-_HEIGHT * int(width) // int(height)), 1)
+
+
+def _fill(row: FloatArray, crop: RgbArray) -> int:
+    """Writes a crop into its row (3, 48, W) of a tensor. Returns the width that it takes."""
+    width = _scaled_width(crop)
+    shrinks = crop.shape[0] > _HEIGHT
+    resized = cv2.resize(crop, (width, _HEIGHT), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
+    # Blue, green, red in [-1, 1]: as the model was trained.
+    row[:, :, :width] = (resized[:, :, ::-1].astype(np.float32) / 127.5 - 1).transpose(2, 0, 1)
+    return width

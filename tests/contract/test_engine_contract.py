@@ -1,0 +1,132 @@
+"""What every Engine does, asked of the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+
+import anyio
+import numpy as np
+import pytest
+
+from inkgate.concurrency import Threads
+from inkgate.engines.base import Engine
+from inkgate.engines.ppocr.engine import PpOcr
+from inkgate.engines.text_layer import TextLayerFirst
+from inkgate.errors import InputRejected
+from inkgate.layout.cdla import CdlaLayout
+from inkgate.settings import PpocrSettings
+from inkgate.types import PageResult, Pixels, Size, Task, TaskKind
+from support.ppocr import ArrayPage, drawn
+
+pytestmark = pytest.mark.anyio
+
+TEXT = ["Invoice number 20417", "Total amount 42.50", "Thank you very much"]
+
+
+@pytest.fixture(scope="module", params=["ppocr", "text_layer_first"])
+async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
+    settings = PpocrSettings(shortest_side=320)
+    layout = CdlaLayout(threads=0)
+    inner = PpOcr(settings, layout)
+    engine = inner if request.param == "ppocr" else TextLayerFirst(inner, layout, Threads("text_layer", 1))
+    await engine.start()
+    yield engine
+    await engine.stop()
+    await engine.stop()
+
+
+@pytest.fixture(scope="module")
+def page() -> ArrayPage:
+    return ArrayPage(drawn(TEXT))
+
+
+def inside(result: PageResult) -> bool:
+    """Whether every line and word lies on the page."""
+    quads = [line.quad for line in result.lines] + [word.quad for line in result.lines for word in line.words]
+    return all(0 <= x <= result.width and 0 <= y <= result.height for quad in quads for x, y in quad)
+
+
+async def test_a_page_is_read_in_order_with_places_and_confidence(engine: Engine, page: ArrayPage) -> None:
+    result = await engine.read(page, Task())
+
+    assert [line.text for line in result.lines] == TEXT
+    assert result.text.split() == " ".join(TEXT).split()
+    assert (result.width, result.height, result.rotation, result.error) == (640, 360, 0, None)
+    assert inside(result)
+    assert all(0.5 <= line.confidence <= 1 for line in result.lines)
+    assert [word.text for word in result.lines[0].words] == TEXT[0].split()
+    assert result.engine
+    assert result.timings_ms
+    assert all(value >= 0 for value in result.timings_ms.values())
+
+
+async def test_blocks_and_markdown_are_made_for_parse_alone(engine: Engine, page: ArrayPage) -> None:
+    text = await engine.read(page, Task())
+    parsed = await engine.read(page, Task(kind=TaskKind.PARSE))
+
+    assert (text.blocks, text.markdown, text.header, text.footer) == (None, None, None, None)
+    assert "layout" not in text.timings_ms
+    assert parsed.blocks
+    assert sorted(index for block in parsed.blocks for index in block.lines) == [0, 1, 2]
+    shown = " ".join(part for part in (parsed.header, parsed.markdown, parsed.footer) if part)
+    assert SequenceMatcher(None, shown.split(), " ".join(TEXT).split()).ratio() > 0.7
+
+
+async def test_a_blank_page_is_empty_and_no_error(engine: Engine) -> None:
+    for kind in (TaskKind.TEXT, TaskKind.PARSE):
+        result = await engine.read(ArrayPage(np.full((400, 300, 3), 255, np.uint8)), Task(kind=kind))
+        assert (result.lines, result.text, result.error) == ((), "", None)
+        assert (result.width, result.height) == (300, 400)
+
+
+@pytest.mark.parametrize("task_kind", [TaskKind.TABLE, TaskKind.EXTRACT, TaskKind.TRANSLATE])
+async def test_what_it_cannot_do_is_rejected(engine: Engine, page: ArrayPage, task_kind: TaskKind) -> None:
+    with pytest.raises(InputRejected) as rejected:
+        await engine.read(page, Task(kind=task_kind))
+    assert rejected.value.code == "task_unsupported"
+
+
+async def test_pages_read_at_once_are_read_as_if_alone(engine: Engine) -> None:
+    pages = [ArrayPage(drawn([text, "second line"], (400, 160)), index) for index, text in enumerate(TEXT)]
+    results: dict[int, PageResult] = {}
+
+    async def read(page: ArrayPage) -> None:
+        results[page.index] = await engine.read(page, Task())
+
+    async with anyio.create_task_group() as tasks:
+        for page in pages:
+            tasks.start_soon(read, page)
+
+    assert [results[index].lines[0].text for index in range(3)] == TEXT
+    assert [results[index].index for index in range(3)] == [0, 1, 2]
+
+
+async def test_a_page_that_is_broken_is_reported_as_such(engine: Engine) -> None:
+    @dataclass(frozen=True)
+    class Broken(ArrayPage):
+        async def pixels(self, longest_side: int | None = None) -> Pixels:
+            raise InputRejected("page_broken", f"The page could not be rendered at {longest_side} pixels.")
+
+    with pytest.raises(InputRejected) as rejected:
+        await engine.read(Broken(np.zeros((1, 1, 3), np.uint8)), Task())
+    assert rejected.value.code == "page_broken"
+
+
+async def test_places_are_in_pixels_of_the_page_not_of_the_image(engine: Engine, page: ArrayPage) -> None:
+    @dataclass(frozen=True)
+    class Shrunk(ArrayPage):
+        @property
+        def size(self) -> Size:
+            return Size(self.rgb.shape[1] * 3, self.rgb.shape[0] * 3)
+
+        async def pixels(self, longest_side: int | None = None) -> Pixels:
+            return replace(await ArrayPage.pixels(self, longest_side), scale=3.0)
+
+    whole = await engine.read(page, Task())
+    shrunk = await engine.read(Shrunk(page.rgb), Task())
+
+    assert (shrunk.width, shrunk.height) == (1920, 1080)
+    for one, other in zip(whole.lines, shrunk.lines, strict=True):
+        assert np.allclose(np.array(one.quad) * 3, other.quad, atol=0.1)

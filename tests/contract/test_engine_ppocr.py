@@ -1,0 +1,152 @@
+"""What the embedded engine does beyond the contract of an Engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import numpy as np
+import pytest
+
+from inkgate.engines.ppocr.engine import PpOcr
+from inkgate.errors import EngineFailed
+from inkgate.layout.base import Region
+from inkgate.settings import PpocrSettings
+from inkgate.types import BlockType, RgbArray, Task, TaskKind
+from support.ppocr import ArrayPage, drawn
+
+pytestmark = pytest.mark.anyio
+
+SETTINGS = PpocrSettings(shortest_side=320)
+"""Less than the default: what these tests draw is large enough, and detection takes a fourth of the time."""
+TEXT = ["The quick brown fox", "jumps over 1234 lazy dogs", "and runs away from here"]
+
+
+class OneBlock:
+    """A Layout that takes any page of some size for text."""
+
+    def find(self, pixels: RgbArray) -> list[Region]:
+        height, width = pixels.shape[:2]
+        return [Region(BlockType.TEXT, (0, 0, width, height), 0.9)]
+
+
+class BrokenLayout:
+    """A Layout that fails as native code does."""
+
+    def find(self, pixels: RgbArray) -> list[Region]:
+        raise RuntimeError(f"bad tensor {pixels.shape} at 0x7f00")
+
+
+@pytest.fixture(scope="module")
+async def engine() -> AsyncIterator[PpOcr]:
+    engine = PpOcr(SETTINGS, OneBlock())
+    await engine.start()
+    yield engine
+    await engine.stop()
+
+
+@pytest.mark.parametrize("quarters", [0, 1, 2, 3])
+async def test_a_turned_page_is_set_upright(engine: PpOcr, quarters: int) -> None:
+    """`quarters`: by how many times 90 degrees clockwise the page was turned."""
+    upright = drawn(TEXT)
+    result = await engine.read(ArrayPage(np.ascontiguousarray(np.rot90(upright, -quarters))), Task())
+
+    assert result.rotation == (360 - 90 * quarters) % 360
+    assert (result.width, result.height) == (640, 360)
+    assert [line.text for line in result.lines] == TEXT
+    left, top, right, bottom = result.lines[0].box
+    assert (left, top) == pytest.approx((28, 22), abs=6)
+    assert right > left + 200
+    assert bottom < 62
+
+
+async def test_a_turned_page_is_left_as_it_is_on_request(engine: PpOcr) -> None:
+    page = ArrayPage(np.ascontiguousarray(np.rot90(drawn(TEXT))))
+
+    result = await engine.read(page, Task(detect_rotation=False))
+
+    assert (result.rotation, result.width, result.height) == (0, 360, 640)
+    # The lines are read all the same: each is cut out along its own direction.
+    assert sorted(line.text for line in result.lines) == sorted(TEXT)
+    x0, y0 = result.lines[0].quad[0]
+    x1, y1 = result.lines[0].quad[1]
+    assert abs(x1 - x0) < 5
+    assert y0 - y1 > 200
+
+
+async def test_a_single_line_upside_down_is_turned(engine: PpOcr) -> None:
+    rgb = drawn([*TEXT, "", "Keep this side up please"], (640, 400)).copy()
+    rgb[200:280] = rgb[200:280][::-1, ::-1]
+
+    result = await engine.read(ArrayPage(rgb), Task())
+
+    assert result.rotation == 0
+    turned = next(line for line in result.lines if line.text == "Keep this side up please")
+    assert turned.quad[0][0] > turned.quad[1][0]
+    assert turned.quad[0][1] > turned.quad[3][1]
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 900), (12_000, 12), (12, 12_000)])
+async def test_pages_of_odd_shapes_are_answered(engine: PpOcr, height: int, width: int) -> None:
+    result = await engine.read(ArrayPage(np.full((height, width, 3), 200, np.uint8)), Task())
+
+    assert (result.width, result.height, result.lines) == (width, height, ())
+
+
+async def test_words_stand_where_they_are_printed(engine: PpOcr) -> None:
+    rgb = drawn(["left                         right"], (640, 80))
+    ink = np.flatnonzero((rgb < 128).any(axis=(0, 2)))
+    gap = int(np.argmax(np.diff(ink)))
+
+    result = await engine.read(ArrayPage(rgb), Task())
+
+    words = [word for line in result.lines for word in line.words]
+    assert [word.text for word in words] == ["left", "right"]
+    (left, right) = words
+    assert left.quad[0][0] == pytest.approx(ink[0], abs=14)
+    assert left.quad[1][0] == pytest.approx(ink[gap], abs=14)
+    assert right.quad[0][0] == pytest.approx(ink[gap + 1], abs=14)
+    assert right.quad[1][0] == pytest.approx(ink[-1], abs=14)
+
+
+async def test_a_task_overrides_the_settings(engine: PpOcr) -> None:
+    page = ArrayPage(drawn(TEXT))
+
+    nothing = await engine.read(page, Task(min_line_confidence=1.0, detection_longest_side=640))
+    no_boxes = await engine.read(page, Task(detection_box_threshold=1.0))
+
+    assert nothing.lines == ()
+    assert no_boxes.lines == ()
+
+
+async def test_before_start_and_after_stop_it_is_unavailable() -> None:
+    engine = PpOcr(SETTINGS, OneBlock())
+    page = ArrayPage(drawn(TEXT))
+    with pytest.raises(EngineFailed) as before:
+        await engine.read(page, Task())
+    await engine.start()
+    await engine.stop()
+    with pytest.raises(EngineFailed) as after:
+        await engine.read(page, Task())
+    assert (before.value.code, after.value.code) == ("engine_unavailable", "engine_unavailable")
+
+
+async def test_a_failure_of_native_code_is_the_engines_and_tells_nothing() -> None:
+    engine = PpOcr(SETTINGS, BrokenLayout())
+    await engine.start()
+    with pytest.raises(EngineFailed) as failed:
+        await engine.read(ArrayPage(drawn(TEXT, (320, 200), 14)), Task(kind=TaskKind.PARSE))
+    await engine.stop()
+    assert failed.value.code == "engine_failed"
+    assert "0x7f00" not in str(failed.value)
+
+
+async def test_regions_are_those_of_the_upright_page(engine: PpOcr) -> None:
+    turned = np.ascontiguousarray(np.rot90(drawn(TEXT)))
+
+    result = await engine.read(ArrayPage(turned), Task(kind=TaskKind.PARSE))
+
+    assert result.rotation == 90
+    assert result.blocks is not None
+    assert [block.type for block in result.blocks] == [BlockType.TEXT]
+    assert result.blocks[0].lines == (0, 1, 2)
+    assert result.blocks[0].text.split() == " ".join(TEXT).split()

@@ -1,0 +1,49 @@
+"""Small pages with known text, drawn with the font that Pillow carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from inkgate.types import Pixels, RgbArray, Size, TextLayer
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPage:
+    """A Page that is an array, shrunk by leaving pixels out."""
+
+    rgb: RgbArray
+    index: int = 0
+    dpi: float | None = None
+    text_layer: TextLayer | None = None
+
+    @property
+    def size(self) -> Size:
+        return Size(self.rgb.shape[1], self.rgb.shape[0])
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:
+        longest = max(self.rgb.shape[:2])
+        step = 1 if longest_side is None else -(-longest // longest_side)
+        return Pixels(np.ascontiguousarray(self.rgb[::step, ::step]), float(step))
+
+
+def drawn(lines: Sequence[str], size: tuple[int, int] = (640, 360), font_px: int = 28) -> RgbArray:
+    """A white page (H, W, 3) with `lines` in black, one below the other, from (30, 20) on."""
+    image = Image.new("RGB", size, "white")
+    canvas = ImageDraw.Draw(image)
+    font = ImageFont.load_default(font_px)
+    for row, line in enumerate(lines):
+        canvas.text((30, 20 + row * font_px * 1.8), line, fill="black", font=font)
+    return np.asarray(image, np.uint8)
+
+
+def drawn_line(text: str, font_px: int = 32) -> RgbArray:
+    """A crop that holds one line and little else."""
+    font = ImageFont.load_default(font_px)
+    width = round(font.getlength(text)) + 16
+    image = Image.new("RGB", (width, round(font_px * 1.5)), "white")
+    ImageDraw.Draw(image).text((8, 4), text, fill="black", font=font)
+    return np.asarray(image, np.uint8)
