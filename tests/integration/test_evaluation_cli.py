@@ -25,6 +25,7 @@ runner = CliRunner()
         (["manifest.json", "--against", "abbyy"], "compare with rapidocr or tesseract"),
         (["manifest.json", "--engine", "none"], "There is no engine 'none'"),
         (["manifest.json", "--config", "gone.toml"], "There is no file gone.toml"),
+        (["broken.json"], "a.tests.jsonl is not of the form"),
         (["manifest.json", "--limit", "0"], "--limit"),
         (["manifest.json", "--pdf-text", "maybe"], "--pdf-text"),
     ],
@@ -33,6 +34,9 @@ def test_misuse_is_told_with_status_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
 ) -> None:
     write_manifest(tmp_path, {"path": "a.png", "text": "a"})
+    (tmp_path / "a.tests.jsonl").write_text("{}", encoding="utf-8")
+    broken = [{"path": "a.png", "ground_truth": {"tests.jsonl": "a.tests.jsonl"}}]
+    (tmp_path / "broken.json").write_text(json.dumps(broken), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     result = runner.invoke(app, arguments)
     assert result.exit_code == 2

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from inkgate.errors import InkgateError
+from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import PdfText, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from inkgate.evaluation.manifest import Entry
     from inkgate.evaluation.report import Evaluation
 
+FAILED = 1
 MISUSE = 2
 PIPED_WIDTH = 240
 """Columns of tables that go to a file or a pipe, which have no width of their own."""
@@ -65,16 +66,20 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
         from inkgate.evaluation.manifest import ManifestInvalid, load_manifest, select
         from inkgate.evaluation.peers import PeerMissing
         from inkgate.evaluation.report import as_json, tables
+        from inkgate.evaluation.run import check_truths
     except ModuleNotFoundError as error:
         raise _misuse(f"{error.name} is not installed: pip install 'inkgate[eval]'.") from error
     try:
         entries = select(load_manifest(manifest), folder, limit)
         if not entries:
             raise _misuse(f"{manifest} lists no document in {folder!r}.")
+        check_truths(entries)
         names = tuple(name.strip() for name in against.split(",") if name.strip())
         evaluation = anyio.run(_measure, settings, _Plan(manifest, entries, names, pdf_text, parallel))
-    except (ManifestInvalid, PeerMissing, InkgateError) as error:
+    except (ManifestInvalid, PeerMissing, InputRejected) as error:
         raise _misuse(str(error)) from error
+    except EngineFailed as error:
+        raise _told(str(error), FAILED) from error
     console = Console()
     if not console.is_terminal:
         console.width = PIPED_WIDTH
@@ -94,9 +99,13 @@ def _settings(config: Path | None, engine: str | None) -> Settings:
 
 
 def _misuse(message: str) -> typer.Exit:
+    return _told(message, MISUSE)
+
+
+def _told(message: str, status: int) -> typer.Exit:
     """Says what is wrong; the exit to raise."""
     Console(stderr=True).print(message, style="red", markup=False)
-    return typer.Exit(MISUSE)
+    return typer.Exit(status)
 
 
 async def _measure(settings: Settings, plan: _Plan) -> Evaluation:

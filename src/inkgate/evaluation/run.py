@@ -81,6 +81,21 @@ class _Attempt:
     refused: bool = False
 
 
+def check_truths(entries: Sequence[Entry]) -> None:
+    """Loads every ground truth once, so that a broken one is told before anything is read, not after an hour.
+
+    Raises:
+        ManifestInvalid: one is not of its form.
+    """
+    for entry in entries:
+        if entry.text:
+            load_text(entry.text)
+        if entry.lines:
+            load_lines(entry.lines)
+        if entry.tests:
+            run_tests(load_tests(entry.tests), "")
+
+
 async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> CandidateScores:
     """The candidate's scores on the entries that have ground truth, in their order.
 
