@@ -71,6 +71,11 @@ class Opener:
     ) -> None:
         await self._stack.__aexit__(kind, error, traceback)
 
+    @property
+    def worker_pids(self) -> tuple[int, ...]:
+        """The worker processes there are now."""
+        return self._pool.worker_pids
+
     @asynccontextmanager
     async def open(self, document: Document, pdf_text: PdfText | None = None) -> AsyncIterator[OpenDocument]:
         """The document, open until the context ends. `pdf_text` None: as the settings say.
