@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -148,10 +149,10 @@ def _closed(text: str) -> str:
 def _tokens(text: str, token: Token) -> Counter[str]:
     if token is Token.WORDS:
         return Counter(text.split())
-    counts: Counter[str] = Counter()
-    for line in map(_closed, text.splitlines()):
-        counts.update(line[start : start + 2] for start in range(max(1, len(line) - 1)) if line)
-    return counts
+    closed = _closed(text)
+    if len(closed) < 2:
+        return Counter([closed] if closed else [])
+    return Counter(first + second for first, second in pairwise(closed))
 
 
 def _spaceless(letter: str) -> bool:
