@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import pypdfium2.raw as pdfium
 
@@ -28,8 +29,23 @@ _HYPHENS = {0x02, 0xFFFE}
 _NEW_LINES = {0x0A, 0x0D}
 _SPACES = {0x09, 0x20, 0xA0, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200A,
            0x202F, 0x205F, 0x3000}  # fmt: skip
+_BLANKS = _NEW_LINES | _SPACES
 _HIDING_SHARE = 0.1
 """Of the page's area: images this large, drawn over text, hide it; smaller ones are icons and stamps."""
+
+
+def _quick(function: Any, result: type[Any], addresses: int = 0) -> Callable[..., Any]:  # noqa: ANN401 - of ctypes
+    """One of pdfium's functions of a text page and a number, taking plain addresses: a third of the time of a call
+    through the checked binding, which pages of thousands of characters notice.
+    """
+    location = ctypes.cast(function, ctypes.c_void_p).value or 0
+    return ctypes.PYFUNCTYPE(result, ctypes.c_void_p, ctypes.c_int, *[ctypes.c_void_p] * addresses)(location)
+
+
+_get_unicode = _quick(pdfium.FPDFText_GetUnicode, ctypes.c_uint)
+_get_object = _quick(pdfium.FPDFText_GetTextObject, ctypes.c_void_p)
+_get_box = _quick(pdfium.FPDFText_GetCharBox, ctypes.c_int, 4)
+_get_origin = _quick(pdfium.FPDFText_GetCharOrigin, ctypes.c_int, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,33 +92,37 @@ def _area(box: Box) -> float:
 def _characters(
     text: Handle, count: int, order: dict[int, int], covers: list[Image], to_pixels: Transform, size: Size
 ) -> Iterator[Glyph]:
-    left, right, bottom, top, x, y = (ctypes.c_double() for _ in range(6))
-    references = [ctypes.byref(value) for value in (left, right, bottom, top)]
-    x_reference, y_reference = ctypes.byref(x), ctypes.byref(y)
-    get_unicode, get_object = pdfium.FPDFText_GetUnicode, pdfium.FPDFText_GetTextObject
-    get_box, get_origin = pdfium.FPDFText_GetCharBox, pdfium.FPDFText_GetCharOrigin
-    unmapped = pdfium.FPDFText_HasUnicodeMapError
+    page = address(text)
+    numbers = (ctypes.c_double * 6)()
+    left, right, bottom, top, x, y = (ctypes.addressof(numbers) + 8 * i for i in range(6))
     styles: dict[int, _Style] = {}
+    mapped: dict[tuple[int, int], bool] = {}
     style = _Style(1.0, 0.0, 1.0, drawn=False, order=0)
     for i in range(count):
-        code = get_unicode(text, i)
-        if code in _NEW_LINES:
+        code = _get_unicode(page, i)
+        if code in _BLANKS:
+            blank = "\n" if code in _NEW_LINES else " "
+            yield Glyph(blank, 0, 0, 0, 0, 0, 0, style.ux, style.uy, style.size, visible=True, mapped=True)
             continue
-        if code in _SPACES:
-            yield Glyph(" ", 0, 0, 0, 0, 0, 0, style.ux, style.uy, style.size)
-            continue
-        owner = address(get_object(text, i))
+        owner = _get_object(page, i) or 0
         if owner not in styles:
             styles[owner] = _style(text, i, order.get(owner, len(order)), to_pixels)
         style = styles[owner]
-        get_box(text, i, *references)
-        get_origin(text, i, x_reference, y_reference)
-        box = to_pixels.box(left.value, bottom.value, right.value, top.value)
-        px, py = to_pixels.point(x.value, y.value)
-        mapped = unmapped(text, i) != 1 and code != 0
-        char = "-" if code in _HYPHENS else chr(code) if 0 < code < 0xD800 or 0xE000 <= code < 0x110000 else "\ufffd"
-        visible = style.drawn and _on_page(box, size) and not _covered(box, style.order, covers)
-        yield Glyph(char, *box, px, py, style.ux, style.uy, style.size, visible, mapped or code in _HYPHENS)
+        if (owner, code) not in mapped:  # of one font, as all that a text object shows
+            mapped[owner, code] = code in _HYPHENS or (code != 0 and pdfium.FPDFText_HasUnicodeMapError(text, i) != 1)
+        _get_box(page, i, left, right, bottom, top)
+        _get_origin(page, i, x, y)
+        x0, x1, y0, y1, start, base = numbers[:]
+        box = to_pixels.box(x0, y0, x1, y1)
+        visible = style.drawn and _is_shown(box, size, style.order, covers)
+        origin = to_pixels.point(start, base)
+        yield Glyph(_char(code), *box, *origin, style.ux, style.uy, style.size, visible, mapped[owner, code])
+
+
+def _char(code: int) -> str:
+    if code in _HYPHENS:
+        return "-"
+    return chr(code) if 0 < code < 0xD800 or 0xE000 <= code < 0x110000 else "\ufffd"
 
 
 def _style(text: Handle, index: int, order: int, to_pixels: Transform) -> _Style:
@@ -118,14 +138,12 @@ def _style(text: Handle, index: int, order: int, to_pixels: Transform) -> _Style
     return _Style(ux / length, uy / length, height, drawn=mode not in _INVISIBLE_MODES, order=order)
 
 
-def _on_page(box: Box, size: Size) -> bool:
+def _is_shown(box: Box, size: Size, order: int, covers: list[Image]) -> bool:
+    """Its middle is on the page, and no image of `covers` is drawn over it later."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    return 0 <= x <= size.width and 0 <= y <= size.height
-
-
-def _covered(box: Box, order: int, covers: list[Image]) -> bool:
-    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    return any(
+    if not (0 <= x <= size.width and 0 <= y <= size.height):
+        return False
+    return not any(
         cover.order > order and cover.box[0] <= x <= cover.box[2] and cover.box[1] <= y <= cover.box[3]
         for cover in covers
     )

@@ -12,7 +12,8 @@ class Glyph(NamedTuple):
     A named tuple and not a dataclass: pages have thousands, and a frozen dataclass takes four times as long to make.
 
     Attributes:
-        text: one character as the font maps it; a space stands for any white space, drawn or inferred.
+        text: one character as the font maps it; a space stands for any white space, drawn or inferred, and a line feed
+            for where the file goes on somewhere else.
         left, top, right, bottom: around its ink.
         x, y: its origin, on the baseline.
         ux, uy: unit vector along the baseline, in reading direction.

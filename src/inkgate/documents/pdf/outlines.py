@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from inkgate.documents.pdf.objects import Outline
 from inkgate.types import Size
 
@@ -19,6 +21,11 @@ _HEIGHTS = 2.2
 """How many times as high as its neighbour a letter may be: capitals beside small letters."""
 _LETTER_SEGMENTS = 30
 """Outlines of Vera, DejaVu and Times have 9 (l) to 99 (g), most of them 30 to 60."""
+_OVERLAPS = 2
+"""Neighbours that a letter may touch: italics do, and the dots of i and j lie within their boxes."""
+_MOST = 6000
+"""Outlines looked at; a full page has 4,000 letters. Comparing all their boxes takes 0.1 s."""
+_CHUNK = 256
 _WORD_SEGMENTS = 150
 _WORD_SIDES = (2.5, 40.0)
 """A word or a line in one shape is this many times as wide as high."""
@@ -26,7 +33,7 @@ _WORD_SIDES = (2.5, 40.0)
 
 def outlined_letters(outlines: Sequence[Outline], size: Size) -> int:
     """How many letters `outlines` draw on a page of `size`: side by side on a line, or as words in one shape."""
-    shown = [outline for outline in outlines if _is_shown(outline, size)]
+    shown = _apart([outline for outline in outlines if _is_shown(outline, size)][:_MOST])
     single = [outline for outline in shown if _width(outline) <= _WORD_SIDES[0] * _height(outline)]
     rows = sum(len(row) for row in _rows(single) if len(row) >= _SHORTEST and _varied(row))
     return rows + sum(_letters_of_word(outline) for outline in shown)
@@ -35,6 +42,21 @@ def outlined_letters(outlines: Sequence[Outline], size: Size) -> int:
 def _is_shown(outline: Outline, size: Size) -> bool:
     left, top, right, bottom = outline.box
     return left >= 0 and right <= size.width and top >= 0 and bottom <= size.height
+
+
+def _apart(outlines: Sequence[Outline]) -> list[Outline]:
+    """Those that few others overlap: letters stand beside each other, the parts of a drawing lie on each other."""
+    if not outlines:
+        return []
+    boxes = np.array([outline.box for outline in outlines], np.float32)
+    left, top, right, bottom = boxes.T
+    overlaps = np.zeros(len(boxes), np.int64)
+    for start in range(0, len(boxes), _CHUNK):
+        part = boxes[start : start + _CHUNK, :, None]
+        across = (part[:, 0] < right) & (left < part[:, 2])
+        along = (part[:, 1] < bottom) & (top < part[:, 3])
+        overlaps[start : start + _CHUNK] = (across & along).sum(axis=1) - 1
+    return [outline for outline, count in zip(outlines, overlaps, strict=True) if count <= _OVERLAPS]
 
 
 def _varied(row: Sequence[Outline]) -> bool:

@@ -22,22 +22,28 @@ _AHEAD = 1.2
 """How far it may start behind it: a space of justified text is 0.2 to 1.0; columns lie further apart."""
 _JOIN_AHEAD = 0.9
 """The same between runs that don't follow each other in the file."""
-_WORD_GAP = 0.3
-"""A gap that is a space though the file has none; between CJK characters more, as they are often set wide."""
+_WORD_GAP = 0.5
+"""A gap that is a space though neither the file nor pdfium has one there (it infers them from 0.2 or so, and knows
+widths better); between CJK characters more, as they are often set wide."""
 _CJK_WORD_GAP = 0.8
 _BASELINE = 0.25
 """How far the baseline may move within a line where boxes don't overlap by half: superscripts, wavy settings."""
+_MOVED_WORD_GAP = 0.2
+"""The same where the file has moved, and pdfium has a new line in place of the space."""
 _LEAST_GAP = 0.08
-"""A space narrower than this is none: where TeX moves back to set an accent, pdfium infers a space."""
+"""Beside an accented letter a space narrower than this is none: it was inferred where TeX moved to set the accent."""
 _TWICE = 0.12
 """The same character twice within this distance is one, drawn twice to look bold, or with a shadow."""
+_BLANKS = {" ", "\n"}
 _STACK = (0.7, 1.35)
 """From one character of vertical Chinese or Japanese to the next."""
 
 
 @dataclass(slots=True)
 class _Piece:
-    """A character in its line's frame: u along the baseline, v down across it."""
+    """A character in its line's frame: u along the baseline, v down across it. Before it there is a `space` in the
+    file, or the file `moved` there from elsewhere; `accented` when it was put together from two.
+    """
 
     text: str
     u0: float
@@ -47,6 +53,8 @@ class _Piece:
     base: float
     size: float
     space: bool = False
+    accented: bool = False
+    moved: bool = False
 
 
 @dataclass(slots=True)
@@ -87,11 +95,11 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[_Run]:
     """The file's characters, cut wherever one doesn't continue the one before."""
     run: _Run | None = None
     before: Glyph | None = None
-    space = False
+    space = moved = False
     seen = _Seen()
     for glyph in glyphs:
-        if glyph.text == " ":
-            space = True
+        if glyph.text in _BLANKS:
+            space, moved = space or glyph.text == " ", moved or glyph.text == "\n"
             continue
         text = readable(glyph.text)
         if glyph.text == SOFT_HYPHEN and glyph.right <= glyph.left:  # a place to break, where none was needed
@@ -104,7 +112,8 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[_Run]:
         before = glyph
         angle, ux, uy = _direction(glyph)
         piece = _piece(glyph, text, ux, uy, space=space)
-        space = False
+        piece.moved = moved
+        space = moved = False
         if run is not None and run.angle == angle and _accented(run, piece):
             continue
         if run is None or run.angle != angle or not _continues(run, piece):
@@ -194,7 +203,7 @@ def _compose(place: _Piece, letter: str, mark: str) -> bool:
     text = composed(letter, mark)
     if text is None:
         return False
-    place.text = text
+    place.text, place.accented = text, True
     return True
 
 
@@ -246,6 +255,7 @@ def _chains(runs: Sequence[_Run]) -> Iterator[list[_Run]]:
             chain, at = [run], number
             while (at := following.get(at, -1)) >= 0:
                 chain.append(runs[at])
+                runs[at].pieces[0].moved = True
             yield chain
 
 
@@ -310,7 +320,8 @@ def _spaced(before: _Piece, piece: _Piece, *, vertical: bool, rtl: bool) -> bool
     gap = max(before.u0 - piece.u1, piece.u0 - before.u1) if rtl else piece.u0 - before.u1
     if is_cjk(piece.text[0]) and is_cjk(before.text[-1]):
         return gap > _CJK_WORD_GAP * size
-    return (piece.space and (rtl or gap > _LEAST_GAP * size)) or gap > _WORD_GAP * size
+    inferred = (piece.accented or before.accented) and not rtl and gap <= _LEAST_GAP * size
+    return (piece.space and not inferred) or gap > (_MOVED_WORD_GAP if piece.moved else _WORD_GAP) * size
 
 
 def _quad(pieces: Sequence[_Piece], run: _Run) -> Quad:

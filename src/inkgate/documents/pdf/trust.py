@@ -57,7 +57,7 @@ class Verdict(StrEnum):
 
 def judge(visible: Sequence[Glyph], lines: Sequence[Line], objects: PageObjects, size: Size) -> Verdict:
     """What speaks against taking `lines`, made of the `visible` characters, for the page's text."""
-    inked = [glyph for glyph in visible if glyph.text != " "]
+    inked = [glyph for glyph in visible if not glyph.text.isspace()]
     if len(inked) < MIN_CHARACTERS:
         return Verdict.EMPTY
     if sum(not _is_readable(glyph) for glyph in inked) > MAX_UNREADABLE * len(inked):
