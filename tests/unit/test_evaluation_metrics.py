@@ -11,7 +11,7 @@ from inkgate.evaluation.metrics import (
     CharacterErrors,
     ReadLine,
     Token,
-    as_stored,
+    before_rotation,
     character_errors,
     f1,
     line_recall,
@@ -168,7 +168,7 @@ def test_page_without_true_lines_has_full_recall() -> None:
         (270, (1.0, 7.0)),
     ],
 )
-def test_quads_of_a_turned_page_go_back_to_the_stored_one(rotation: int, upright: tuple[float, float]) -> None:
+def test_quads_of_a_turned_page_go_back_to_where_they_were(rotation: int, upright: tuple[float, float]) -> None:
     width, height = (10, 4) if rotation % 180 == 0 else (4, 10)
     quad: Quad = (upright, upright, upright, upright)
-    assert as_stored(quad, rotation, width, height)[0] == (3.0, 1.0)
+    assert before_rotation(quad, rotation, width, height)[0] == (3.0, 1.0)

@@ -9,7 +9,7 @@ import anyio
 
 import inkgate
 from inkgate.evaluation.manifest import Entry
-from inkgate.evaluation.metrics import ReadLine, as_stored
+from inkgate.evaluation.metrics import ReadLine, before_rotation
 from inkgate.reader import Reader, ReadOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
@@ -22,7 +22,7 @@ class Transcript:
     Attributes:
         text: plain text in its own reading order, pages one after the other.
         markdown: None where the candidate has none: unit tests are then run on `text`.
-        lines: of the first page, in its pixels as stored: ground truth lines exist for images only.
+        lines: of the first page, as it was before it was turned upright: ground truth lines exist for images only.
         sources: how each page was read (`ocr`, `text_layer`).
         errors: one for each page that failed.
     """
@@ -96,5 +96,5 @@ def transcript(result: DocumentResult) -> Transcript:
 
 def _lines(page: PageResult) -> tuple[ReadLine, ...]:
     return tuple(
-        ReadLine(line.text, as_stored(line.quad, page.rotation, page.width, page.height)) for line in page.lines
+        ReadLine(line.text, before_rotation(line.quad, page.rotation, page.width, page.height)) for line in page.lines
     )

@@ -19,7 +19,7 @@ class ManifestInvalid(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class TruthLine:
-    """One line of the ground truth; `quad` in pixels of the file as it is stored, EXIF orientation undone."""
+    """One line of the ground truth; `quad` in pixels of the image as a viewer shows it: EXIF orientation applied."""
 
     text: str
     quad: Quad

@@ -41,7 +41,7 @@ class Token(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadLine:
-    """A line as read; `quad` in the pixels of the file as it is stored, like the ground truth's."""
+    """A line as read; `quad` in pixels of the image before it was turned upright, like the ground truth's."""
 
     text: str
     quad: Quad
@@ -115,7 +115,7 @@ def _found(line: TruthLine, read: Sequence[ReadLine]) -> bool:
     return fuzz.partial_ratio(wanted, got) >= 100 * ALIKE
 
 
-def as_stored(quad: Quad, rotation: int, width: int, height: int) -> Quad:
+def before_rotation(quad: Quad, rotation: int, width: int, height: int) -> Quad:
     """`quad` of the upright page (`width` x `height`) in the pixels of the page before it was turned.
 
     `rotation`: degrees clockwise by which it was turned; the quad's first corner stays the first of the text.
