@@ -256,6 +256,26 @@ async def test_a_jpeg_of_endless_scans_is_refused_before_it_is_decoded() -> None
         await opened(data[:start] + scan * 501 + data[start:])
 
 
+@pytest.mark.parametrize("filler", [b"", b"\xff\xfe\0\2" * 10_001])
+async def test_scans_are_counted_in_the_image_only(filler: bytes) -> None:
+    data = encoded(corners(), "JPEG")
+    assert (await pixels_of(data + filler + b"\xff\xda" * 600)).shape == (HEIGHT, WIDTH, 3)
+
+
+async def test_a_jpeg_of_endless_segments_and_scans_is_refused() -> None:
+    data = encoded(corners(), "JPEG")
+    with pytest.raises(InputRejected, match=r"image_corrupt.*scans"):
+        await opened(data[:2] + b"\xff\xfe\0\2" * 10_001 + data[2:] + b"\xff\xda" * 600)
+
+
+async def test_an_animation_that_is_damaged_has_its_first_picture() -> None:
+    # Pillow warns of it, which would fail this test if the warning got out.
+    data = encoded(corners(), "PNG")
+    after_header = 8 + 25
+    data = data[:after_header] + png_chunk(b"acTL", b"\0" * 8) + data[after_header:]
+    assert np.array_equal(await pixels_of(data), np.asarray(corners()))
+
+
 @pytest.mark.parametrize("image_format", FORMATS)
 async def test_half_a_file_is_damaged_not_half_a_page(image_format: str) -> None:
     noise = Image.fromarray(np.random.default_rng(0).integers(0, 255, (300, 400, 3), np.uint8))

@@ -27,7 +27,7 @@ from PIL import (
     WebPImagePlugin,
 )
 
-from inkgate.documents.metadata import orientation_of, resolution_of, white_is_zero
+from inkgate.documents.metadata import has_many_scans, orientation_of, resolution_of, white_is_zero
 from inkgate.documents.modes import GreyOrRgb, to_array
 from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import file_at
@@ -73,7 +73,7 @@ def read_header(frame: Frame) -> Header:
     Raises:
         InputRejected: `image_corrupt`, `image_too_large`.
     """
-    if frame.file_type is FileType.JPEG and frame.data.count(b"\xff\xda") > _MAX_JPEG_SCANS:
+    if frame.file_type is FileType.JPEG and has_many_scans(frame.data, _MAX_JPEG_SCANS):
         raise InputRejected("image_corrupt", f"The JPEG image has more than {_MAX_JPEG_SCANS} scans.")
     with _rejecting(frame.file_type, "header"), _open(frame) as image:
         orientation = orientation_of(image, frame.data)

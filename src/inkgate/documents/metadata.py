@@ -1,14 +1,20 @@
-"""What an image file says of itself beside its pixels: never needed, and never a reason to refuse it."""
+"""What an image file says of itself beside its size and pixels."""
 
 from __future__ import annotations
 
 import math
+import re
 import zlib
 
 from PIL import ExifTags, Image, PngImagePlugin, TiffImagePlugin
 
 _PLAUSIBLE_DPI = (50.0, 2400.0)
 _LARGEST_SHEET_INCHES = 50.0
+_START_OF_SCAN = b"\xff\xda"
+_END_OF_IMAGE = b"\xff\xd9"
+# A JPEG marker; within coded pixels FF is followed by 00 or a restart marker, and may be repeated as a filler.
+_JPEG_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+_JPEG_SEGMENTS = 10_000
 
 
 def orientation_of(image: Image.Image, data: bytes) -> int:
@@ -52,3 +58,20 @@ def white_is_zero(image: Image.Image) -> bool:
     if not isinstance(image, TiffImagePlugin.TiffImageFile):
         return False
     return bool(image.tag_v2.get(TiffImagePlugin.PHOTOMETRIC_INTERPRETATION) == 0)
+
+
+def has_many_scans(data: bytes, limit: int) -> bool:
+    """Whether a JPEG has more than `limit` scans, or more segments than any file that was meant to be seen."""
+    # What follows the image (a motion photo's video) has the marker by chance: only then look closer.
+    if data.count(_START_OF_SCAN) <= limit:
+        return False
+    at, scans = 2, 0
+    for _ in range(_JPEG_SEGMENTS):
+        found = _JPEG_MARKER.search(data, at)
+        if found is None or found[0] == _END_OF_IMAGE:
+            return False
+        scans += found[0] == _START_OF_SCAN
+        if scans > limit:
+            return True
+        at = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
+    return True

@@ -94,7 +94,7 @@ def _rgba(band: Image.Image) -> Image.Image:
     key = band.info.get("transparency")
     if band.mode == "RGB" and isinstance(key, tuple) and max(key) > 255:
         band.info["transparency"] = tuple(value >> 8 for value in key)
-    return band.convert("RGBA")
+    return band if band.mode == "RGBA" else band.convert("RGBA")
 
 
 def _background(image: Image.Image) -> tuple[int, int, int] | None:
@@ -103,16 +103,15 @@ def _background(image: Image.Image) -> tuple[int, int, int] | None:
     White, unless the visible part is light and less than half of the image: that is light writing made for a dark
     background, which would vanish on white.
     """
-    least, most, visible, light = 255, 0, 0, 0
+    extrema = [_rgba(band).getchannel("A").getextrema() for _, band in _bands(image)]
+    if min(least for least, _ in extrema) == 255 or max(most for _, most in extrema) == 0:
+        return None
+    visible, light = 0, 0
     for _, band in _bands(image):
         rgba = _rgba(band)
-        alpha = np.asarray(rgba.getchannel("A"))
-        least, most = min(least, int(alpha.min())), max(most, int(alpha.max()))
-        shown = alpha >= 128
+        shown = np.asarray(rgba.getchannel("A")) >= 128
         visible += int(np.count_nonzero(shown))
         light += int(np.asarray(rgba.convert("L"))[shown].sum(dtype=np.int64))
-    if least == 255 or most == 0:
-        return None
     light_writing = visible * 2 < image.width * image.height and light > 160 * visible
     return _BLACK if light_writing else _WHITE
 
