@@ -25,8 +25,13 @@ MOST_GUTTERS = 40
 MIN_SIDE = 2
 """Lines that each side of a gutter must have, to be a column."""
 PROSE_LINES = 3
+"""Long lines, or lines of words, that a column has at least."""
+INDENT = 6.0
+"""Lines of one column begin within this of its edge, in line heights."""
 WORDY_SHARE = 0.7
+"""Where fewer lines of a side are words, it holds values that belong to the other side."""
 WORDY_ASPECT = 3.0
+"""Median width of lines of words, in line heights."""
 PROSE_ASPECT = 8.0
 """Least width of a long line, in line heights."""
 PROSE_SHARE = 0.5
@@ -95,19 +100,23 @@ def _best_split(pieces: Sequence[Piece], unit: float) -> list[list[Piece]] | Non
     for edge in _edges(table.left, unit):
         left = table.right <= edge - GUTTER * unit
         right = table.left >= edge - RAGGED * unit
-        for start, stop in _runs(~(left | right), table.strips):
-            start, stop = _trimmed(table, start, stop, unit)
-            run = slice(start, stop)
+        for stretch in _runs(~(left | right), table.strips):
+            run = _trimmed(table, stretch, unit)
             rank = _rank(table, run, left[run], right[run], unit)
             if rank is not None and (best is None or rank > best):
-                best = rank
-                found = [
-                    table.pieces[:start],
-                    [p for p, is_left in zip(table.pieces[run], left[run], strict=True) if is_left],
-                    [p for p, is_left in zip(table.pieces[run], left[run], strict=True) if not is_left],
-                    table.pieces[stop:],
-                ]
+                best, found = rank, _parts(table, run, left)
     return found
+
+
+def _parts(table: _Table, run: slice, left: BoolArray) -> list[list[Piece]]:
+    """The pieces above a stretch, to the left and right of its gutter, and below."""
+    beside = list(zip(table.pieces[run], left[run].tolist(), strict=True))
+    return [
+        table.pieces[: run.start],
+        [piece for piece, is_left in beside if is_left],
+        [piece for piece, is_left in beside if not is_left],
+        table.pieces[run.stop :],
+    ]
 
 
 def _edges(lefts: FloatArray, unit: float) -> list[float]:
@@ -119,18 +128,18 @@ def _edges(lefts: FloatArray, unit: float) -> list[float]:
     return [float(cluster[0]) for cluster in clusters[:MOST_GUTTERS]]
 
 
-def _runs(crossing: BoolArray, strips: BoolArray) -> list[tuple[int, int]]:
+def _runs(crossing: BoolArray, strips: BoolArray) -> list[slice]:
     """Stretches of lines of which none crosses the gutter, and through which no empty strip runs."""
     starts = np.flatnonzero(~crossing & (strips | np.concatenate([[True], crossing[:-1]])))
     ends = np.flatnonzero(~crossing & np.concatenate([strips[1:] | crossing[1:], [True]])) + 1
-    return [(a, b) for a, b in zip(starts.tolist(), ends.tolist(), strict=True) if b - a >= 2 * MIN_SIDE]
+    return [slice(a, b) for a, b in zip(starts.tolist(), ends.tolist(), strict=True) if b - a >= 2 * MIN_SIDE]
 
 
-def _trimmed(table: _Table, start: int, stop: int, unit: float) -> tuple[int, int]:
+def _trimmed(table: _Table, run: slice, unit: float) -> slice:
     """A stretch without the lone rows at its ends that stand clear of it: running headers and footers, headings."""
-    above = _lone(table, np.arange(start, stop), unit)
-    below = _lone(table, np.arange(start, stop)[::-1], unit)
-    return (start + above, stop - below) if above + below < stop - start else (start, stop)
+    order = np.arange(run.start, run.stop)
+    above, below = _lone(table, order, unit), _lone(table, order[::-1], unit)
+    return slice(run.start + above, run.stop - below) if above + below < len(order) else run
 
 
 def _lone(table: _Table, order: NDArray[np.int64], unit: float) -> int:
@@ -159,17 +168,13 @@ def _rank(table: _Table, run: slice, left: BoolArray, right: BoolArray, unit: fl
         return None
     beside = (middle >= low - unit / 2) & (middle <= high + unit / 2)
     a, b = left & beside, right & beside
-    if a.sum() < MIN_SIDE or b.sum() < MIN_SIDE or not _columns(table, run, a, b, unit):
+    prose = _prose(table, run, a, unit) and _prose(table, run, b, unit)
+    if not prose and not (_wordy(table, run, a) and _wordy(table, run, b)):
         return None
-    gap = float(table.left[run][right].min() - table.right[run][left].max())
-    return float(high - low), gap
-
-
-def _columns(table: _Table, run: slice, left: BoolArray, right: BoolArray, unit: float) -> bool:
-    """Whether the lines on both sides are read as columns."""
-    if _prose(table, run, left) and _prose(table, run, right):
-        return True
-    return _wordy(table, run, left) and _wordy(table, run, right) and not _aligned(table, run, left, right, unit)
+    few, many = (middle[a], middle[right]) if a.sum() <= b.sum() else (middle[b], middle[left])
+    if not prose and _aligned(few, many, unit):
+        return None
+    return float(high - low), float(table.left[run][right].min() - table.right[run][left].max())
 
 
 def _wordy(table: _Table, run: slice, side: BoolArray) -> bool:
@@ -186,10 +191,8 @@ def _is_words(text: str) -> bool:
     return letters > sum(char.isdigit() for char in text)
 
 
-def _aligned(table: _Table, run: slice, left: BoolArray, right: BoolArray, unit: float) -> bool:
+def _aligned(few: FloatArray, many: FloatArray, unit: float) -> bool:
     """Whether the lines of both sides share their baselines, give or take one shift for all of them."""
-    a, b = table.middle[run][left], table.middle[run][right]
-    few, many = (a, b) if len(a) <= len(b) else (b, a)
     place = np.clip(np.searchsorted(many, few), 1, len(many) - 1)
     before, after = few - many[place - 1], few - many[place]
     shift = np.sort(np.where(np.abs(before) < np.abs(after), before, after))
@@ -197,11 +200,18 @@ def _aligned(table: _Table, run: slice, left: BoolArray, right: BoolArray, unit:
     return float(together.max()) >= ALIGNED_SHARE * len(few)
 
 
-def _prose(table: _Table, run: slice, side: BoolArray) -> bool:
-    """Whether the text of a side is long lines that fill their column; fragments count by their width."""
+def _prose(table: _Table, run: slice, side: BoolArray, unit: float) -> bool:
+    """Whether the text of a side is long lines that fill their column; fragments count by their width.
+
+    Of several columns on the side the first one is looked at, and the others must be of long lines too.
+    """
+    if side.sum() < PROSE_LINES:
+        return False
     left, right = table.left[run][side], table.right[run][side]
     width = right - left
-    column = float(np.quantile(right, 0.9) - np.quantile(left, 0.1))
-    aspect = width / np.maximum(table.height[run][side], 1.0)
-    long = (width >= PROSE_FILL * column) & (aspect >= PROSE_ASPECT)
-    return bool(long.sum() >= PROSE_LINES and width[long].sum() >= PROSE_SHARE * width.sum())
+    long = width >= PROSE_ASPECT * np.maximum(table.height[run][side], 1.0)
+    first = left <= left.min() + INDENT * unit
+    column = float(np.quantile(right[first], 0.9)) - float(left.min())
+    filling = first & long & (width >= PROSE_FILL * column)
+    whole = float(width[long].sum()) >= PROSE_SHARE * float(width.sum())
+    return whole and bool(filling.sum() >= PROSE_LINES and width[filling].sum() >= PROSE_SHARE * width[first].sum())

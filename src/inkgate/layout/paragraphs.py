@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from inkgate.layout.frame import FloatArray, Piece
+from inkgate.layout.frame import Piece
 from inkgate.layout.rows import Row
 
 WIDE_PITCH = 1.3
@@ -100,9 +100,9 @@ def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
     """Whether a paragraph begins at each row."""
     left = np.array([row[0].left for row in rows])
     right = np.array([row[-1].right for row in rows])
-    middle = np.array([float(np.mean([piece.middle for piece in row])) for row in rows])
-    height = np.array([max(piece.height for piece in row) for row in rows])
-    pitch = np.diff(middle, prepend=middle[0])
+    middle = [sum(piece.middle for piece in row) / len(row) for row in rows]
+    height = [max(piece.height for piece in row) for row in rows]
+    pitch = [0.0, *(after - before for before, after in pairwise(middle))]
     usual = _usual_pitch(pitch, unit)
     margin, edge = float(np.quantile(left, 0.3)), float(np.quantile(right, 0.9))
     short = right < edge - (1 - FULL) * (edge - margin)
@@ -113,7 +113,7 @@ def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
         before, after = height[i - 1], height[i]
         text = row_text(rows[i])
         breaks.append(
-            bool(pitch[i] > WIDE_PITCH * usual[i])
+            pitch[i] > WIDE_PITCH * usual[i]
             or max(before, after) > OTHER_HEIGHT * min(before, after)
             or bool(inset[i] and flush[i - 1] and (i + 1 == len(rows) or flush[i + 1]))
             or bool(short[i - 1] and flush[i] and row_text(rows[i - 1]).endswith((".", "!", "?", "。", "！", "？")))
@@ -123,13 +123,13 @@ def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
     return breaks
 
 
-def _usual_pitch(pitch: FloatArray, unit: float) -> list[float]:
-    """For each row the distance at which the rows around it follow each other."""
+def _usual_pitch(pitch: Sequence[float], unit: float) -> list[float]:
+    """For each row the distance at which the rows around it follow each other: the lower middle of the close ones."""
     usual: list[float] = []
     for i in range(len(pitch)):
-        around = np.concatenate([pitch[max(1, i - NEAR_ROWS) : i], pitch[i + 1 : i + 1 + NEAR_ROWS]])
-        close = around[around < LOOSE_PITCH * unit]
-        usual.append(max(float(np.quantile(close, 0.4, method="lower")) if len(close) else LOOSE_PITCH * unit, 1.0))
+        around = [*pitch[max(1, i - NEAR_ROWS) : i], *pitch[i + 1 : i + 1 + NEAR_ROWS]]
+        close = sorted(distance for distance in around if distance < LOOSE_PITCH * unit)
+        usual.append(max(close[(len(close) - 1) * 2 // 5], 1.0) if close else LOOSE_PITCH * unit)
     return usual
 
 

@@ -1,0 +1,62 @@
+"""Pages of lines made up for the layout tests: text set at a place, as a detector would find it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from inkgate.layout.base import Region
+from inkgate.types import BlockType, Line, Point, Quad, Size
+
+PAGE = Size(1200, 1600)
+EM = 20.0
+"""Height of a line."""
+PITCH = 28.0
+"""From line to line."""
+
+
+def line(text: str, left: float, top: float, width: float | None = None, height: float = EM) -> Line:
+    """A line at a place; as wide as its text would be if no width is given."""
+    right = left + (width if width is not None else max(height, 0.5 * height * len(text)))
+    return Line(text, ((left, top), (right, top), (right, top + height), (left, top + height)), 0.9)
+
+
+def column(texts: Iterable[str], left: float, top: float, width: float | None = None) -> list[Line]:
+    """Lines below each other."""
+    return [line(text, left, top + i * PITCH, width) for i, text in enumerate(texts)]
+
+
+def prose(name: str, count: int) -> list[str]:
+    """Lines of running text that can be told apart."""
+    return [f"{name}{i} of some running text that fills it" for i in range(count)]
+
+
+def vertical(text: str, right: float, top: float, height: float = EM) -> Line:
+    """A line that runs downwards, as wide as one character."""
+    low, left = top + height * len(text), right - height
+    return Line(text, ((left, top), (right, top), (right, low), (left, low)), 0.9)
+
+
+def turned(lines: Sequence[Line], degrees: float) -> list[Line]:
+    """The lines as on a page that lies skewed by so much, clockwise."""
+    cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
+
+    def turn(point: Point) -> Point:
+        return (cos * point[0] - sin * point[1], sin * point[0] + cos * point[1])
+
+    def turn_all(quad: Quad) -> Quad:
+        first, second, third, fourth = quad
+        return (turn(first), turn(second), turn(third), turn(fourth))
+
+    return [Line(item.text, turn_all(item.quad), item.confidence) for item in lines]
+
+
+def region(kind: BlockType, left: float, top: float, right: float, bottom: float, confidence: float = 0.9) -> Region:
+    return Region(kind, (left, top, right, bottom), confidence)
+
+
+def in_order(text: str, *parts: str) -> bool:
+    """Whether the parts stand in the text one after the other."""
+    places = [text.find(part) for part in parts]
+    return -1 not in places and all(a < b for a, b in pairwise(places))

@@ -1,0 +1,123 @@
+"""What holds for the arrangement of any page, however odd its geometry."""
+
+import random
+from collections import Counter
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from inkgate.layout.arrange import Arrangement, arrange
+from inkgate.layout.base import Region
+from inkgate.types import BlockType, Line, Quad, Size
+
+PAGE = Size(2000, 2600)
+WORDS = st.sampled_from(
+    ["", " ", "a", "12.50", "TOTAL", "running text of a page", "• item", "1. first", "一、总则", "|", "#"]
+)
+EVEN = st.integers(0, 125).map(lambda n: n * 16.0)
+ODD = st.floats(-500, 3000, width=16)
+
+
+@st.composite
+def quads(draw: st.DrawFn) -> Quad:
+    if draw(st.integers(0, 4)) == 0:  # any four points
+        first, second, third, fourth = (draw(st.tuples(ODD, ODD)) for _ in range(4))
+        return (first, second, third, fourth)
+    left, top = draw(EVEN), draw(EVEN)
+    right, bottom = (
+        left + draw(st.sampled_from([0.0, 16.0, 96.0, 640.0])),
+        top + draw(st.sampled_from([0.0, 16.0, 32.0])),
+    )
+    return ((left, top), (right, top), (right, bottom), (left, bottom))
+
+
+LINES = st.lists(st.builds(Line, WORDS, quads(), st.sampled_from([0.5, 0.9])), max_size=40)
+REGIONS = st.lists(
+    st.builds(
+        lambda kind, left, top, width, height, confidence: Region(
+            kind, (left, top, left + width, top + height), confidence
+        ),
+        st.sampled_from(BlockType),
+        EVEN,
+        EVEN,
+        st.sampled_from([0.0, 200.0, 1500.0]),
+        st.sampled_from([0.0, 100.0, 1500.0]),
+        st.sampled_from([0.4, 0.8]),
+    ),
+    max_size=8,
+)
+
+
+def check(result: Arrangement, lines: list[Line]) -> None:
+    assert Counter(result.lines) == Counter(lines)
+    placed = [index for block in result.blocks for index in block.lines]
+    assert placed == list(range(len(lines)))
+    for block in result.blocks:
+        assert (block.level is not None) == (block.type is BlockType.TITLE)
+        assert block.level is None or 1 <= block.level <= 6
+        assert block.box[0] <= block.box[2]
+        assert block.box[1] <= block.box[3]
+
+
+@settings(max_examples=150, deadline=None)
+@given(lines=LINES)
+@example(lines=[Line("one", ((5, 5), (5, 5), (5, 5), (5, 5)), 0.9)] * 7)
+def test_every_line_is_arranged_once(lines: list[Line]) -> None:
+    check(arrange(lines, PAGE), lines)
+
+
+@settings(max_examples=150, deadline=None)
+@given(lines=LINES, regions=REGIONS)
+def test_every_line_is_in_one_block_whatever_the_regions(lines: list[Line], regions: list[Region]) -> None:
+    check(arrange(lines, PAGE, regions), lines)
+
+
+@settings(max_examples=100, deadline=None)
+@given(lines=LINES, regions=st.none() | REGIONS, seed=st.integers(0, 99))
+def test_the_order_in_which_lines_and_regions_are_given_does_not_matter(
+    lines: list[Line], regions: list[Region] | None, seed: int
+) -> None:
+    shuffle = random.Random(seed)
+    others = shuffle.sample(lines, len(lines))
+    other_regions = shuffle.sample(regions, len(regions)) if regions is not None else None
+    assert arrange(others, PAGE, other_regions) == arrange(lines, PAGE, regions)
+
+
+def moved(line: Line, x: float, y: float) -> Line:
+    first, second, third, fourth = ((px + x, py + y) for px, py in line.quad)
+    return Line(line.text, (first, second, third, fourth), line.confidence)
+
+
+BOXES = st.builds(
+    lambda left, top, width, height: (
+        (left, top),
+        (left + width, top),
+        (left + width, top + height),
+        (left, top + height),
+    ),
+    EVEN,
+    EVEN,
+    st.sampled_from([16.0, 96.0, 640.0]),
+    st.sampled_from([16.0, 32.0]),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    lines=st.lists(st.builds(Line, WORDS, BOXES, st.just(0.9)), max_size=40),
+    x=st.integers(-64, 64),
+    y=st.integers(-64, 64),
+)
+def test_the_text_does_not_change_when_the_page_is_moved(lines: list[Line], x: int, y: int) -> None:
+    there = [moved(line, x * 16.0, y * 16.0) for line in lines]
+    assert arrange(there, PAGE).text == arrange(lines, PAGE).text
+
+
+def test_ten_thousand_lines_are_arranged() -> None:
+    places = random.Random(3)
+    lines = []
+    for i in range(10_000):
+        left, top, width = places.uniform(0, 9000), places.uniform(0, 9000), places.uniform(0, 400)
+        quad = ((left, top), (left + width, top), (left + width, top + 20), (left, top + 20))
+        lines.append(Line(f"line {i}", quad, 0.9))
+    check(arrange(lines, Size(10_000, 10_000)), lines)
