@@ -19,16 +19,12 @@ def side_lengths(quads: FloatArray) -> tuple[FloatArray, FloatArray]:
     return widths, heights
 
 
-def turned(quad: FloatArray, quarters: int) -> FloatArray:
-    """The same quad (4, 2) for text turned by `quarters` * 90 degrees clockwise: its first corner moves on."""
-    return np.roll(quad, -quarters, axis=0)
-
-
 def crop(rgb: RgbArray, quad: FloatArray) -> RgbArray:
     """The pixels of a quad (4, 2), made upright: its first side becomes the top. At least 1 x 1 pixel."""
     width = max(round(float(max(np.linalg.norm(quad[1] - quad[0]), np.linalg.norm(quad[2] - quad[3])))), 1)
     height = max(round(float(max(np.linalg.norm(quad[3] - quad[0]), np.linalg.norm(quad[2] - quad[1])))), 1)
     target = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
-    matrix = cv2.getPerspectiveTransform(quad.astype(np.float32), target)
+    # OpenCV counts from the middle of the first pixel, quads from its corner.
+    matrix = cv2.getPerspectiveTransform(quad.astype(np.float32) - 0.5, target - 0.5)
     cut = cv2.warpPerspective(rgb, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(cut, np.uint8)

@@ -1,0 +1,133 @@
+"""Which way lines are read, how they are cut out, and when a page is turned."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inkgate.engines.ppocr import lines, upright
+from inkgate.engines.ppocr.crops import crop
+from inkgate.engines.ppocr.page_orientation import Rotation
+from inkgate.engines.ppocr.recognition import Reading
+
+
+def quad(left: float, top: float, width: float, height: float) -> np.ndarray:
+    right, bottom = left + width, top + height
+    return np.array([[left, top], [right, top], [right, bottom], [left, bottom]], np.float32)
+
+
+def quads(*boxes: tuple[float, float, float, float]) -> np.ndarray:
+    return np.stack([quad(*box) for box in boxes])
+
+
+def reading(text: str, confidence: float) -> Reading:
+    count = len(text)
+    return Reading(text, np.full(count, confidence, np.float32), np.linspace(0.1, 0.9, count, dtype=np.float32))
+
+
+FLAT = [(0.0, 20.0 * row, 200.0, 18.0) for row in range(4)]
+
+
+def test_flat_boxes_begin_at_their_top_left() -> None:
+    ordered = lines.in_reading_order(quads(*FLAT))
+    assert ordered[0, 0].tolist() == [0, 0]
+
+
+def test_tall_boxes_are_read_downwards() -> None:
+    ordered = lines.in_reading_order(quads((10, 10, 20, 200)))
+    assert ordered[0].tolist() == [[30, 10], [30, 210], [10, 210], [10, 10]]
+
+
+def test_a_single_narrow_character_among_lines_stays_upright() -> None:
+    ordered = lines.in_reading_order(quads(*FLAT, (300, 0, 8, 20), (400, 0, 20, 200)))
+    assert ordered[4, 0].tolist() == [300, 0]
+    assert ordered[5, 0].tolist() == [420, 0]
+
+
+def test_no_boxes_are_no_lines() -> None:
+    empty = np.zeros((0, 4, 2), np.float32)
+    assert lines.crops_of(np.zeros((5, 5, 3), np.uint8), empty) == []
+    assert not upright.lies_flat(empty)
+    assert len(upright.witnesses(empty)) == 0
+    assert not upright.stands([])
+
+
+def test_a_crop_is_the_pixels_of_its_quad_made_upright() -> None:
+    rgb = np.random.default_rng(0).integers(0, 255, (60, 80, 3), dtype=np.uint8)
+    box = quad(10, 20, 40, 12)
+    assert np.abs(crop(rgb, box).astype(int) - rgb[20:32, 10:50]).max() <= 1
+    upside_down = lines.upside_down(rgb, lines.Crop(box, crop(rgb, box)))
+    assert np.abs(upside_down.pixels.astype(int) - rgb[20:32, 10:50][::-1, ::-1]).max() <= 1
+    sideways = crop(rgb, np.roll(box, -1, axis=0))
+    assert np.abs(sideways.astype(int) - np.rot90(rgb[20:32, 10:50])).max() <= 1
+
+
+def test_a_crop_has_a_pixel_at_least() -> None:
+    assert crop(np.zeros((5, 5, 3), np.uint8), quad(2, 2, 0.1, 0.1)).shape == (1, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "turned"),
+    [
+        (reading("an o re", 0.9), reading("and runs away from here", 0.98), True),
+        (reading("Total", 0.98), reading("lefol", 0.6), False),
+        (reading("SOHO", 0.97), reading("OHOS", 0.98), False),
+        (reading("", 0.0), reading("7", 0.9), True),
+        (reading("", 0.0), reading("", 0.0), False),
+    ],
+)
+def test_a_line_is_turned_when_it_is_clearly_read_better(first: Reading, second: Reading, turned: bool) -> None:
+    assert lines.clearly_better(second, than=first) is turned
+
+
+def test_lines_are_doubtful_by_the_classifier_or_by_their_reading() -> None:
+    assert lines.doubtful(reading("word", 0.99), 0.7)
+    assert lines.doubtful(reading("word", 0.5), 0.1)
+    assert not lines.doubtful(reading("word", 0.99), 0.1)
+
+
+def test_lines_that_say_nothing_or_say_it_unsurely_are_left_out() -> None:
+    assert lines.legible(reading("word", 0.5), 0.5)
+    assert not lines.legible(reading("word", 0.49), 0.5)
+    assert not lines.legible(reading("  ", 0.9), 0.0)
+
+
+def test_a_line_is_in_pixels_of_the_page() -> None:
+    line = lines.line_of(reading("word", 0.9), quad(10, 20, 40, 12), 2.5)
+    assert np.array(line.quad) == pytest.approx(np.array([(25, 50), (125, 50), (125, 80), (25, 80)]))
+    assert line.confidence == pytest.approx(0.9)
+    assert [word.text for word in line.words] == ["word"]
+
+
+@pytest.mark.parametrize("degrees", [0, 90, 180, 270])
+def test_pages_are_turned_clockwise(degrees: int) -> None:
+    page = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    turned = upright.turned_page(page, degrees)
+    corner = {0: page[0, 0], 90: page[-1, 0], 180: page[-1, -1], 270: page[0, -1]}[degrees]
+    assert turned[0, 0].tolist() == corner.tolist()
+    assert np.array_equal(upright.turned_page(turned, (360 - degrees) % 360), page)
+
+
+def test_only_sure_guesses_of_a_rotation_are_tried() -> None:
+    assert upright.worth_trying(Rotation(90, 0.9))
+    assert not upright.worth_trying(Rotation(90, 0.5))
+    assert not upright.worth_trying(Rotation(0, 0.99))
+
+
+def test_a_page_lies_flat_when_most_of_its_text_runs_across() -> None:
+    assert upright.lies_flat(quads(*FLAT, (300, 0, 20, 200)))
+    assert not upright.lies_flat(quads((0, 0, 100, 18), (300, 0, 20, 200)))
+    assert not upright.lies_flat(quads((0, 0, 20, 20)))
+
+
+def test_the_longest_lines_across_the_page_are_witnesses() -> None:
+    many = [(0.0, 20.0 * row, 100.0 + row, 18.0) for row in range(20)]
+    chosen = upright.witnesses(quads(*many, (300, 0, 20, 900)))
+    assert len(chosen) == 12
+    assert chosen[0, 1, 0] == 119
+
+
+def test_most_witnesses_decide() -> None:
+    assert upright.stands([0.1, 0.2, 0.9])
+    assert not upright.stands([0.1, 0.9])
+    assert not upright.stands([0.8, 0.9, 0.1])
