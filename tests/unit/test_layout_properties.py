@@ -59,20 +59,20 @@ def check(result: Arrangement, lines: list[Line]) -> None:
         assert block.box[1] <= block.box[3]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(lines=LINES)
 @example(lines=[Line("one", ((5, 5), (5, 5), (5, 5), (5, 5)), 0.9)] * 7)
 def test_every_line_is_arranged_once(lines: list[Line]) -> None:
     check(arrange(lines, PAGE), lines)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(lines=LINES, regions=REGIONS)
 def test_every_line_is_in_one_block_whatever_the_regions(lines: list[Line], regions: list[Region]) -> None:
     check(arrange(lines, PAGE, regions), lines)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(lines=LINES, regions=st.none() | REGIONS, seed=st.integers(0, 99))
 def test_the_order_in_which_lines_and_regions_are_given_does_not_matter(
     lines: list[Line], regions: list[Region] | None, seed: int
@@ -102,7 +102,7 @@ BOXES = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     lines=st.lists(st.builds(Line, WORDS, BOXES, st.just(0.9)), max_size=40),
     x=st.integers(-64, 64),

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 from inkgate.layout.base import Region
 from inkgate.layout.blocks import Draft, block_of, draft_of, levels_of
-from inkgate.layout.columns import flows_of
+from inkgate.layout.columns import Flow, flows_of
 from inkgate.layout.frame import Frame, Piece, measure
 from inkgate.layout.paragraphs import Paragraph, paragraphs_of
 from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.running import RUNNING, told_apart
-from inkgate.layout.tables import Grid, grid_of
+from inkgate.layout.tables import Grid, grid_of, widened
 from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.types import Block, BlockType, Line, Size
 
@@ -57,11 +57,12 @@ def arrange(lines: Sequence[Line], size: Size, regions: Sequence[Region] | None 
     frame = measure(lines)
     zones, members = zones_of(regions or (), lines, size)
     zones, grids = _gridded(zones, members, frame)
-    drafts = [
-        draft_of(paragraph, zones[paragraph.zone] if paragraph.zone >= 0 else None, grids.get(paragraph.zone))
-        for flow in flows_of(_loose(frame, zones, members), frame.unit)
-        for paragraph in _paragraphs(rows_of(flow), frame.unit, zones, members)
-    ]
+    drafts: list[Draft] = []
+    for flow in flows_of(_loose(frame, zones, members), frame.unit):
+        rest = _without_stubs(flow, zones, members, grids)
+        for paragraph in _paragraphs(rows_of(rest), frame.unit, zones, members):
+            zone = zones[paragraph.zone] if paragraph.zone >= 0 else None
+            drafts.append(draft_of(paragraph, zone, grids.get(paragraph.zone), parse=regions is not None))
     if regions is not None:
         drafts = told_apart(drafts, lines, size, frame.unit)
     return _arranged(drafts, lines, frame.unit)
@@ -92,6 +93,17 @@ def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> lis
         if zone.type in WHOLE and (zone.type is BlockType.FIGURE or i in members):
             loose.append(Piece(-1, "", *frame.place(zone.box), zone=i))
     return loose
+
+
+def _without_stubs(flow: Flow, zones: Sequence[Region], members: Sequence[int], grids: dict[int, Grid]) -> list[Piece]:
+    """The flow without the pieces that belong to the tables beside them, which are put into the tables' grids."""
+    for table in [piece for piece in flow if piece.zone >= 0 and zones[piece.zone].type is BlockType.TABLE]:
+        beside = [piece for piece in flow if piece.zone < 0 and members[piece.index] < 0]
+        stubs = widened(grids[table.zone], beside)
+        if stubs:
+            grids[table.zone] = grid_of([*grids[table.zone].pieces, *stubs])
+            flow = [piece for piece in flow if piece not in stubs]
+    return flow
 
 
 def _paragraphs(rows: list[Row], unit: float, zones: Sequence[Region], members: Sequence[int]) -> list[Paragraph]:

@@ -9,7 +9,7 @@ from inkgate.layout import markdown
 from inkgate.layout.base import Region
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import Paragraph
-from inkgate.layout.tables import Grid
+from inkgate.layout.tables import Grid, table_in
 from inkgate.types import Block, BlockType, Box, Line
 
 SAME_TITLE = 1.15
@@ -34,9 +34,15 @@ class Draft:
         return [piece.index for piece in pieces if piece.index >= 0]
 
 
-def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None) -> Draft:
-    """The paragraph as a block of the region's type, or a list or text where there is none."""
+def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None, *, parse: bool) -> Draft:
+    """The paragraph as a block of the region's type, or a list or text where there is none.
+
+    `parse`: tables are looked for among the text, too.
+    """
     if region is None or region.type is BlockType.TEXT:
+        found = table_in(paragraph.rows) if parse and not paragraph.items else None
+        if found is not None:
+            return Draft(BlockType.TABLE, paragraph, None, found)
         return Draft(BlockType.LIST if paragraph.items else BlockType.TEXT, paragraph, region)
     return Draft(region.type, paragraph, region, grid)
 

@@ -108,17 +108,18 @@ def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
     short = right < edge - (1 - FULL) * (edge - margin)
     inset = (left > margin + INDENT[0] * unit) & (left < margin + INDENT[1] * unit)
     flush = np.abs(left - margin) < MARGIN * unit
+    texts = [row_text(row) for row in rows]
+    hangs = [_mark(text) != "" for text in texts]
     breaks = [True]
     for i in range(1, len(rows)):
         before, after = height[i - 1], height[i]
-        text = row_text(rows[i])
         breaks.append(
             pitch[i] > WIDE_PITCH * usual[i]
             or max(before, after) > OTHER_HEIGHT * min(before, after)
-            or bool(inset[i] and flush[i - 1] and (i + 1 == len(rows) or flush[i + 1]))
-            or bool(short[i - 1] and flush[i] and row_text(rows[i - 1]).endswith((".", "!", "?", "。", "！", "？")))
-            or BULLET.match(text) is not None
-            or (NUMBER.match(text) is not None and bool(left[i] <= left[i - 1] + MARGIN * unit))
+            or bool(inset[i] and flush[i - 1] and not hangs[i - 1] and (i + 1 == len(rows) or flush[i + 1]))
+            or bool(short[i - 1] and flush[i] and texts[i - 1].endswith((".", "!", "?", "。", "！", "？")))
+            or BULLET.match(texts[i]) is not None
+            or (NUMBER.match(texts[i]) is not None and bool(left[i] <= left[i - 1] + MARGIN * unit))
         )
     return breaks
 

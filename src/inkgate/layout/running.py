@@ -22,6 +22,7 @@ LONE = 1.2
 LONGEST = 60
 """Characters of a running line that is known by its page number alone."""
 _NUMBER = r"(?:\d{1,4}|[ivxl]{1,6}|[A-Z]{1,3}[-–.]\d{1,3})"
+LONE_NUMBER = re.compile(rf"^\W*{_NUMBER}\W*$", re.IGNORECASE)
 PAGE_NUMBER = re.compile(
     rf"^\W*{_NUMBER}\W*$|^{_NUMBER}\s|\s{_NUMBER}$"
     rf"|\b(?:page|seite|p\.|blad|página)\s*{_NUMBER}|\b{_NUMBER}\s*(?:/|of|von|de|sur|van)\s*{_NUMBER}\b"
@@ -43,9 +44,11 @@ def _judged(draft: Draft, box: Box, others: Sequence[Box], size: Size, unit: flo
     above, below = box[3] <= EDGE_BAND * size.height, box[1] >= (1 - EDGE_BAND) * size.height
     room = _room(box, others, upper=above)
     if draft.type in RUNNING:
-        apart = room >= CLOSE * unit or _is_numbered(draft)
+        apart = room >= CLOSE * unit or LONE_NUMBER.match(plain(draft.paragraph))
         return draft if apart else replace(draft, type=BlockType.TEXT)
-    if draft.type is not BlockType.TEXT or not (above or below) or room < LONE * unit or not _is_numbered(draft):
+    if draft.type not in (BlockType.TEXT, BlockType.LIST) or not (above or below):
+        return draft
+    if room < LONE * unit or not _is_numbered(draft):
         return draft
     return replace(draft, type=BlockType.HEADER if above else BlockType.FOOTER)
 

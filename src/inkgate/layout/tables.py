@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,12 @@ from inkgate.layout.rows import rows_of
 
 COVERED = 0.5
 """A piece lies over another when they share this part of the narrower one's width."""
+IN_ROW, IN_ROWS = 0.5, 0.6
+"""Pieces beside a table belong to it when this share of them is this near to its rows, in their own heights."""
+LEAST_ROWS, LEAST_CELLS, MOST_ROWS = 3, 3, 0.7
+"""Rows, cells and share of rows with as many cells, that make a table without a layout model's word."""
+CELL_GAP = 1.0
+"""Cells stand further apart than this, in line heights."""
 VALLEY = 0.25
 """Columns are parted where at most this share of the rows has a piece that others have on both sides."""
 TRIM = 0.1
@@ -48,6 +55,32 @@ def grid_of(pieces: Sequence[Piece]) -> Grid:
             line[_column(piece, columns)].append(piece)
         cells.append(line)
     return Grid(cells)
+
+
+def widened(grid: Grid, beside: Sequence[Piece]) -> list[Piece]:
+    """Those of the pieces beside a table that carry on its rows: a column that the layout model left out.
+
+    `beside`: pieces in no zone, of the same flow as the table.
+    """
+    middles = np.array([piece.middle for piece in grid.pieces])
+    low, high = min(piece.top for piece in grid.pieces), max(piece.bottom for piece in grid.pieces)
+    near = [piece for piece in beside if low <= piece.middle <= high]
+    hits = sum(float(np.abs(middles - piece.middle).min()) < IN_ROW * piece.height for piece in near)
+    return near if near and hits >= IN_ROWS * len(near) else []
+
+
+def table_in(rows: Sequence[Sequence[Piece]]) -> Grid | None:
+    """The rows as a grid if they are a table that the layout model overlooked: most rows of three cells and more."""
+    if len(rows) < LEAST_ROWS or sum(_cells(row) >= LEAST_CELLS for row in rows) < MOST_ROWS * len(rows):
+        return None
+    grid = grid_of([piece for row in rows for piece in row])
+    return grid if len(grid.cells[0]) >= LEAST_CELLS else None
+
+
+def _cells(row: Sequence[Piece]) -> int:
+    """Pieces of a row that stand apart from each other."""
+    gaps = (b.left - a.right > CELL_GAP * min(a.height, b.height) for a, b in pairwise(row))
+    return 1 + sum(gaps)
 
 
 def _shared(a: Piece, b: Piece) -> bool:

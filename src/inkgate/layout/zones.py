@@ -23,8 +23,6 @@ BELONGS = 0.5
 """A line belongs to a zone that holds this share of it."""
 MARGIN_BAND = 0.15
 """Running headers stand in this share of the page's height from the top, footers from the bottom."""
-IN_ROW = 0.6
-"""Lines beside a table belong to it when this share of them lies in its rows."""
 DENSE_TEXT = 0.3
 """A figure of which lines cover this share is text that was taken for a figure."""
 BoolArray = NDArray[np.bool_]
@@ -48,11 +46,6 @@ def zones_of(regions: Sequence[Region], lines: Sequence[Line], size: Size) -> tu
     for i, zone in enumerate(kept):
         if zone.type is BlockType.FIGURE:
             members[(members == i) & _long(boxes, zone.box)] = -1
-    for i, zone in enumerate(kept):
-        if zone.type is BlockType.TABLE:
-            stubs = _stubs(boxes, zone.box, members == i, members < 0)
-            members[stubs] = i
-            kept[i] = replace(zone, box=_around([zone.box, *boxes[stubs].tolist()]))
     return kept, [int(i) for i in members]
 
 
@@ -92,21 +85,6 @@ def _members(zones: Sequence[Region], lines: FloatArray) -> NDArray[np.int64]:
         better = share > most + 1e-6
         best[better], most[better] = i, share[better]
     return best
-
-
-def _stubs(lines: FloatArray, box: Box, inside: BoolArray, free: BoolArray) -> BoolArray:
-    """Lines in no zone that carry on a table's rows to its left or right: a column that the layout model left out."""
-    middle, height = (lines[:, 1] + lines[:, 3]) / 2, lines[:, 3] - lines[:, 1]
-    beside = free & (middle > box[1]) & (middle < box[3])
-    if not beside.any() or not inside.any():
-        return np.zeros(len(lines), dtype=np.bool_)
-    miss = np.abs(middle[beside][:, None] - middle[inside][None, :]).min(axis=1)
-    return beside & (float((miss < height[beside] / 2).mean()) >= IN_ROW)
-
-
-def _around(boxes: Sequence[Box]) -> Box:
-    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
-    return (min(lefts), min(tops), max(rights), max(bottoms))
 
 
 def _shares(lines: FloatArray, box: Box) -> tuple[FloatArray, NDArray[np.float64]]:
