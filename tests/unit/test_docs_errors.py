@@ -32,4 +32,4 @@ def test_no_code_is_listed_that_does_not_exist() -> None:
 
 def test_the_generated_part_is_current() -> None:
     current = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["current"]
-    assert current("errors.md") == PAGE, "run `make docs`"
+    assert current("docs/errors.md") == PAGE, "run `make docs`"

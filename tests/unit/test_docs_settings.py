@@ -29,7 +29,7 @@ def test_every_setting_says_what_it_is_for() -> None:
 
 def test_the_generated_part_is_current() -> None:
     current = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["current"]
-    assert current("settings.md") == PAGE, "run `make docs`"
+    assert current("docs/settings.md") == PAGE, "run `make docs`"
 
 
 def test_the_example_file_loads_and_the_example_variables_say_the_same(

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, configured
-from inkgate.cli.messages import failure, misuse, say
+from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
 from inkgate.settings import Settings
 
 
@@ -44,19 +44,19 @@ def _run(settings: Settings) -> None:
     """
     import anyio
 
-    from inkgate.api.server import serve as serve_app
-    from inkgate.bootstrap import create_app
+    from inkgate import bootstrap
     from inkgate.errors import EngineFailed, InputRejected
     from inkgate.telemetry.logs import configure_logs
 
     configure_logs(settings.log)
     try:
-        app = create_app(settings)
-        anyio.run(serve_app, app, settings, _greet, backend_options={"use_uvloop": True})
+        anyio.run(bootstrap.serve, settings, _greet, backend_options={"use_uvloop": True})
     except InputRejected as error:
         raise misuse(f"{error.detail} {error.remedy}") from error
     except EngineFailed as error:
         raise failure(f"{error.title}. {error.detail} {error.remedy}") from error
+    except KeyboardInterrupt as error:  # before the server has taken over the signals
+        raise typer.Exit(INTERRUPTED) from error
 
 
 def _greet(url: str) -> None:
