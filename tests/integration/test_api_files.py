@@ -3,6 +3,7 @@
 import hashlib
 
 import pytest
+
 from support.api_client import png, running_api
 
 pytestmark = pytest.mark.anyio

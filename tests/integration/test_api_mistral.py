@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from support.api_client import b64, png, running_api, tiff
-from support.fake_engine import TABLE, FakeEngine
 
 from inkgate.errors import EngineFailed
+from support.api_client import b64, png, running_api, tiff
+from support.fake_engine import TABLE, FakeEngine
 
 pytestmark = pytest.mark.anyio
 
@@ -103,9 +103,7 @@ async def test_tables_are_taken_out_when_a_format_is_named(table_format: str, na
     async with running_api() as api:
         answer = await api.client.post("/v1/ocr", json=request(table_format=table_format, include_blocks=True))
     page = answer.json()["pages"][0]
-    assert page["tables"] == [
-        {"id": name, "content": content, "format": table_format, "word_confidence_scores": None}
-    ]
+    assert page["tables"] == [{"id": name, "content": content, "format": table_format, "word_confidence_scores": None}]
     assert f"[{name}]({name})" in page["markdown"]
     assert TABLE not in page["markdown"]
     assert [block.get("table_id") for block in page["blocks"]] == [None, name, None, None]
@@ -146,9 +144,9 @@ async def test_page_confidence_comes_without_words() -> None:
 
 
 @pytest.mark.parametrize("limit", [{"image_limit": 0}, {"image_min_size": 31}])
-async def test_images_are_limited(limit: dict[str, int]) -> None:
+async def test_images_are_limited(limit: dict[str, object]) -> None:
     async with running_api() as api:
-        answer = await api.client.post("/v1/ocr", json=request(include_blocks=True, **limit))
+        answer = await api.client.post("/v1/ocr", json={**request(include_blocks=True), **limit})
     page = answer.json()["pages"][0]
     assert page["images"] == []
     assert page["blocks"][2]["image_id"] == ""

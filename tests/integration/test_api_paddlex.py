@@ -1,10 +1,10 @@
 """What PaddleX clients send and get."""
 
 import pytest
-from support.api_client import b64, pdf, png, running_api, tiff
-from support.fake_engine import FakeEngine
 
 from inkgate.errors import EngineFailed
+from support.api_client import b64, pdf, png, running_api, tiff
+from support.fake_engine import FakeEngine
 
 pytestmark = pytest.mark.anyio
 

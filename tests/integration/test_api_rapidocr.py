@@ -1,16 +1,16 @@
 """What clients of rapidocr_api send and get."""
 
 import pytest
+
+from inkgate.types import Page, PageResult, Task
 from support.api_client import b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
-
-from inkgate.types import PageResult
 
 pytestmark = pytest.mark.anyio
 
 
 class ReadsNothing(FakeEngine):
-    async def read(self, page, task) -> PageResult:  # type: ignore[no-untyped-def] # the port's, repeated
+    async def read(self, page: Page, task: Task) -> PageResult:
         return PageResult(page.index, page.size.width, page.size.height)
 
 

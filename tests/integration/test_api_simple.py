@@ -1,14 +1,15 @@
 """The simple forms of /ocr, their options and formats, and streams."""
 
 import json
+from collections.abc import Callable
 
 import httpx
 import pytest
-from support.api_client import b64, pdf, png, running_api, tiff
-from support.fake_engine import FakeEngine
 
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.types import TaskKind
+from support.api_client import b64, pdf, png, running_api, tiff
+from support.fake_engine import FakeEngine
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +45,7 @@ async def test_base64_in_json_is_answered_with_the_text_and_the_document() -> No
     ],
     ids=["wrapped", "unpadded", "urlsafe", "data-url", "data-url-capitals"],
 )
-async def test_base64_is_taken_as_clients_write_it(spelled) -> None:  # type: ignore[no-untyped-def] # a lambda
+async def test_base64_is_taken_as_clients_write_it(spelled: Callable[[str], str]) -> None:
     async with running_api() as api:
         answer = await api.client.post("/ocr", json={"image": spelled(b64(png()))})
     assert answer.status_code == 200
@@ -60,7 +61,11 @@ async def test_multipart_file_is_answered_with_result_and_text() -> None:
 
 
 async def test_file_part_without_filename_is_taken_when_its_type_says_so() -> None:
-    raw = b'--B\r\nContent-Disposition: form-data; name="file"\r\nContent-Type: image/png\r\n\r\n' + png() + b"\r\n--B--\r\n"
+    raw = (
+        b'--B\r\nContent-Disposition: form-data; name="file"\r\nContent-Type: image/png\r\n\r\n'
+        + png()
+        + b"\r\n--B--\r\n"
+    )
     async with running_api() as api:
         answer = await api.client.post("/ocr", content=raw, headers={"content-type": "multipart/form-data; boundary=B"})
     assert answer.status_code == 200
@@ -118,14 +123,14 @@ async def test_the_accept_header_chooses_the_format(accept: str, media_type: str
     assert part in answer.text
 
 
-@pytest.mark.parametrize("format", ["text", "markdown", "json", "hocr", "alto", "ndjson"])
-async def test_the_format_option_wins_over_the_accept_header(format: str) -> None:
+@pytest.mark.parametrize("name", ["text", "markdown", "json", "hocr", "alto", "ndjson"])
+async def test_the_format_option_wins_over_the_accept_header(name: str) -> None:
     async with running_api() as api:
         answer = await api.client.post(
-            f"/ocr?format={format}", files={"file": png()}, headers={"accept": "application/json"}
+            f"/ocr?format={name}", files={"file": png()}, headers={"accept": "application/json"}
         )
     assert answer.status_code == 200
-    if format == "json":
+    if name == "json":
         assert "schema_version" in answer.json()
         assert "result" not in answer.json()
 

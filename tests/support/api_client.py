@@ -11,9 +11,9 @@ from typing import Any
 
 import anyio
 import httpx
+import structlog
 from fastapi import FastAPI
 from PIL import Image
-from support.fake_engine import FakeEngine
 
 from inkgate.api.app import create_app
 from inkgate.api.context import Context
@@ -22,6 +22,7 @@ from inkgate.documents.open import Opener
 from inkgate.reader import Reader
 from inkgate.serving.limiter import FixedLimiter
 from inkgate.settings import Settings, load_settings
+from support.fake_engine import FakeEngine
 
 Message = MutableMapping[str, Any]
 
@@ -43,6 +44,8 @@ class Api:
     engine: FakeEngine
     limiter: FixedLimiter
     context: Context
+    logs: list[MutableMapping[str, Any]]
+    """Every line that was logged, with its context."""
 
 
 @asynccontextmanager
@@ -53,15 +56,17 @@ async def running_api(
     settings = load_settings(None, **flags)
     engine = engine or FakeEngine()
     limiter = FixedLimiter(settings.limits.max_in_flight)
-    async with Opener(settings.limits, settings.pdf) as opener:
-        service = FakeService(settings, Reader(opener, engine, settings.limits), engine, limiter)
-        app = create_app(service, settings, fetcher)
-        transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
-        async with (
-            app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://inkgate.test") as client,
-        ):
-            yield Api(app, client, engine, limiter, app.state.context)
+    with_context = [structlog.contextvars.merge_contextvars]
+    with structlog.testing.capture_logs(processors=with_context) as logs:
+        async with Opener(settings.limits, settings.pdf) as opener:
+            service = FakeService(settings, Reader(opener, engine, settings.limits), engine, limiter)
+            app = create_app(service, settings, fetcher)
+            transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
+            async with (
+                app.router.lifespan_context(app),
+                httpx.AsyncClient(transport=transport, base_url="http://inkgate.test") as client,
+            ):
+                yield Api(app, client, engine, limiter, app.state.context, logs)
 
 
 @dataclass

@@ -21,6 +21,9 @@ from inkgate.settings import FetchSettings
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """Host and port to addresses, as text."""
+_MAX_ATTEMPTS = 4
+_ATTEMPT_S = 5.0
+"""Time to connect to one of a name's addresses, before the next one is tried."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
@@ -45,7 +48,7 @@ class PublicOnly(httpcore.AsyncNetworkBackend):
         self,
         host: str,
         port: int,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ARG002 - the port's; the time for a whole fetch is bounded by Fetcher
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
@@ -62,7 +65,13 @@ class PublicOnly(httpcore.AsyncNetworkBackend):
             raise httpcore.ConnectError(f"{host} has no address")
         if not all(is_public(address) for address in addresses):
             raise InputRejected("url_forbidden", "The URL leads to an address that is not public.")
-        return await self._inner.connect_tcp(addresses[0], port, timeout, local_address, socket_options)
+        unreachable = httpcore.ConnectError(f"no address of {host} answers")
+        for address in addresses[:_MAX_ATTEMPTS]:
+            try:
+                return await self._inner.connect_tcp(address, port, _ATTEMPT_S, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                unreachable.__cause__ = error
+        raise unreachable
 
 
 class Fetcher:
@@ -120,6 +129,8 @@ class Fetcher:
             raise InputRejected("url_forbidden", "The URL is not valid.") from error
         if target.scheme not in {"http", "https"} or not target.host or target.userinfo:
             raise InputRejected("url_forbidden", "Only http and https URLs without a user name are fetched.")
+        if target.port is not None and not 0 < target.port < 65536:
+            raise InputRejected("url_forbidden", "The URL's port is not valid.")
         allowed = self._settings.allow_hosts
         if allowed and target.host.lower() not in {host.lower() for host in allowed}:
             raise InputRejected("url_forbidden", "The URL's host is not among those that may be fetched.")

@@ -55,16 +55,15 @@ class Readiness:
 
     async def reasons(self) -> list[str]:
         """Why the service is not ready; empty when it is."""
-        reasons = ["draining: this instance is about to stop"] if self._drain.draining else []
+        if self._drain.draining:
+            return ["draining: this instance is about to stop"]
         async with self._asking:
             if self._now() < self._good_until:
-                return reasons
-            reason = await self._engine_reason()
-        if reason:
-            reasons.append(reason)
-        else:
+                return []
+            if reason := await self._engine_reason():
+                return [reason]
             self._good_until = self._now() + self._fresh_s
-        return reasons
+        return []
 
     async def _engine_reason(self) -> str:
         try:

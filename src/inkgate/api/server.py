@@ -26,6 +26,8 @@ log = structlog.get_logger(__name__)
 _KEEP_ALIVE_S = 30
 _CLOSE_S = 2
 """Idle connections get this long to close, once every answer has been given."""
+_GIVE_UP_S = 2
+"""Work that was given up gets this long to end: a thread can't be cancelled, only waited for."""
 
 
 async def serve(
@@ -73,6 +75,7 @@ class DrainingServer(uvicorn.Server):
         self._drain = drain
         self._drain_s = drain_s
         self._drained_by = float("inf")
+        self._given_up = False
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket] | None = None) -> None:
@@ -95,10 +98,13 @@ class DrainingServer(uvicorn.Server):
             log.info("draining", in_flight=self._drain.in_flight, at_most_s=self._drain_s)
         if not self._drain.in_flight:
             self.should_exit = True
-        elif now >= self._drained_by:
-            log.warning("drain_time_over", in_flight=self._drain.in_flight)
+        elif now >= self._drained_by + _GIVE_UP_S:
             self.config.timeout_graceful_shutdown = 0
             self.should_exit = True
+        elif now >= self._drained_by and not self._given_up:
+            log.warning("drain_time_over", in_flight=self._drain.in_flight)
+            self._drain.give_up()
+            self._given_up = True
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of a handler
         """The first signal drains, the second stops at once."""

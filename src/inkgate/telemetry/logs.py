@@ -73,7 +73,8 @@ def _shared() -> list[Processor]:
 
 def _renderers(format: str, out: TextIO) -> list[Processor]:  # noqa: A002 - the setting's name
     if format == "json":
-        return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(ensure_ascii=False)]
+        # As plain text: structlog's own dictionaries of a traceback hold local variables, and so documents and keys.
+        return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
     return [structlog.dev.ConsoleRenderer(colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback)]
 
 

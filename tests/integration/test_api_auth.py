@@ -1,0 +1,89 @@
+"""Who is let in."""
+
+import hashlib
+
+import pytest
+
+from support.api_client import png, running_api
+
+pytestmark = pytest.mark.anyio
+
+KEYS = ("first-key", "zweiter-schlüssel")
+AUTH: dict[str, object] = {"key_hashes": [hashlib.sha256(key.encode()).hexdigest().upper() for key in KEYS]}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"authorization": "Bearer first-key"},
+        {"authorization": "bearer  first-key "},
+        {"authorization": "token first-key"},
+        {"x-api-key": "first-key"},
+        {"x-api-key": "first-key", "authorization": "Basic dTpw"},
+    ],
+)
+async def test_a_valid_key_is_let_in(headers: dict[str, str]) -> None:
+    async with running_api(auth=AUTH) as api:
+        answer = await api.client.post("/ocr", files={"file": png()}, headers=headers)
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": ""},
+        {"authorization": "Bearer"},
+        {"authorization": "Bearer "},
+        {"authorization": "Bearer first-ke"},
+        {"authorization": "Bearer first-key2"},
+        {"authorization": "Basic Zmlyc3Qta2V5"},
+        {"authorization": "first-key"},
+        {"x-api-key": ""},
+        {"x-api-key": hashlib.sha256(b"first-key").hexdigest()},
+    ],
+)
+@pytest.mark.parametrize("path", ["/ocr", "/v1/ocr", "/v1/files", "/v1/nothing"])
+async def test_anything_else_is_kept_out_and_its_body_unread(headers: dict[str, str], path: str) -> None:
+    async with running_api(auth=AUTH) as api:
+        answer = await api.client.post(path, files={"file": png()}, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.headers["connection"] == "close"
+    assert api.limiter.ended == {}
+
+
+@pytest.mark.parametrize("path", ["/", "/health", "/livez", "/readyz", "/docs", "/openapi.json"])
+async def test_what_holds_no_document_needs_no_key(path: str) -> None:
+    async with running_api(auth=AUTH) as api:
+        assert (await api.client.get(path)).status_code == 200
+
+
+async def test_without_keys_everybody_is_let_in() -> None:
+    async with running_api() as api:
+        assert (await api.client.post("/ocr", files={"file": png()})).status_code == 200
+
+
+async def test_the_rate_is_counted_by_key() -> None:
+    async with running_api(
+        auth={"key_hashes": [hashlib.sha256(k).hexdigest() for k in (b"a", b"b")]}, rate_limit={"per_key": "1/hour"}
+    ) as api:
+        statuses = [
+            (await api.client.get("/v1/models", headers={"x-api-key": key})).status_code for key in ("a", "a", "b", "b")
+        ]
+    assert statuses == [200, 429, 200, 429]
+
+
+async def test_other_origins_are_refused_until_they_are_named() -> None:
+    preflight = {"origin": "https://app.example", "access-control-request-method": "POST"}
+    async with running_api() as api:
+        closed = await api.client.options("/ocr", headers=preflight)
+    async with running_api(server={"cors_origins": ["https://app.example"]}, auth=AUTH) as api:
+        opened = await api.client.options("/ocr", headers=preflight)
+        refused = await api.client.post("/ocr", headers={"origin": "https://app.example"})
+        other = await api.client.options("/ocr", headers={**preflight, "origin": "https://evil.example"})
+    assert "access-control-allow-origin" not in closed.headers
+    assert opened.headers["access-control-allow-origin"] == "https://app.example"
+    assert refused.status_code == 401
+    assert refused.headers["access-control-allow-origin"] == "https://app.example"
+    assert "access-control-allow-origin" not in other.headers

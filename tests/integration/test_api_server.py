@@ -1,0 +1,150 @@
+"""The server on a real socket: how it starts, drains and stops."""
+
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import httpx
+import pytest
+
+from inkgate.api.server import serve
+from inkgate.types import Page, PageResult, Task
+from support.api_client import Api, png, running_api, tiff
+from support.fake_engine import FakeEngine
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Served:
+    api: Api
+    client: httpx.AsyncClient
+    url: str
+    stopped: anyio.Event = field(default_factory=anyio.Event)
+
+
+@asynccontextmanager
+async def served(
+    engine: FakeEngine | None = None, drain_s: float = 5, max_body_mb: float = 50
+) -> AsyncIterator[Served]:
+    server: dict[str, object] = {"port": 0, "drain_s": drain_s}
+    async with running_api(engine, server=server, limits={"max_body_mb": max_body_mb}) as api:
+        urls: list[str] = []
+        ready = anyio.Event()
+
+        def on_ready(url: str) -> None:
+            urls.append(url)
+            ready.set()
+
+        async with anyio.create_task_group() as tasks:
+            stopped = anyio.Event()
+
+            async def run() -> None:
+                await serve(api.app, api.context.settings, on_ready=on_ready)
+                stopped.set()
+
+            tasks.start_soon(run)
+            with anyio.fail_after(10):
+                await ready.wait()
+            async with httpx.AsyncClient(base_url=urls[0], trust_env=False, timeout=10) as client:
+                yield Served(api, client, urls[0], stopped)
+            if not stopped.is_set():
+                signal.raise_signal(signal.SIGTERM)
+                signal.raise_signal(signal.SIGTERM)
+            with anyio.fail_after(10):
+                await stopped.wait()
+
+
+async def test_port_zero_is_told_as_the_real_one() -> None:
+    async with served() as server:
+        assert server.url.startswith("http://127.0.0.1:")
+        assert not server.url.endswith(":0")
+        assert (await server.client.get("/health")).status_code == 200
+        answer = await server.client.post("/ocr", files={"file": png()})
+        assert answer.status_code == 200
+        assert "server" not in answer.headers
+        assert any(entry["event"] == "ready" and entry["url"] == server.url for entry in server.api.logs)
+
+
+async def test_sigterm_finishes_what_has_begun_while_new_requests_are_refused() -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    async with served(engine) as server:
+        finished: list[httpx.Response] = []
+
+        async def first() -> None:
+            finished.append(await server.client.post("/ocr", files={"file": png()}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(first)
+            await engine.reading.wait()
+            signal.raise_signal(signal.SIGTERM)
+            async with httpx.AsyncClient(base_url=server.url, trust_env=False) as other:
+                refused = await other.post("/ocr", files={"file": png()})
+                assert (refused.status_code, refused.json()["code"]) == (503, "draining")
+                assert "retry-after" in refused.headers
+                assert (await other.get("/readyz")).status_code == 503
+                assert (await other.get("/livez")).status_code == 200
+            assert not server.stopped.is_set()
+            assert engine.gate is not None
+            engine.gate.set()
+        assert finished[0].status_code == 200
+        with anyio.fail_after(10):
+            await server.stopped.wait()
+        with pytest.raises(httpx.ConnectError):
+            await server.client.get("/health")
+
+
+async def test_a_stream_is_finished_too() -> None:
+    class WaitsAtThird(FakeEngine):
+        later = anyio.Event()
+
+        async def read(self, page: Page, task: Task) -> PageResult:
+            self.gate = self.later if page.index >= 2 else None
+            return await super().read(page, task)
+
+    engine = WaitsAtThird()
+    async with served(engine) as server:
+        async with server.client.stream("POST", "/ocr?format=ndjson", files={"file": tiff(5)}) as answer:
+            signal.raise_signal(signal.SIGTERM)
+            engine.later.set()
+            lines = [text async for text in answer.aiter_lines()]
+        assert len(lines) == 6
+        with anyio.fail_after(10):
+            await server.stopped.wait()
+
+
+async def test_what_does_not_end_is_cancelled_when_the_time_is_over() -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    async with served(engine, drain_s=0.2) as server, anyio.create_task_group() as tasks:
+
+        async def hangs() -> None:
+            answer = await server.client.post("/ocr", files={"file": png()})
+            assert (answer.status_code, answer.json()["code"]) == (503, "draining")
+
+        tasks.start_soon(hangs)
+        await engine.reading.wait()
+        signal.raise_signal(signal.SIGTERM)
+        with anyio.fail_after(10):
+            await server.stopped.wait()
+    assert engine.cancelled == 1
+
+
+async def test_a_client_that_hangs_up_cancels_its_document() -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    async with served(engine) as server:
+        with pytest.raises(httpx.ReadTimeout):
+            await server.client.post("/ocr", files={"file": png()}, timeout=0.3)
+        with anyio.fail_after(10):
+            while not server.api.limiter.ended:  # noqa: ASYNC110 - the limiter has no event to wait for
+                await anyio.sleep(0.01)
+        assert server.api.limiter.ended == {"left": 1}
+        assert engine.cancelled == 1
+
+
+async def test_a_body_that_is_too_large_is_answered_while_it_is_still_being_sent() -> None:
+    async with served(max_body_mb=0.01) as server:
+        answer = await server.client.post("/ocr", files={"file": b"x" * 5_000_000})
+        assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+        assert (await server.client.get("/health")).status_code == 200

@@ -1,0 +1,127 @@
+"""Health, the first page, and the description of the API."""
+
+import anyio
+import jsonschema_rs
+import pytest
+
+from inkgate.api.readiness import Readiness
+from inkgate.api.sample import SAMPLE_PNG_BASE64
+from inkgate.errors import EngineFailed
+from support.api_client import b64, png, running_api
+from support.fake_engine import FakeEngine
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_health_and_life() -> None:
+    async with running_api() as api:
+        health = await api.client.get("/health")
+        assert (health.status_code, health.json()["status"], health.json()["engine"]) == (200, "ok", "fake")
+        assert (await api.client.get("/livez")).json() == {"status": "alive"}
+
+
+async def test_readiness_asks_the_engine_and_remembers() -> None:
+    async with running_api() as api:
+        answers = [await api.client.get("/readyz") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    assert answers[0].json() == {"status": "ready", "reasons": []}
+    assert len(api.engine.tasks) == 1
+
+
+async def test_an_engine_that_fails_is_not_ready_and_the_reason_is_told() -> None:
+    async with running_api(FakeEngine(failing={0: EngineFailed("engine_unavailable", "No model.")})) as api:
+        answer = await api.client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "not_ready", "reasons": ["engine: fake: engine_unavailable"]}
+
+
+async def test_an_engine_that_breaks_is_not_ready() -> None:
+    async with running_api(FakeEngine(failing={0: RuntimeError("secret")})) as api:
+        answer = await api.client.get("/readyz")
+    assert answer.status_code == 503
+    assert "secret" not in answer.text
+
+
+async def test_an_engine_that_hangs_is_not_ready() -> None:
+    async with running_api() as api:
+        hanging = FakeEngine(gate=anyio.Event())
+        readiness = Readiness(hanging, api.context.drain, timeout_s=0.01)
+        [reason] = await readiness.reasons()
+    assert "did not read a blank page" in reason
+    assert hanging.cancelled == 1
+
+
+async def test_a_draining_service_is_not_ready() -> None:
+    async with running_api() as api:
+        api.context.drain.begin()
+        answer = await api.client.get("/readyz")
+    assert answer.status_code == 503
+    assert answer.json()["reasons"] == ["draining: this instance is about to stop"]
+
+
+async def test_the_first_page_says_what_this_is_and_loads_nothing_from_elsewhere() -> None:
+    async with running_api() as api:
+        answer = await api.client.get("/", headers={"host": "<b>:80"})
+    assert answer.status_code == 200
+    assert "/docs" in answer.text
+    assert "<b>" not in answer.text
+    assert "src=" not in answer.text
+
+
+async def test_the_description_of_the_api_is_valid_and_its_references_lead_somewhere() -> None:
+    async with running_api() as api:
+        document = (await api.client.get("/openapi.json")).json()
+    assert document["openapi"].startswith("3.1")
+    names = document["components"]["schemas"].keys()
+
+    def references(node: object) -> list[str]:
+        if isinstance(node, list):
+            return [found for item in node for found in references(item)]
+        if isinstance(node, dict):
+            own = [node["$ref"]] if isinstance(node.get("$ref"), str) else []
+            return own + [found for item in node.values() for found in references(item)]
+        return []
+
+    found = references(document)
+    assert found
+    assert {reference.removeprefix("#/components/schemas/") for reference in found} <= names
+    assert "HTTPValidationError" not in names
+    for path in ("/ocr", "/v1/ocr", "/v1/files"):
+        assert document["paths"][path]["post"]["requestBody"]["content"]
+    assert "security" not in document
+
+
+async def test_keys_are_part_of_the_description_once_they_are_needed() -> None:
+    async with running_api(auth={"key_hashes": ["0" * 64]}) as api:
+        document = (await api.client.get("/openapi.json")).json()
+    assert document["security"] == [{"bearer": []}, {"header": []}]
+    assert document["paths"]["/health"]["get"]["security"] == []
+    assert "security" not in document["paths"]["/ocr"]["post"]
+
+
+async def test_the_examples_of_the_description_work() -> None:
+    async with running_api() as api:
+        document = (await api.client.get("/openapi.json")).json()
+        for path in ("/ocr", "/v1/ocr"):
+            examples = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
+            for name, example in examples.items():
+                answer = await api.client.post(path, json=example["value"])
+                assert answer.status_code == (404 if (path, name) == ("/v1/ocr", "file") else 200), (path, name)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/ocr", {"image": SAMPLE_PNG_BASE64}),
+        ("/ocr", {"image": SAMPLE_PNG_BASE64, "task": "parse"}),
+        ("/ocr", {"image": SAMPLE_PNG_BASE64, "format": "json"}),
+        ("/ocr", {"file": SAMPLE_PNG_BASE64}),
+        ("/v1/ocr", {"document": {"image_url": f"data:;base64,{b64(png())}"}, "include_blocks": True}),
+    ],
+)
+async def test_answers_are_as_described(path: str, body: dict[str, object]) -> None:
+    async with running_api() as api:
+        document = (await api.client.get("/openapi.json")).json()
+        answer = await api.client.post(path, json=body)
+    described = document["paths"][path]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
+    jsonschema_rs.validate({**described, "components": document["components"]}, answer.json())

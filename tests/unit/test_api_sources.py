@@ -1,0 +1,102 @@
+"""Bytes out of base64, data: URLs and uploaded files."""
+
+import base64
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inkgate.api.files import FileStore
+from inkgate.api.sources import decode_base64, decode_data_url
+from inkgate.errors import InputRejected, Overloaded
+
+
+@given(st.binary(max_size=200), st.integers(1, 80), st.booleans(), st.booleans())
+def test_base64_is_decoded_however_it_is_written(data: bytes, width: int, urlsafe: bool, padded: bool) -> None:
+    text = (base64.urlsafe_b64encode if urlsafe else base64.b64encode)(data).decode()
+    text = text if padded else text.rstrip("=")
+    wrapped = "\r\n".join(text[start : start + width] for start in range(0, len(text), width))
+    assert decode_base64(f" {wrapped}\n") == data
+
+
+@pytest.mark.parametrize("text", ["a", "####", "aGk=aGk=", "äöü", "aGk*", "abcde", "%50%51"])
+def test_what_is_no_base64_is_refused(text: str) -> None:
+    with pytest.raises(InputRejected) as rejected:
+        decode_base64(text)
+    assert rejected.value.code == "base64_invalid"
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_decoded_or_refused(text: str) -> None:
+    with suppress(InputRejected):
+        assert isinstance(decode_base64(text), bytes)
+
+
+@pytest.mark.parametrize(
+    ("url", "data"),
+    [
+        ("data:image/png;base64,aGk=", b"hi"),
+        ("data:;base64,aGk", b"hi"),
+        ("data:image/png;name=a.png;BASE64,aGk=", b"hi"),
+        ("data:text/plain,a%20b", b"a b"),
+        ("data:,", b""),
+    ],
+)
+def test_data_urls_carry_bytes(url: str, data: bytes) -> None:
+    assert decode_data_url(url) == data
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_files_are_forgotten_when_their_time_is_over() -> None:
+    clock = Clock()
+    store = FileStore(kept_s=60, now=clock)
+    kept = store.add("a.png", b"x", "ocr", "me")
+    url = store.signed_url(kept.id, "me", "http://here", valid_s=30)
+    clock.now += 29
+    found = store.by_signed_url(url, "me")
+    assert found is not None
+    assert found.data == b"x"
+    clock.now += 2
+    with pytest.raises(InputRejected, match="expired"):
+        store.by_signed_url(url, "me")
+    assert store.get(kept.id, "me").name == "a.png"
+    clock.now += 30
+    with pytest.raises(InputRejected, match="file_unknown"):
+        store.get(kept.id, "me")
+    assert store.total_bytes == 0
+
+
+def test_files_fill_the_room_there_is_and_no_more() -> None:
+    clock = Clock()
+    store = FileStore(max_total_bytes=10, kept_s=60, now=clock)
+    store.add("a", b"x" * 8, "ocr", "me")
+    clock.now += 20
+    with pytest.raises(Overloaded) as refused:
+        store.add("b", b"x" * 3, "ocr", "me")
+    assert (refused.value.code, refused.value.retry_after_s) == ("service_full", 40)
+    clock.now += 41
+    assert store.add("b", b"x" * 3, "ocr", "me").data == b"xxx"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://here/v1/files/x/content",
+        "http://[::1/v1/files",
+        "data:,",
+        "",
+        "http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires=9999999999&signature=é",
+        "http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires=²&signature=0",
+        "http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires=9999999999&signature=0",
+    ],
+)
+def test_urls_that_were_not_signed_here_are_nobodys(url: str) -> None:
+    assert FileStore().by_signed_url(url, "me") is None

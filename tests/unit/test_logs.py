@@ -1,0 +1,69 @@
+"""How log lines look."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from inkgate.settings import LogFormat, LogSettings
+from inkgate.telemetry.logs import configure_logs
+
+
+@pytest.fixture(autouse=True)
+def _as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+def test_json_lines_carry_the_context_and_the_libraries_too() -> None:
+    out = io.StringIO()
+    configure_logs(LogSettings(format=LogFormat.JSON), out)
+    structlog.contextvars.bind_contextvars(request_id="r1")
+    structlog.get_logger("inkgate.test").info("read", pages=3, name="Größe")
+    logging.getLogger("uvicorn.error").warning("from %s", "uvicorn", extra={"color_message": "x"})
+    ours, theirs = [json.loads(text) for text in out.getvalue().splitlines()]
+    assert (ours["event"], ours["pages"], ours["level"], ours["request_id"]) == ("read", 3, "info", "r1")
+    assert ours["logger"] == "inkgate.test"
+    assert ours["timestamp"].endswith("Z")
+    assert (theirs["event"], theirs["request_id"]) == ("from uvicorn", "r1")
+    assert "color_message" not in theirs
+    assert "Größe" in out.getvalue()
+
+
+@pytest.mark.parametrize("looks", list(LogFormat))
+def test_tracebacks_show_no_values(looks: LogFormat) -> None:
+    out = io.StringIO()
+    configure_logs(LogSettings(format=looks), out)
+    words = "content of a document"
+    try:
+        raise RuntimeError(f"{len(words)} characters")
+    except RuntimeError:
+        structlog.get_logger("inkgate.test").exception("failed")
+    assert "RuntimeError" in out.getvalue()
+    assert "21 characters" in out.getvalue()
+    assert words not in out.getvalue().replace('"content of a document"', "")
+
+
+def test_lines_below_the_level_are_left_out() -> None:
+    out = io.StringIO()
+    configure_logs(LogSettings(level="warning"), out)
+    structlog.get_logger("inkgate.test").info("quiet")
+    structlog.get_logger("inkgate.test").warning("loud")
+    assert "loud" in out.getvalue()
+    assert "quiet" not in out.getvalue()
+
+
+def test_set_up_twice_prints_once() -> None:
+    out = io.StringIO()
+    configure_logs(LogSettings(), io.StringIO())
+    configure_logs(LogSettings(), out)
+    structlog.get_logger("inkgate.test").info("once")
+    assert out.getvalue().count("once") == 1

@@ -1,0 +1,53 @@
+"""multipart/form-data, however it is cut into chunks."""
+
+from contextlib import suppress
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inkgate.api.multipart import MultipartReader, clean_name
+from inkgate.errors import InputRejected
+
+BODY = (
+    b'--B\r\nContent-Disposition: form-data; name="file"; filename="C:\\\\dir\\\\\xc3\xbcber.png"\r\n'
+    b"Content-Type: image/png\r\n\r\n\x89PNG\r\n--not the end\r\n\r\n"
+    b'\r\n--B\r\nContent-Disposition: form-data; name="pages"\r\n\r\n1-3\r\n--B--\r\n'
+)
+
+
+@given(st.lists(st.integers(0, len(BODY)), max_size=12))
+def test_parts_are_the_same_however_the_body_is_cut(cuts: list[int]) -> None:
+    reader = MultipartReader("multipart/form-data; boundary=B")
+    edges = [0, *sorted(cuts), len(BODY)]
+    for start, end in pairwise(edges):
+        reader.feed(BODY[start:end])
+    file, pages = reader.finish()
+    assert (file.name, file.filename, file.content_type, file.is_file) == ("file", "über.png", "image/png", True)
+    assert file.data == b"\x89PNG\r\n--not the end\r\n\r\n"
+    assert (pages.name, pages.text, pages.is_file) == ("pages", "1-3", False)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
+    reader = MultipartReader("multipart/form-data; boundary=B")
+    with suppress(InputRejected):
+        reader.feed(b"--B\r\n" + data)
+        assert all(part.name for part in reader.finish())
+
+
+@pytest.mark.parametrize(
+    ("name", "clean"),
+    [
+        ("a.png", "a.png"),
+        ("../../etc/passwd", "passwd"),
+        ("C:\\scans\\a.pdf", "a.pdf"),
+        ("a\r\nX: y", "aX: y"),
+        ("x" * 500, "x" * 200),
+        ("报告.pdf", "报告.pdf"),
+        ("", ""),
+    ],
+)
+def test_names_lose_folders_and_control_characters(name: str, clean: str) -> None:
+    assert clean_name(name) == clean

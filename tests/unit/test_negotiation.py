@@ -1,0 +1,36 @@
+"""Which shape an answer has."""
+
+import pytest
+
+from inkgate.api.negotiation import Native, Shape, choose
+from inkgate.documents.formats import Format
+from inkgate.errors import InputRejected
+
+
+@pytest.mark.parametrize(
+    ("name", "accept", "shape"),
+    [
+        (None, None, Native.FORM),
+        (None, "", Native.FORM),
+        (None, "*/*", Native.FORM),
+        (None, "application/json", Native.FORM),
+        (None, "APPLICATION/X-NDJSON", Native.NDJSON),
+        (None, "text/plain;charset=utf-8", Format.TEXT),
+        (None, "text/plain;q=0.3, text/markdown;q=0.7", Format.MARKDOWN),
+        (None, "application/json, application/x-ndjson", Native.FORM),
+        (None, "image/png, */*;q=0.1", Native.FORM),
+        (None, "text/plain;q=x, */*;q=0.1", Native.FORM),
+        ("json", "text/plain", Format.JSON),
+        (" ALTO ", None, Format.ALTO),
+        ("ndjson", None, Native.NDJSON),
+    ],
+)
+def test_format_wins_then_the_best_of_accept(name: str | None, accept: str | None, shape: Shape) -> None:
+    assert choose(name, accept) is shape
+
+
+@pytest.mark.parametrize(("name", "accept"), [("form", None), ("docx", "*/*"), (None, "image/png"), (None, "*/*;q=0")])
+def test_what_nobody_can_make_is_not_acceptable(name: str | None, accept: str | None) -> None:
+    with pytest.raises(InputRejected) as rejected:
+        choose(name, accept)
+    assert rejected.value.code == "not_acceptable"
