@@ -1,13 +1,16 @@
 """How a page becomes nested boxes, for hOCR and ALTO."""
 
+import itertools
 import math
 from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from inkgate.documents.formats.areas import page_areas, page_box
 from inkgate.documents.formats.characters import one_line
+from inkgate.documents.formats.groups import stand_together, untangle
 from inkgate.types import Block, BlockType, Line, PageResult, Quad, Word
 from support import sample_results as sample
 from support import strategies
@@ -72,6 +75,29 @@ def test_lines_are_cut_into_areas_by_gaps() -> None:
 def test_the_next_column_is_another_area() -> None:
     result = page(at("left 1", 100, 100), at("left 2", 100, 124), at("right 1", 500, 100), at("right 2", 500, 124))
     assert texts(result) == [["left 1", "left 2"], ["right 1", "right 2"]]
+
+
+def test_areas_that_would_overlap_are_one_with_all_between_them() -> None:
+    around = (at("top", 0, 0), at("bottom", 0, 20))
+    result = page(*around, at("far", 500, 500), at("within", 100, 10))
+    assert texts(result) == [["top", "bottom", "far", "within"]]
+
+
+@strategies.examples
+@given(st.lists(strategies.lines(), max_size=8))
+def test_groups_hardly_overlap_and_keep_the_order(lines: list[Line]) -> None:
+    groups = untangle(stand_together(dict(enumerate(lines))))
+    assert [line for group in groups for line in group.lines] == lines
+    for one, other in itertools.combinations([group.box for group in groups], 2):
+        across = min(one[2], other[2]) - max(one[0], other[0])
+        down = min(one[3], other[3]) - max(one[1], other[1])
+        smaller = min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+        assert max(across, 0) * max(down, 0) <= 0.2 * smaller
+
+
+def test_thousands_of_labels_are_grouped_without_losing_one() -> None:
+    labels = tuple(at(f"label {i}", 37 * (i % 25), 23 * (i * 7 % 41), 37 * (i % 25) + 30) for i in range(3000))
+    assert sum(len(rows) for rows in texts(page(*labels))) == 3000
 
 
 def test_what_stands_beside_a_line_belongs_to_its_area() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from inkgate.documents.formats.characters import one_line
+from inkgate.documents.formats.groups import stand_together, untangle
 from inkgate.types import Block, BlockType, Line, PageResult, Point, Quad
 
 PixelBox = tuple[int, int, int, int]
@@ -81,10 +82,11 @@ def page_areas(page: PageResult) -> list[Area]:
         found = [lines.pop(index) for index in block.lines if index in lines]
         position = min(block.lines, default=position)
         areas.append((position, _block_area(block, found, within)))
-    for group in _stand_together(lines):
-        rows = _rows([line for _, line in group], within)
+    groups = stand_together(lines)
+    for group in groups if page.blocks else untangle(groups):
+        rows = _rows(group.lines, within)
         if rows:
-            areas.append((group[0][0], Area(BlockType.TEXT, None, _around(row.box for row in rows), rows)))
+            areas.append((group.start, Area(BlockType.TEXT, None, _around(row.box for row in rows), rows)))
     if not areas:
         rows = _unplaced_rows(page.text, within)
         return [Area(BlockType.TEXT, None, within, rows)] if rows else []
@@ -96,29 +98,6 @@ def _block_area(block: Block, lines: Sequence[Line], within: PixelBox) -> Area:
     box = _pixel_box(((left, top), (right, bottom)), within)
     rows = _rows(lines, within) if block.lines else _unplaced_rows(block.text, box)
     return Area(block.type, block.level, _around([box, *(row.box for row in rows)]), rows)
-
-
-def _stand_together(lines: dict[int, Line]) -> list[list[tuple[int, Line]]]:
-    """The lines, with their indexes, cut wherever the next one doesn't continue what stands above it."""
-    groups: list[list[tuple[int, Line]]] = []
-    for index, line in lines.items():
-        if groups and groups[-1][-1][0] == index - 1 and _continues(groups[-1], line):
-            groups[-1].append((index, line))
-        else:
-            groups.append([(index, line)])
-    return groups
-
-
-def _continues(group: Sequence[tuple[int, Line]], line: Line) -> bool:
-    """Whether `line` is beside the last line of the group, or close below it and under some line of the group."""
-    left, top, right, bottom = line.box
-    _, last_top, _, last_bottom = group[-1][1].box
-    if last_top < (top + bottom) / 2 < last_bottom:
-        return True
-    gap = top - last_bottom
-    height = min(bottom - top, last_bottom - last_top)
-    under = any(left < other.box[2] and other.box[0] < right for _, other in group)
-    return under and bottom > last_bottom and gap < 0.75 * height
 
 
 def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[Row, ...]:
