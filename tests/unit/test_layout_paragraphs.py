@@ -146,3 +146,12 @@ def test_a_line_does_not_become_a_block_by_its_first_character(text: str, expect
 
 def test_a_title_is_one_line_of_markdown() -> None:
     assert title("The *best* of it", 3) == "### The \\*best\\* of it"
+
+
+def test_a_sentence_that_goes_on_in_the_next_column_is_one_paragraph_in_markdown() -> None:
+    left = [*prose("a", 6), "and here a sentence begins at the foot to con-"]
+    right = ["tinue at the head of the other column of it.", *prose("B", 6)]
+    result = arrange([*column(left, 100, 100, 460), *column(right, 600, 100, 460)], PAGE)
+    assert "begins at the foot to continue at the head" in result.markdown
+    assert len(result.blocks) == 2
+    assert "to con-\n\ntinue at" in result.text

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from inkgate.layout.base import Region
 from inkgate.layout.blocks import Draft, block_of, draft_of, levels_of
 from inkgate.layout.columns import Flow, flows_of
+from inkgate.layout.figures import text_in
 from inkgate.layout.frame import Frame, Piece, measure
+from inkgate.layout.markdown import document
 from inkgate.layout.paragraphs import Paragraph, paragraphs_of
 from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.running import RUNNING, told_apart
@@ -69,13 +71,22 @@ def arrange(lines: Sequence[Line], size: Size, regions: Sequence[Region] | None 
 
 
 def _gridded(zones: list[Region], members: list[int], frame: Frame) -> tuple[list[Region], dict[int, Grid]]:
-    """Grids of the zones that hold together, by zone; tables that turn out to be none become text."""
+    """Grids of the zones that hold together, by zone.
+
+    Tables that turn out to be none become text, and text in figures leaves them: `members` is changed.
+    """
     grids: dict[int, Grid] = {}
     held: dict[int, list[Piece]] = {}
     for piece in frame.pieces:
         held.setdefault(members[piece.index], []).append(piece)
     for i, zone in enumerate(zones):
         if zone.type not in WHOLE or i not in held:
+            continue
+        if zone.type is BlockType.FIGURE:
+            for piece in text_in(rows_of(held[i]), zone.box[2] - zone.box[0]):
+                members[piece.index] = -1
+            held[i] = [piece for piece in held[i] if members[piece.index] == i]
+        if not held[i]:
             continue
         grids[i] = grid_of(held[i])
         if zone.type is BlockType.TABLE and not grids[i].is_table:
@@ -131,7 +142,13 @@ def _arranged(drafts: Sequence[Draft], lines: Sequence[Line], unit: float) -> Ar
         lines=tuple(ordered),
         blocks=tuple(blocks),
         text="\n\n".join(block.text for block in blocks if block.text),
-        markdown="\n\n".join(block.markdown for block in blocks if block.markdown and block.type not in RUNNING),
+        markdown=document(
+            [
+                (block.markdown, block.type is BlockType.TEXT)
+                for block in blocks
+                if block.markdown and block.type not in RUNNING
+            ]
+        ),
         header=_running(blocks, BlockType.HEADER),
         footer=_running(blocks, BlockType.FOOTER),
     )

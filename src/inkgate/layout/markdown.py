@@ -14,6 +14,7 @@ _LEADING = re.compile(r"^(#{1,6}(?=\s)|>|[-+=](?=\s)|-(?=-{2,}\s*$)|=(?==+\s*$))
 _LEADING_NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s)")
 _PLAIN_NUMBER = re.compile(r"^\s*(\d{1,2})[.．]\s*")
 _CJK = re.compile(r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]")
+_SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "！", "？", "：", "；", '"', "”", "’", ")")
 _HARD_BREAK = "  \n"
 
 
@@ -68,6 +69,22 @@ def _item(text: str) -> str:
         return f"{number[1]}. {escaped(text[number.end() :])}"
     bullet = BULLET.match(text)
     return f"- {escaped(text[bullet.end() :] if bullet else text)}"
+
+
+def document(blocks: Sequence[tuple[str, bool]]) -> str:
+    """The Markdown of a page from that of its blocks, each with whether it is running text.
+
+    A sentence that goes on in the next block, at the head of the next column, makes them one paragraph.
+    """
+    parts: list[str] = []
+    open_ended = False
+    for text, is_prose in blocks:
+        if open_ended and is_prose and text[:1].islower():
+            parts[-1] = joined([parts[-1], text])
+        else:
+            parts.append(text)
+        open_ended = is_prose and _HARD_BREAK not in text and not text.endswith(_SENTENCE_ENDS)
+    return "\n\n".join(parts)
 
 
 def title(text: str, level: int) -> str:

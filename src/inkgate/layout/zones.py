@@ -14,9 +14,6 @@ from inkgate.types import BlockType, Box, Line, Size
 
 MOST_TEXT = 0.5
 """A figure with this share of the page's text is the page."""
-LONG_LINE = 0.5
-"""Lines over this share of a figure's width, and as long as LONG_ASPECT line heights, are no labels of it."""
-LONG_ASPECT = 10.0
 INSIDE = 0.8
 """A region of which this share lies in a better one, or in a table or figure, is dropped."""
 BELONGS = 0.5
@@ -42,11 +39,7 @@ def zones_of(regions: Sequence[Region], lines: Sequence[Line], size: Size) -> tu
         text = region.type in (BlockType.FIGURE, BlockType.FORMULA) and _is_text(region, boxes)
         if _area(region.box) > 0 and not text and not any(_inside(region, other) for other in kept):
             kept.append(_in_place(region, size))
-    members = _members(kept, boxes)
-    for i, zone in enumerate(kept):
-        if zone.type is BlockType.FIGURE:
-            members[(members == i) & _long(boxes, zone.box)] = -1
-    return kept, [int(i) for i in members]
+    return kept, [int(i) for i in _members(kept, boxes)]
 
 
 def _inside(region: Region, other: Region) -> bool:
@@ -67,12 +60,6 @@ def _is_text(region: Region, lines: FloatArray) -> bool:
     inside, areas = _shares(lines, region.box)
     dense = region.type is BlockType.FIGURE and float(inside.sum()) > DENSE_TEXT * _area(region.box)
     return dense or (len(lines) > 2 and float(inside.sum()) > MOST_TEXT * float(areas.sum()))
-
-
-def _long(lines: FloatArray, box: Box) -> BoolArray:
-    """Lines as long as a paragraph's: text that a figure's box overlaps, not its labels."""
-    width, height = lines[:, 2] - lines[:, 0], lines[:, 3] - lines[:, 1]
-    return (width >= LONG_LINE * (box[2] - box[0])) & (width >= LONG_ASPECT * height)
 
 
 def _members(zones: Sequence[Region], lines: FloatArray) -> NDArray[np.int64]:
