@@ -60,8 +60,8 @@ END = b"--B--\r\n"
         (part("file", b"") + END, FORM, "file_missing"),
         (part("file", b"", '; filename="a.png"') + END, FORM, "document_empty"),
         (part("file", b"x", '; filename="a"') * 2 + END, FORM, "request_malformed"),
-        (part("pages", b"\xff") + END, FORM, "request_malformed"),
-        (part("", b"x") + END, FORM, "request_malformed"),
+        (part("pages", b"\xff") + END, FORM, "file_missing"),
+        (part("", b"x") + END, FORM, "file_missing"),
         (b"".join(part(f"n{i}", b"") for i in range(101)) + END, FORM, "request_malformed"),
         (b"--B\r\nX: y\r\n\r\n1\r\n" + END, FORM, "request_malformed"),
     ],
@@ -160,6 +160,12 @@ async def test_wrong_addresses_and_methods_are_problems(method: str, path: str, 
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert answer.headers["content-type"] == "application/problem+json"
     assert ("allow" in answer.headers) == (status == 405)
+
+
+async def test_all_methods_of_an_address_are_named() -> None:
+    async with running_api() as api:
+        answer = await api.client.put("/v1/files/x")
+    assert answer.headers["allow"] == "DELETE, GET"
 
 
 async def test_a_wrong_query_of_the_frameworks_own_is_a_problem() -> None:

@@ -24,9 +24,9 @@ def test_parts_are_the_same_however_the_body_is_cut(cuts: list[int]) -> None:
     for start, end in pairwise(edges):
         reader.feed(BODY[start:end])
     file, pages = reader.finish()
-    assert (file.name, file.filename, file.content_type, file.is_file) == ("file", "über.png", "image/png", True)
+    assert (file.name, file.filename, file.content_type, file.text) == ("file", "über.png", "image/png", None)
     assert file.data == b"\x89PNG\r\n--not the end\r\n\r\n"
-    assert (pages.name, pages.text, pages.is_file) == ("pages", "1-3", False)
+    assert (pages.name, pages.filename, pages.text) == ("pages", None, "1-3")
 
 
 @given(st.binary(max_size=300))

@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 
@@ -55,6 +56,7 @@ STATUSES: dict[str, int] = {
     "internal": 500,
 }
 """The HTTP status of every error code. A test holds it complete."""
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +111,18 @@ async def http_error(request: Request, error: Exception) -> Response:
     else:
         rejected = InputRejected("request_malformed", str(error.detail))
     problem = Problem.of(rejected, request_id_of(request))
-    problem.headers.update(error.headers or {})
+    if error.status_code == 405:
+        problem.headers["Allow"] = ", ".join(sorted(_methods_at(request)))
     return problem.response()
+
+
+def _methods_at(request: Request) -> set[str]:
+    """The methods that the request's address takes; the framework's own header names those of one route only."""
+    return {
+        method
+        for method in _METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    }
 
 
 async def validation_error(request: Request, error: Exception) -> Response:

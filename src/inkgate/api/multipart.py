@@ -25,22 +25,14 @@ class Part:
     data: bytes
 
     @property
-    def is_file(self) -> bool:
-        """Whether it was sent as a file, or must be one: its name and type say so."""
-        return self.filename is not None or self.content_type.startswith(("image/", "application/"))
-
-    @property
-    def text(self) -> str:
-        """The part as text.
-
-        Raises:
-            InputRejected: it is not UTF-8.
-        """
+    def text(self) -> str | None:
+        """The value of a plain field; None when the part is a file: by its filename, its type, or its bytes."""
+        if self.filename is not None or self.content_type.startswith(("image/", "application/")):
+            return None
         try:
             return self.data.decode()
-        except UnicodeDecodeError as error:
-            detail = f"The part `{self.name}` is neither a file (it has no filename) nor text in UTF-8."
-            raise InputRejected("request_malformed", detail) from error
+        except UnicodeDecodeError:
+            return None
 
 
 class MultipartReader:
@@ -122,12 +114,17 @@ class MultipartReader:
     def _on_part_end(self) -> None:
         disposition = _disposition(self._headers.get("content-disposition", ""))
         name = disposition.get("name")
-        if not name:
+        if name is None:
             raise InputRejected("request_malformed", "A part of the form has no name.")
         content_type = self._headers.get("content-type", "").partition(";")[0].strip().lower()
         filename = disposition.get("filename")
         self._parts.append(
-            Part(clean_name(name), None if filename is None else clean_name(filename), content_type, bytes(self._data))
+            Part(
+                _UNSAFE.sub("", name)[:MAX_NAME_LENGTH],
+                None if filename is None else clean_name(filename),
+                content_type,
+                bytes(self._data),
+            )
         )
         self._data = bytearray()
 

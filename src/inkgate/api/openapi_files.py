@@ -13,7 +13,7 @@ UPLOAD_BODY: dict[str, Any] = {
                 "required": ["file"],
                 "properties": {
                     "file": {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"},
-                    "purpose": {"type": "string", "enum": ["ocr"]},
+                    "purpose": {"type": "string", "examples": ["ocr"]},
                 },
             }
         }

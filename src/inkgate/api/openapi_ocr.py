@@ -10,7 +10,8 @@ from inkgate.documents.formats import Format
 
 Json = dict[str, Any]
 
-_PAGES: Json = {"type": "string", "pattern": r"^[1-9][0-9]{0,5}(-([1-9][0-9]{0,5})?)?$", "examples": ["1"]}
+_RANGE = "[1-9][0-9]{0,5}(-([1-9][0-9]{0,5})?)?"
+_PAGES: Json = {"type": "string", "pattern": f"^({_RANGE}(,{_RANGE})*)?$", "examples": ["1"]}
 _OPTIONS: dict[str, tuple[str, Json]] = {
     "pages": ("Pages from 1, such as `1-3,7` or `5-`.", _PAGES),
     "format": (

@@ -5,17 +5,24 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic.config import JsonDict, JsonValue
 
 from inkgate.errors import InputRejected
 
 _MODELS = ("mistral-ocr", "inkgate")
 """Names (and beginnings of names) that clients made for Mistral's service send."""
+_TEXT: JsonDict = {"type": "string", "minLength": 1}
+_ANY_SOURCE: list[JsonValue] = [
+    {"required": ["document_url"], "properties": {"document_url": _TEXT}},
+    {"required": ["image_url"], "properties": {"image_url": _TEXT}},
+    {"required": ["file_id"], "properties": {"file_id": _TEXT}},
+]
 
 
 class DocumentSource(BaseModel):
     """Where the document is. `type` may be left out: the key that is there says it."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra={"anyOf": _ANY_SOURCE})
 
     type: Literal["document_url", "image_url", "file"] | None = None
     document_url: str | None = None

@@ -130,10 +130,11 @@ def _form(parts: list[Part]) -> Body:
     fields: dict[str, str] = {}
     files: dict[str, Part] = {}
     for part in parts:
-        if part.name in fields or part.name in files:
+        if part.name in files:
             raise InputRejected("request_malformed", f"The part `{part.name}` was sent twice; send one file a request.")
-        if part.is_file:
+        text = part.text
+        if text is None:
             files[part.name] = part
         else:
-            fields[part.name] = part.text
+            fields[part.name] = text
     return Body(fields, files, is_form=True)
