@@ -28,13 +28,13 @@ _OUT_OF_MEMORY_SIGNALS = {signal.SIGABRT, signal.SIGKILL}
 machine is out of memory. (A check of pdfium's own that fails is SIGTRAP or SIGILL.)"""
 
 
-def worker_command(module: str = "inkgate.documents.pdf.worker") -> tuple[str, ...]:
-    """The command line of a worker whose `main()` is in `module`.
+def worker_command(module: str = "inkgate.documents.pdf.worker", *roots: Path) -> tuple[str, ...]:
+    """The command line of a worker whose `main()` is in `module`, found below one of `roots` or with this package.
 
-    The module is found where this package was found, not in the current directory (-P): what lies there is not ours.
+    Not in the current directory (-P): what lies there is not ours.
     """
-    root = str(Path(__file__).parents[3])
-    return (sys.executable, "-P", "-c", f"import sys; sys.path.append({root!r}); from {module} import main; main()")
+    paths = [str(root) for root in (*roots, Path(__file__).parents[3])]
+    return (sys.executable, "-P", "-c", f"import sys; sys.path += {paths!r}; from {module} import main; main()")
 
 
 class Cause(StrEnum):

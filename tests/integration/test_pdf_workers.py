@@ -1,0 +1,263 @@
+"""Workers that crash, hang or hoard memory cost one page: real processes, faults told to them (see support)."""
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from inkgate.documents.pdf.pool import PdfDocument, PdfPool
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.settings import PdfSettings, PdfText
+from support.faulty_pdf_worker import command
+from support.pdf_writer import paragraph, text_at, text_pdf
+
+pytestmark = pytest.mark.anyio
+
+ONE_WORKER = PdfSettings(workers=1, worker_memory_mb=200, page_timeout_s=20)
+IMPATIENT = PdfSettings(workers=1, page_timeout_s=2.5)
+
+
+def numbered_pages(count: int = 3) -> bytes:
+    return text_pdf(*(text_at(30, 200, f"Page number {n + 1}", 20) + paragraph() for n in range(count)))
+
+
+def children() -> set[int]:
+    """Processes that are ours, the dead ones nobody has collected among them."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if parent == os.getpid():
+                found.add(int(entry.name))
+    return found
+
+
+def shared_memory() -> list[str]:
+    """The memfds that this process has open or mapped."""
+    found = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    return [name for name in [*found, *maps] if "memfd:inkgate" in name]
+
+
+@asynccontextmanager
+async def opened(settings: PdfSettings, *faults: str, pages: int = 3) -> AsyncIterator[tuple[PdfPool, PdfDocument]]:
+    before, memory_before = children(), shared_memory()
+    async with PdfPool(settings, command(*faults)) as pool, pool.open(numbered_pages(pages), PdfText.AUTO) as pdf:
+        yield pool, pdf
+    assert children() == before
+    assert shared_memory() == memory_before
+
+
+async def outcome(pdf: PdfDocument, index: int) -> str:
+    """`ok`, or the code of what a page ends in."""
+    try:
+        page = await pdf.page(index)
+        pixels = await page.pixels(400)
+    except InputRejected as error:
+        return error.code
+    assert pixels.rgb.min() < 100
+    assert pixels.rgb.max() == 255
+    return "ok"
+
+
+async def test_workers_that_fail_cost_their_pages_and_no_others() -> None:
+    faults = {
+        "render:1:crash": "page_broken",
+        "page:2:crash": "page_broken",
+        "page:3:exit": "page_broken",
+        "render:4:abort": "page_memory",
+        "render:5:memory": "page_memory",
+        "page:6:memory": "page_memory",
+        "page:7:babble": "page_broken",
+        "page:8:nonsense": "page_broken",
+        "render:9:bug": "page_broken",
+    }
+    async with opened(ONE_WORKER, *faults, pages=11) as (_, pdf):
+        outcomes = [await outcome(pdf, index) for index in range(11)]
+    assert outcomes == ["ok", *faults.values(), "ok"]
+
+
+async def test_a_worker_that_hangs_is_ended_and_costs_its_page() -> None:
+    async with opened(IMPATIENT, "render:1:hang") as (_, pdf):
+        assert [await outcome(pdf, index) for index in range(3)] == ["ok", "page_timeout", "ok"]
+
+
+async def test_pages_asked_for_at_once_fail_alone() -> None:
+    outcomes: dict[int, str] = {}
+
+    async def ask(index: int) -> None:
+        outcomes[index] = await outcome(pdf, index)
+
+    settings = PdfSettings(workers=2)
+    async with opened(settings, "page:1:crash") as (_, pdf), anyio.create_task_group() as tasks:
+        for index in range(3):
+            tasks.start_soon(ask, index)
+    assert outcomes == {0: "ok", 1: "page_broken", 2: "ok"}
+
+
+@pytest.mark.parametrize("fault", ["page:1:crash-if-used", "page:1:memory-if-used"])
+async def test_a_page_is_not_blamed_for_what_earlier_ones_left_in_the_worker(fault: str) -> None:
+    async with opened(ONE_WORKER, fault) as (pool, pdf):
+        assert await outcome(pdf, 0) == "ok"
+        (first,) = pool.worker_pids
+        assert await outcome(pdf, 1) == "ok"
+        assert pool.worker_pids != (first,)
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault", "code"),
+    [
+        (ONE_WORKER, "open:0:crash", "pdf_corrupt"),
+        (ONE_WORKER, "open:0:memory", "page_memory"),
+        (IMPATIENT, "open:0:hang", "page_timeout"),
+    ],
+)
+async def test_a_document_that_takes_the_worker_down_is_refused(settings: PdfSettings, fault: str, code: str) -> None:
+    before = children()
+    async with PdfPool(settings, command(fault)) as pool:
+        with pytest.raises(InputRejected) as refusal:
+            async with pool.open(numbered_pages(), PdfText.AUTO):
+                pass
+        assert refusal.value.code == code
+    assert children() == before
+
+
+async def test_a_worker_killed_while_idle_is_replaced_unnoticed() -> None:
+    async with opened(ONE_WORKER) as (pool, pdf):
+        assert await outcome(pdf, 0) == "ok"
+        (pid,) = pool.worker_pids
+        os.kill(pid, signal.SIGKILL)
+        assert await outcome(pdf, 1) == "ok"
+        assert pid not in pool.worker_pids
+
+
+async def test_a_caller_that_leaves_does_not_confuse_the_next() -> None:
+    async with opened(ONE_WORKER) as (_, pdf):
+        sizes = []
+        for _ in range(5):
+            with anyio.CancelScope() as scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(outcome, pdf, 0)
+                    await anyio.wait_all_tasks_blocked()
+                    scope.cancel()
+            page = await pdf.page(2)
+            assert page.text_layer is not None
+            sizes.append([line.text for line in page.text_layer.lines if "number" in line.text])
+        assert sizes == [["Page number 3"]] * 5
+
+
+async def test_a_caller_that_leaves_a_hanging_page_goes_at_once_and_the_next_is_served_in_time() -> None:
+    async with opened(IMPATIENT, "page:0:hang") as (_, pdf):
+        with anyio.move_on_after(0.2) as scope:
+            await pdf.page(0)
+        assert scope.cancelled_caught
+        assert await outcome(pdf, 1) == "ok"
+
+
+async def test_calls_that_wait_are_served_in_the_order_they_came() -> None:
+    order: list[str] = []
+
+    async def ask(pdf: PdfDocument, name: str, index: int) -> None:
+        await pdf.page(index)
+        order.append(name)
+
+    async with (
+        PdfPool(ONE_WORKER) as pool,
+        pool.open(numbered_pages(), PdfText.NEVER) as large,
+        pool.open(numbered_pages(), PdfText.NEVER) as small,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(ask, large, "large 0", 0)
+        tasks.start_soon(ask, large, "large 1", 1)
+        tasks.start_soon(ask, small, "small 0", 0)
+        tasks.start_soon(ask, large, "large 2", 2)
+    assert order == ["large 0", "large 1", "small 0", "large 2"]
+
+
+async def test_workers_start_when_needed_and_prefer_documents_they_know() -> None:
+    async with PdfPool(PdfSettings(workers=3)) as pool:
+        assert pool.worker_pids == ()
+        async with pool.open(numbered_pages(), PdfText.NEVER) as pdf:
+            for index in (0, 1, 2):
+                await pdf.page(index)
+            assert len(pool.worker_pids) == 1
+
+
+async def test_a_worker_gives_back_the_documents_nobody_uses() -> None:
+    async with PdfPool(ONE_WORKER) as pool:
+        pids = set()
+        for _ in range(30):
+            async with pool.open(numbered_pages(), PdfText.NEVER) as pdf:
+                await pdf.page(0)
+                pids.update(pool.worker_pids)
+        async with pool.open(numbered_pages(), PdfText.NEVER):
+            (pid,) = pids
+            mapped = Path(f"/proc/{pid}/maps").read_text().count("memfd:inkgate-pdf")
+            assert mapped == 1
+
+
+async def test_more_documents_than_a_worker_keeps_open_are_opened_again() -> None:
+    async with PdfPool(ONE_WORKER) as pool, anyio.create_task_group() as tasks:
+        done: list[int] = []
+
+        async def read(number: int) -> None:
+            async with pool.open(text_pdf(text_at(30, 200, f"document {number}")), PdfText.ALWAYS) as pdf:
+                for _ in range(3):
+                    page = await pdf.page(0)
+                    assert page.text_layer is not None
+                    assert page.text_layer.lines[0].text == f"document {number}"
+            done.append(number)
+
+        for number in range(20):
+            tasks.start_soon(read, number)
+    assert sorted(done) == list(range(20))
+
+
+async def test_workers_die_with_a_service_that_is_killed(tmp_path: Path) -> None:
+    program = tmp_path / "service.py"
+    program.write_text(
+        "import anyio, sys\n"
+        "from inkgate.documents.pdf.pool import PdfPool\n"
+        "from inkgate.settings import PdfSettings, PdfText\n"
+        "async def main():\n"
+        "    async with PdfPool(PdfSettings(workers=1)) as pool:\n"
+        "        async with pool.open(sys.stdin.buffer.read(), PdfText.NEVER):\n"
+        "            print(*pool.worker_pids, flush=True)\n"
+        "            await anyio.sleep_forever()\n"
+        "anyio.run(main)\n"
+    )
+    async with await anyio.open_process([sys.executable, str(program)], stderr=None) as service:
+        assert service.stdin is not None
+        assert service.stdout is not None
+        await service.stdin.send(numbered_pages())
+        await service.stdin.aclose()
+        pid = int(await service.stdout.receive())
+        os.kill(pid, 0)
+        service.kill()
+    with anyio.fail_after(30):
+        while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
+            await anyio.sleep(0.01)
+
+
+async def test_a_worker_that_does_not_start_is_the_services_fault() -> None:
+    with pytest.raises(EngineFailed):
+        async with PdfPool(ONE_WORKER, (sys.executable, "-c", "pass")) as pool, pool.open(b"%PDF-", PdfText.NEVER):
+            pass
+    with pytest.raises(EngineFailed):
+        async with PdfPool(ONE_WORKER, ("/nonexistent/python",)) as pool, pool.open(b"%PDF-", PdfText.NEVER):
+            pass
+
+
+async def test_calls_on_a_pool_that_has_ended_are_refused() -> None:
+    async with PdfPool(ONE_WORKER) as pool, pool.open(numbered_pages(), PdfText.NEVER) as pdf:
+        page = await pdf.page(0)
+    with pytest.raises(EngineFailed):
+        await page.pixels()

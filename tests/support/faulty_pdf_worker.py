@@ -1,0 +1,80 @@
+"""A PDF worker that fails when told to: the fault port of the tests, in a real process behind the real protocol.
+
+Its faults are its first arguments, as `op:index:kind`: `render:1:crash`, `page:0:hang`, `render:2:memory`, ...
+`once` faults happen only in a worker that has answered something before.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from inkgate.documents.pdf import worker
+from inkgate.documents.pdf.process import worker_command
+from inkgate.documents.pdf.wire import Call
+
+
+class FaultyHandler:
+    """Answers as PdfHandler does, but for its faults."""
+
+    def __init__(self, faults: dict[tuple[str, int], str]) -> None:
+        self._inner = worker.PdfHandler()
+        self._faults = faults
+        self._answered = 0
+
+    def handle(self, call: Call, fds: Sequence[int]) -> dict[str, Any]:
+        fault = self._faults.get((call.op.value, call.index), "")
+        if fault:
+            fail(fault, used=self._answered > 0)
+        value = self._inner.handle(call, fds)
+        self._answered += 1
+        return value
+
+
+def fail(fault: str, *, used: bool) -> None:
+    match fault:
+        case "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "abort":
+            os.abort()
+        case "crash-if-used":
+            if used:
+                os.kill(os.getpid(), signal.SIGSEGV)
+        case "memory-if-used":
+            if used:
+                raise MemoryError
+        case "hang":
+            while True:
+                time.sleep(60)
+        case "memory":
+            hoard = [bytearray(2**24)]
+            while True:
+                hoard.append(bytearray(2**24))
+        case "babble":
+            os.write(int(sys.argv[-3]), b"\xff" * 64)
+            os._exit(0)
+        case "nonsense":
+            os.write(int(sys.argv[-3]), b"\0\0\0\x02{}")
+            time.sleep(60)
+        case "bug":
+            raise RuntimeError("our own mistake")
+        case "exit":
+            os._exit(3)
+
+
+def command(*faults: str) -> tuple[str, ...]:
+    """For `PdfPool(settings, command=...)`."""
+    return (*worker_command("support.faulty_pdf_worker", Path(__file__).parents[1]), *faults)
+
+
+def main() -> None:
+    faults = {}
+    for argument in sys.argv[1:-3]:
+        op, index, kind = argument.split(":")
+        faults[op, int(index)] = kind
+    worker.main(FaultyHandler(faults))

@@ -1,0 +1,130 @@
+"""Small PDF files, made byte by byte: the smallest that show what a test is about."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+
+HELVETICA = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"
+
+LOREM = (
+    "The harbour lay quiet in the early light",
+    "and nothing moved but the gulls above it.",
+    "Three boats had come in during the night,",
+    "their nets still wet, their lamps put out.",
+)
+
+
+@dataclass
+class PdfWriter:
+    """Collects objects and pages; `build` writes the file."""
+
+    pages: list[int] = field(default_factory=list)
+    objects: list[bytes] = field(default_factory=lambda: [b"", b"", HELVETICA])
+    fields: list[int] = field(default_factory=list)
+
+    def add(self, body: bytes) -> int:
+        """An object; returns its number."""
+        self.objects.append(body)
+        return len(self.objects)
+
+    def add_stream(self, data: bytes, entries: bytes = b"") -> int:
+        packed = zlib.compress(data)
+        head = b"<< /Length %d /Filter /FlateDecode %s >>" % (len(packed), entries)
+        return self.add(head + b"\nstream\n" + packed + b"\nendstream")
+
+    def add_image(self, width: int, height: int, gray: bytes) -> int:
+        entries = b"/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray /BitsPerComponent 8"
+        return self.add_stream(gray, entries % (width, height))
+
+    def add_page(
+        self,
+        content: bytes,
+        size: tuple[float, float] = (300, 400),
+        *,
+        rotate: int = 0,
+        images: tuple[int, ...] = (),
+        entries: bytes = b"",
+    ) -> int:
+        """A page with `content`, font /F1, and `images` as /I0, /I1 and so on; returns its object's number."""
+        names = b" ".join(b"/I%d %d 0 R" % (i, number) for i, number in enumerate(images))
+        number = self.add(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %g %g] /Rotate %d /Contents %d 0 R"
+            b" /Resources << /Font << /F1 3 0 R >> /XObject << %s >> >> %s >>"
+            % (*size, rotate, self.add_stream(content), names, entries)
+        )
+        self.pages.append(number)
+        return number
+
+    def add_text_field(self, value: str, box: tuple[float, float, float, float]) -> int:
+        """A filled text field; put it in a page's /Annots. Returns its number."""
+        width, height = box[2] - box[0], box[3] - box[1]
+        looks = self.add_stream(
+            b"/Tx BMC " + text_at(4, 5, value, 12) + b" EMC",
+            b"/Type /XObject /Subtype /Form /BBox [0 0 %g %g] /Resources << /Font << /F1 3 0 R >> >>" % (width, height),
+        )
+        number = self.add(
+            b"<< /Type /Annot /Subtype /Widget /FT /Tx /F 4 /T (field%d) /V (%s) /DA (/F1 12 Tf 0 g)"
+            b" /Rect [%g %g %g %g] /AP << /N %d 0 R >> >>" % (len(self.fields), value.encode(), *box, looks)
+        )
+        self.fields.append(number)
+        return number
+
+    def build(self, *, trailer: bytes = b"") -> bytes:
+        """The file, with an exact cross-reference table. `trailer` adds entries to the trailer."""
+        fields = b" ".join(b"%d 0 R" % number for number in self.fields)
+        form = b"/AcroForm << /Fields [%s] /DR << /Font << /F1 3 0 R >> >> >>" % fields if self.fields else b""
+        self.objects[0] = b"<< /Type /Catalog /Pages 2 0 R %s >>" % form
+        kids = b" ".join(b"%d 0 R" % number for number in self.pages)
+        self.objects[1] = b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(self.pages))
+        data, offsets = b"%PDF-1.7\n", []
+        for number, body in enumerate(self.objects, start=1):
+            offsets.append(len(data))
+            data += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+        table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+        count = len(self.objects) + 1
+        head = b"xref\n0 %d\n0000000000 65535 f \n%strailer\n" % (count, table)
+        end = b"<< /Size %d /Root 1 0 R %s >>\nstartxref\n%d\n%%%%EOF\n" % (count, trailer, len(data))
+        return data + head + end
+
+
+def text_at(x: float, y: float, text: str, size: float = 12, *, mode: int = 0) -> bytes:
+    """Operators that write one line of `text` with its baseline from (x, y), in points from the bottom left."""
+    escaped = text.encode("cp1252").replace(b"\\", rb"\\").replace(b"(", rb"\(").replace(b")", rb"\)")
+    return b"BT /F1 %g Tf %d Tr %g %g Td (%s) Tj ET\n" % (size, mode, x, y, escaped)
+
+
+def paragraph(lines: tuple[str, ...] = LOREM, top: float = 350, size: float = 12, *, mode: int = 0) -> bytes:
+    """`lines` from `top` downwards."""
+    rows = (text_at(30, top - 1.4 * size * row, line, size, mode=mode) for row, line in enumerate(lines))
+    return b"".join(rows)
+
+
+def image_at(name: int, x: float, y: float, width: float, height: float) -> bytes:
+    """Operators that show image /I<name> in a rectangle."""
+    return b"q %g 0 0 %g %g %g cm /I%d Do Q\n" % (width, height, x, y, name)
+
+
+def text_pdf(*pages: bytes) -> bytes:
+    """A PDF with a page for each content stream."""
+    writer = PdfWriter()
+    for content in pages:
+        writer.add_page(content)
+    return writer.build()
+
+
+def encrypted_pdf() -> bytes:
+    """A PDF that opens only with a password (nobody knows which: the keys in it are made up)."""
+    writer = PdfWriter()
+    writer.add_page(paragraph())
+    lock = b"/Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -4 /O <%s> /U <%s> >> /ID [<%s> <%s>]"
+    return writer.build(trailer=lock % (b"1f" * 32, b"2e" * 32, b"3d" * 16, b"3d" * 16))
+
+
+def pdf_with_missing_page() -> bytes:
+    """Three pages, the second of which is listed but not in the file."""
+    writer = PdfWriter()
+    writer.add_page(paragraph())
+    writer.pages.append(9999)
+    writer.add_page(paragraph())
+    return writer.build()
