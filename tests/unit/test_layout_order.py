@@ -180,7 +180,7 @@ def test_vertical_columns_are_read_from_right_to_left() -> None:
 
 def test_vertical_text_in_two_tiers_is_read_tier_by_tier() -> None:
     upper = [vertical(f"上段{i}は先に読むものです", 900 - i * 40, 100) for i in range(6)]
-    lower = [vertical(f"下段{i}は後に読むものです", 900 - i * 40, 500) for i in range(6)]
+    lower = [vertical(f"下段{i}は後に読むものです", 900 - i * 40, 400) for i in range(6)]
     assert read([*upper, *lower]) == texts([*upper, *lower])
 
 

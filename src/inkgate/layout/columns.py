@@ -34,6 +34,8 @@ WORDY_ASPECT = 3.0
 """Median width of lines of words, in line heights."""
 PROSE_ASPECT = 8.0
 """Least width of a long line, in line heights."""
+FAR, FAR_FACTOR = 4.0, 2.0
+"""Lines on common baselines, and further apart than this, must be this many times as long: they may be a table's."""
 PROSE_SHARE = 0.5
 """A column of which long lines make up this share is prose."""
 PROSE_FILL = 0.6
@@ -168,13 +170,17 @@ def _rank(table: _Table, run: slice, left: BoolArray, right: BoolArray, unit: fl
         return None
     beside = (middle >= low - unit / 2) & (middle <= high + unit / 2)
     a, b = left & beside, right & beside
-    prose = _prose(table, run, a, unit) and _prose(table, run, b, unit)
-    if not prose and not (_wordy(table, run, a) and _wordy(table, run, b)):
+    if not a.any() or not b.any():
         return None
     few, many = (middle[a], middle[right]) if a.sum() <= b.sum() else (middle[b], middle[left])
-    if not prose and _aligned(few, many, unit):
+    aligned = _aligned(few, many, unit)
+    gap = float(table.left[run][right].min() - table.right[run][left].max())
+    aspect = PROSE_ASPECT * (FAR_FACTOR if aligned and gap > FAR * unit else 1.0)
+    if not (_prose(table, run, a, unit, aspect) and _prose(table, run, b, unit, aspect)) and (
+        aligned or not (_wordy(table, run, a) and _wordy(table, run, b))
+    ):
         return None
-    return float(high - low), float(table.left[run][right].min() - table.right[run][left].max())
+    return float(high - low), gap
 
 
 def _wordy(table: _Table, run: slice, side: BoolArray) -> bool:
@@ -200,7 +206,7 @@ def _aligned(few: FloatArray, many: FloatArray, unit: float) -> bool:
     return float(together.max()) >= ALIGNED_SHARE * len(few)
 
 
-def _prose(table: _Table, run: slice, side: BoolArray, unit: float) -> bool:
+def _prose(table: _Table, run: slice, side: BoolArray, unit: float, aspect: float) -> bool:
     """Whether the text of a side is long lines that fill their column; fragments count by their width.
 
     Of several columns on the side the first one is looked at, and the others must be of long lines too.
@@ -209,7 +215,7 @@ def _prose(table: _Table, run: slice, side: BoolArray, unit: float) -> bool:
         return False
     left, right = table.left[run][side], table.right[run][side]
     width = right - left
-    long = width >= PROSE_ASPECT * np.maximum(table.height[run][side], 1.0)
+    long = width >= aspect * np.maximum(table.height[run][side], 1.0)
     first = left <= left.min() + INDENT * unit
     column = float(np.quantile(right[first], 0.9)) - float(left.min())
     filling = first & long & (width >= PROSE_FILL * column)
