@@ -1,0 +1,83 @@
+"""A real server, started and stopped as its users do it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+START_S = 90.0
+STOP_S = 60.0
+
+
+def clean_environment(**extra: str) -> dict[str, str]:
+    """This process's variables without settings of whoever runs the tests, and `extra`."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("INKGATE_")} | extra
+
+
+def inkgate(
+    *arguments: str, data: bytes = b"", environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs the command to its end; `data` is its standard input."""
+    return subprocess.run(
+        [sys.executable, "-m", "inkgate", *arguments],
+        input=data,
+        capture_output=True,
+        env=clean_environment(**(environment or {})),
+        timeout=START_S,
+        check=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that answers. `url` is without a slash at its end."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def stop(self) -> int:
+        """Sends SIGTERM; the exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(STOP_S)
+
+    def log_text(self) -> str:
+        return self.log.read_text(encoding="utf-8")
+
+
+@contextmanager
+def running_server(*flags: str, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+    """`inkgate serve --port 0` with `flags`, ready for requests; stopped at the end, if it still runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "server.log"
+        variables = clean_environment(INKGATE_LOG__FORMAT="json", **(environment or {}))
+        command = [sys.executable, "-m", "inkgate", "serve", "--port", "0", *flags]
+        with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=variables) as process:
+            try:
+                yield Server(_wait_for_url(process, log), process, log)
+            finally:
+                if process.poll() is None:
+                    process.terminate()
+                    try:
+                        process.wait(STOP_S)
+                    except subprocess.TimeoutExpired:
+                        process.kill()
+
+
+def _wait_for_url(process: subprocess.Popen[bytes], log: Path) -> str:
+    give_up = time.monotonic() + START_S
+    while time.monotonic() < give_up and process.poll() is None:
+        for line in log.read_text(encoding="utf-8").splitlines():
+            if line.startswith("{") and line.endswith("}") and (event := json.loads(line)).get("event") == "ready":
+                return str(event["url"])
+        time.sleep(0.05)
+    raise AssertionError(f"the server did not start (status {process.poll()}):\n{log.read_text(encoding='utf-8')}")
