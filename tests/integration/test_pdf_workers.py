@@ -42,9 +42,21 @@ def children() -> set[int]:
 
 def shared_memory() -> list[str]:
     """The memfds that this process has open or mapped."""
-    found = [os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    found = [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
     maps = Path("/proc/self/maps").read_text().splitlines()
     return [name for name in [*found, *maps] if "memfd:inkgate" in name]
+
+
+def documents_mapped(pid: int) -> int:
+    """How many documents a worker has in memory."""
+    return Path(f"/proc/{pid}/maps").read_text().count("memfd:inkgate-pdf")
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @asynccontextmanager
@@ -193,15 +205,14 @@ async def test_workers_start_when_needed_and_prefer_documents_they_know() -> Non
 
 async def test_a_worker_gives_back_the_documents_nobody_uses() -> None:
     async with PdfPool(ONE_WORKER) as pool:
-        pids = set()
+        pids: set[int] = set()
         for _ in range(30):
             async with pool.open(numbered_pages(), PdfText.NEVER) as pdf:
                 await pdf.page(0)
                 pids.update(pool.worker_pids)
         async with pool.open(numbered_pages(), PdfText.NEVER):
             (pid,) = pids
-            mapped = Path(f"/proc/{pid}/maps").read_text().count("memfd:inkgate-pdf")
-            assert mapped == 1
+            assert documents_mapped(pid) == 1
 
 
 async def test_more_documents_than_a_worker_keeps_open_are_opened_again() -> None:
@@ -243,7 +254,7 @@ async def test_workers_die_with_a_service_that_is_killed(tmp_path: Path) -> None
         os.kill(pid, 0)
         service.kill()
     with anyio.fail_after(30):
-        while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()[2]:
+        while is_running(pid):  # noqa: ASYNC110 - another process's end gives no event
             await anyio.sleep(0.01)
 
 

@@ -1,7 +1,7 @@
 """A PDF worker that fails when told to: the fault port of the tests, in a real process behind the real protocol.
 
 Its faults are its first arguments, as `op:index:kind`: `render:1:crash`, `page:0:hang`, `render:2:memory`, ...
-`once` faults happen only in a worker that has answered something before.
+Kinds that end in `-if-used` happen only in a worker that has answered something before.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,35 +36,57 @@ class FaultyHandler:
         return value
 
 
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hang() -> None:
+    while True:
+        time.sleep(60)
+
+
+def hoard() -> None:
+    hoarded = [bytearray(2**24)]
+    while True:
+        hoarded.append(bytearray(2**24))
+
+
+def run_out() -> None:
+    raise MemoryError
+
+
+def babble() -> None:
+    os.write(int(sys.argv[-3]), b"\xff" * 64)
+    os._exit(0)
+
+
+def talk_nonsense() -> None:
+    os.write(int(sys.argv[-3]), b"\0\0\0\x02{}")
+    hang()
+
+
+def mistake() -> None:
+    raise RuntimeError("our own mistake")
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "crash": crash,
+    "abort": os.abort,
+    "hang": hang,
+    "memory": hoard,
+    "babble": babble,
+    "nonsense": talk_nonsense,
+    "bug": mistake,
+    "exit": lambda: os._exit(3),
+}
+FAULTS_IF_USED = {"crash-if-used": crash, "memory-if-used": run_out}
+
+
 def fail(fault: str, *, used: bool) -> None:
-    match fault:
-        case "crash":
-            os.kill(os.getpid(), signal.SIGSEGV)
-        case "abort":
-            os.abort()
-        case "crash-if-used":
-            if used:
-                os.kill(os.getpid(), signal.SIGSEGV)
-        case "memory-if-used":
-            if used:
-                raise MemoryError
-        case "hang":
-            while True:
-                time.sleep(60)
-        case "memory":
-            hoard = [bytearray(2**24)]
-            while True:
-                hoard.append(bytearray(2**24))
-        case "babble":
-            os.write(int(sys.argv[-3]), b"\xff" * 64)
-            os._exit(0)
-        case "nonsense":
-            os.write(int(sys.argv[-3]), b"\0\0\0\x02{}")
-            time.sleep(60)
-        case "bug":
-            raise RuntimeError("our own mistake")
-        case "exit":
-            os._exit(3)
+    if fault in FAULTS:
+        FAULTS[fault]()
+    elif used:
+        FAULTS_IF_USED[fault]()
 
 
 def command(*faults: str) -> tuple[str, ...]:

@@ -24,6 +24,9 @@ MIN_LETTERS = 80
 MIN_CORRELATION = 0.4
 """With `_LATIN`. Single sentences in 12 languages have 0.53 (pinyin) to 0.88, longer text more; a font's letters
 shuffled have 0 on average, and 0.4 three times in a hundred."""
+VOWELS = (0.25, 0.65)
+"""Share of a, e, i, o, u, y: 0.36 (Czech) to 0.6 (Hawaiian) in text. Half of the shuffled texts that pass the other
+test have less."""
 MAX_ACCENTED = 0.5
 """Share of Latin letters beyond a to z. Vietnamese has 0.3; Cyrillic or Greek read as Latin-1 has 0.9."""
 MIN_COMMON_HAN = 0.8
@@ -55,6 +58,9 @@ def _latin_is_plausible(letters: Counter[str]) -> bool:
     if total < MIN_LETTERS:
         return True
     if accented > MAX_ACCENTED * total:
+        return False
+    vowels = sum(seen[char] for char in "aeiouy")
+    if not VOWELS[0] * total <= vowels <= VOWELS[1] * total:
         return False
     return _correlation([seen[char] for char in _LATIN], list(_LATIN.values())) >= MIN_CORRELATION
 

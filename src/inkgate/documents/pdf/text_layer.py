@@ -104,8 +104,8 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[_Run]:
         text = readable(glyph.text)
         if glyph.text == SOFT_HYPHEN and glyph.right <= glyph.left:  # a place to break, where none was needed
             continue
-        if before is not None and run is not None and (glyph.x, glyph.y) == (before.x, before.y) and not space:
-            run.pieces[-1].text += text  # one glyph that the font maps to several characters: a ligature
+        if run is not None and before is not None and not space and _is_one_glyph(before, glyph):
+            run.pieces[-1].text += text
             continue
         if not text or seen.again(glyph):
             continue
@@ -123,6 +123,11 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[_Run]:
         run.add(piece)
     if run is not None:
         yield run
+
+
+def _is_one_glyph(before: Glyph, glyph: Glyph) -> bool:
+    """One glyph that its font maps to several characters, as ligatures are: they stand at one place."""
+    return (glyph.x, glyph.y) == (before.x, before.y) and not (accent_of(glyph.text) or accent_of(before.text))
 
 
 class _Seen:

@@ -83,7 +83,9 @@ HEAD_BYTES = _LENGTH.size
 
 def decode_reply(body: bytes) -> Reply:
     """Raises ValueError or TypeError when `body` is no reply."""
-    fields: dict[str, Any] = orjson.loads(body)
+    fields = orjson.loads(body)
+    if not isinstance(fields, dict):
+        raise TypeError("not a reply")
     kinds = {"value": dict, "error": str, "detail": str, "rss_mb": float}
     if fields.keys() != kinds.keys() or not all(isinstance(fields[name], kind) for name, kind in kinds.items()):
         raise TypeError("not a reply")

@@ -1,0 +1,162 @@
+import random
+import string
+from collections.abc import Iterator
+
+import pytest
+
+from inkgate.documents.pdf.glyph import Glyph
+from inkgate.documents.pdf.letters import looks_written
+from inkgate.documents.pdf.objects import Image, Outline, PageObjects
+from inkgate.documents.pdf.outlines import outlined_letters
+from inkgate.documents.pdf.text_layer import lines_of
+from inkgate.documents.pdf.trust import Verdict, image_resolution, judge
+from inkgate.types import Box, Size
+from support.pdf_writer import LOREM
+
+PAGE = Size(1000, 1000)
+
+SENTENCES = {
+    "en": "All human beings are born free and equal in dignity and rights. They are endowed with reason.",
+    "fi": "Kaikki ihmiset syntyvät vapaina ja tasavertaisina arvoltaan ja oikeuksiltaan. Heille on annettu järki.",
+    "vi": "Tất cả mọi người sinh ra đều được tự do và bình đẳng về nhân phẩm và quyền. Mọi con người đều được tạo hoá",
+    "tr": "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler",
+    "ru": "Все люди рождаются свободными и равными в своем достоинстве и правах. Они наделены разумом и совестью",
+    "ar": "يولد جميع الناس أحرارًا متساوين في الكرامة والحقوق. وقد وهبوا عقلاً وضميرًا وعليهم أن يعامل بعضهم بعضًا",
+    "zh": "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。",
+    "zh-Hant": "人人生而自由，在尊嚴和權利上一律平等。他們賦有理性和良心，並應以兄弟關係的精神相對待。",
+    "ja": "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。",
+    "ko": "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.",
+}
+
+
+def typed(text: str, x: float = 100, y: float = 100, size: float = 20) -> list[Glyph]:
+    return [
+        Glyph(char, x + 10 * n + 1, y - 14, x + 10 * n + 9, y, x + 10 * n, y, 1.0, 0.0, size)
+        for n, char in enumerate(text)
+    ]
+
+
+def page_of_text(top: float = 100) -> list[Glyph]:
+    return [glyph for row, line in enumerate(LOREM) for glyph in typed(line, y=top + 30 * row)]
+
+
+def verdict(glyphs: list[Glyph], *images: Box, outlines: list[Outline] | None = None) -> Verdict:
+    pictures = [Image(box, 200, order) for order, box in enumerate(images)]
+    return judge(glyphs, lines_of(glyphs), PageObjects(pictures, outlines or []), PAGE)
+
+
+def outlined(text: str, x: float, y: float, size: float = 20) -> Iterator[Outline]:
+    """A shape for each letter of `text`: as many strokes as its place in the alphabet says."""
+    for number, char in enumerate(text):
+        if char != " ":
+            left = x + number * size * 0.6
+            yield Outline((left, y - 0.7 * size, left + 0.5 * size, y), 20 + ord(char.lower()) % 32)
+
+
+def test_a_page_of_text_is_trusted() -> None:
+    assert verdict(page_of_text()) is Verdict.TRUSTED
+
+
+def test_hardly_any_text_is_not() -> None:
+    assert verdict(typed("Page 12")) is Verdict.EMPTY
+    assert verdict([]) is Verdict.EMPTY
+
+
+def test_fonts_that_do_not_say_what_they_show_are_not_trusted() -> None:
+    unmapped = [glyph._replace(mapped=n % 10 > 0) for n, glyph in enumerate(page_of_text())]
+    private = [glyph._replace(text="\ue011") if n % 10 == 0 else glyph for n, glyph in enumerate(page_of_text())]
+    assert verdict(unmapped) is Verdict.UNMAPPED
+    assert verdict(private) is Verdict.UNMAPPED
+
+
+def test_a_few_symbols_do_no_harm() -> None:
+    bullets = [glyph for row in range(4) for glyph in typed("\uf0b7 " + LOREM[row], y=100 + 30 * row)]
+    assert verdict(bullets) is Verdict.TRUSTED
+
+
+def test_signs_without_letters_are_no_text_but_leaders_are_left_out() -> None:
+    assert verdict(typed('"#$%&()*+,/:;<=>?@[]^{|}~')) is Verdict.GARBLED
+    assert verdict(typed("Contents" + "." * 60 + "12")) is Verdict.TRUSTED
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_every_language_looks_written(language: str) -> None:
+    assert looks_written(SENTENCES[language] * 2)
+
+
+@pytest.mark.parametrize("shift", [1, 3, 7, 17, 25])
+def test_shifted_letters_do_not(shift: int) -> None:
+    letters = string.ascii_lowercase
+    table = str.maketrans(letters, letters[shift:] + letters[:shift])
+    assert not looks_written(SENTENCES["en"].lower().translate(table))
+
+
+def test_other_scripts_read_as_latin_do_not_look_written() -> None:
+    mojibake = SENTENCES["ru"].encode("cp1251").decode("latin-1")
+    assert not looks_written(mojibake)
+
+
+def test_characters_at_random_do_not_look_like_chinese() -> None:
+    chance = random.Random(5)
+    assert not looks_written([chr(chance.randint(0x4E00, 0x9FA5)) for _ in range(60)])
+    swapped = "Multicolor Black and Pure Cyan".encode("utf-16-le").decode("utf-16-be")
+    assert not looks_written(swapped)
+
+
+def test_scripts_mixed_within_words_do_not_look_written() -> None:
+    mixed = "".join(f"{a}{b}" for a, b in zip("собакакошкамышь" * 6, "ὀδυσσεὺςτροία" * 6, strict=False))
+    assert not looks_written(mixed)
+
+
+def test_too_few_letters_say_nothing() -> None:
+    assert looks_written("xkqz vwjx")
+    assert looks_written("")
+
+
+def test_a_scan_is_read_by_ocr_whatever_lies_on_it() -> None:
+    assert verdict(page_of_text(), (0, 0, 1000, 1000)) is Verdict.SCAN
+    strips: list[Box] = [(0, 50.0 * n, 1000, 50.0 * n + 50) for n in range(20)]
+    assert verdict(page_of_text(), *strips) is Verdict.SCAN
+
+
+def test_images_without_text_on_them_are_read_by_ocr_when_large() -> None:
+    assert verdict(page_of_text(), (0, 500, 1000, 900)) is Verdict.IMAGES
+    assert verdict(page_of_text(), (0, 500, 300, 700)) is Verdict.TRUSTED
+
+
+def test_images_behind_text_are_its_background() -> None:
+    glyphs = [glyph for row in range(28) for glyph in typed(LOREM[row % 4] * 2, y=100 + 30 * row)]
+    assert verdict(glyphs, (90, 80, 900, 930)) is Verdict.TRUSTED
+
+
+def test_a_title_in_outlines_is_read_by_ocr_and_a_logo_is_not_worth_it() -> None:
+    few = typed("written by somebody whose name is known")
+    assert verdict(few, outlines=list(outlined("Understanding the Harbour", 100, 300))) is Verdict.OUTLINES
+    assert verdict(page_of_text() * 3, outlines=list(outlined("Harbour Ltd", 100, 300))) is Verdict.TRUSTED
+
+
+def test_outlines_are_letters_only_in_rows_of_different_shapes() -> None:
+    assert outlined_letters(list(outlined("understanding", 100, 100)), PAGE) == len("understanding")
+    dots = [Outline((100.0 + 15 * n, 90, 110.0 + 15 * n, 100), 13) for n in range(50)]
+    assert outlined_letters(dots, PAGE) == 0
+    chance = random.Random(3)
+    cells = []
+    for _ in range(900):
+        x, y, side = chance.uniform(0, 300), chance.uniform(0, 300), chance.uniform(10, 40)
+        cells.append(Outline((x, y, x + side, y + side), chance.randint(10, 60)))
+    assert outlined_letters(cells, PAGE) < 12
+    assert outlined_letters(list(outlined("beside the page", 1200, 100)), PAGE) == 0
+    assert outlined_letters([], PAGE) == 0
+
+
+def test_a_line_in_one_shape_counts_as_its_letters() -> None:
+    assert outlined_letters([Outline((100, 100, 400, 130), 900)], PAGE) == 30
+
+
+def test_only_a_page_that_is_all_scan_has_a_resolution() -> None:
+    whole = Image((0, 0, 1000, 1000), 150, 0)
+    assert image_resolution(PageObjects([whole, Image((0, 0, 900, 900), 300, 1)]), PAGE) == 300
+    assert image_resolution(PageObjects([Image((0, 0, 500, 500), 150, 0)]), PAGE) is None
+    assert image_resolution(PageObjects([whole], text_order={1: 2}), PAGE) is None
+    assert image_resolution(PageObjects([whole], others=1), PAGE) is None
+    assert image_resolution(PageObjects(), PAGE) is None
