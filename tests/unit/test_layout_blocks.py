@@ -235,3 +235,18 @@ def test_text_beside_a_table_in_the_other_column_stays_out_of_it() -> None:
     ]
     result = arrange(lines, PAGE, [region(BlockType.TABLE, 95, 235, 540, 325)])
     assert in_order(result.markdown, "left3", "| 2019 | 14 |", "right0")
+
+
+def test_the_spacing_of_a_table_says_nothing_about_the_text_around_it() -> None:
+    rows = [[f"r{i}", f"{i}1", f"{i}2"] for i in range(4)]
+    lines = [
+        *[line(text, 100, 100 + i * 44, 900) for i, text in enumerate(prose("a", 2))],
+        *cells(rows, top=200),
+        *[line(text, 100, 330 + i * 44, 900) for i, text in enumerate(prose("b", 2))],
+    ]
+    regions = [
+        region(BlockType.TEXT, 90, 95, 1010, 170),
+        region(BlockType.TABLE, 90, 195, 800, 310),
+        region(BlockType.TEXT, 90, 325, 1010, 400),
+    ]
+    assert kinds(arrange(lines, PAGE, regions)) == [BlockType.TEXT, BlockType.TABLE, BlockType.TEXT]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 import numpy as np
 
@@ -83,21 +84,20 @@ def paragraphs_of(rows: Sequence[Row], unit: float, zones: Sequence[int], solid:
         zones: of each row, -1 for none. A paragraph never crosses a zone's border.
         solid: zones that are one paragraph whatever their spacing: titles, captions, formulas, tables.
     """
-    if not rows:
-        return []
-    breaks = _breaks(rows, unit)
     paragraphs: list[Paragraph] = []
-    for i, row in enumerate(rows):
-        same = bool(paragraphs) and paragraphs[-1].zone == zones[i]
-        if same and (zones[i] in solid or not breaks[i]):
-            paragraphs[-1].rows.append(row)
-        else:
-            paragraphs.append(Paragraph([row], zones[i]))
+    for zone, group in groupby(zip(zones, rows, strict=True), key=itemgetter(0)):
+        together = [row for _, row in group]
+        breaks = [zone not in solid and first for first in _breaks(together, unit)]
+        for i, row in enumerate(together):
+            if i == 0 or breaks[i]:
+                paragraphs.append(Paragraph([row], zone))
+            else:
+                paragraphs[-1].rows.append(row)
     return _with_lists(paragraphs, solid)
 
 
 def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
-    """Whether a paragraph begins at each row."""
+    """Whether a paragraph begins at each row; the rows are of one zone."""
     left = np.array([row[0].left for row in rows])
     right = np.array([row[-1].right for row in rows])
     middle = [sum(piece.middle for piece in row) / len(row) for row in rows]
