@@ -76,8 +76,7 @@ def _sources(argument: str) -> list[Source]:
 def _in_folder(folder: Path, root: Path) -> Iterator[Source]:
     for path in sorted(folder.rglob("*"), key=_natural):
         inside = path.relative_to(folder)
-        hidden = any(part.startswith(".") for part in inside.parts)
-        if path.suffix.lower() in SUFFIXES and not hidden and path.is_file():
+        if path.suffix.lower() in SUFFIXES and not _is_hidden(inside) and path.is_file():
             yield Source(path, path.relative_to(root))
 
 
@@ -88,11 +87,18 @@ def _matches(pattern: Path) -> list[Source]:
         fixed += 1
     root = Path(*pattern.parts[:fixed])
     sources: list[Source] = []
-    for path in sorted(root.glob(str(Path(*pattern.parts[fixed:]))), key=_natural):
+    free = Path(*pattern.parts[fixed:])
+    for path in sorted(root.glob(str(free)), key=_natural):
+        if _is_hidden(path.relative_to(root)) and not _is_hidden(free):
+            continue
         sources += _in_folder(path, root) if path.is_dir() else [Source(path, path.relative_to(root))]
     if not sources:
         raise misuse(f"{pattern}: no file matches.")
     return sources
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

@@ -1,0 +1,113 @@
+"""The commands, as far as they can be tried without reading a document."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from inkgate import __version__
+from inkgate.cli.app import app
+from inkgate.cli.configure import setting_fields, unknown_variables, variable
+from inkgate.cli.serve import is_loopback
+
+runner = CliRunner()
+
+
+def test_the_version_is_printed() -> None:
+    assert runner.invoke(app, ["--version"]).stdout == f"inkgate {__version__}\n"
+
+
+@pytest.mark.parametrize("command", [[], ["read"], ["serve"], ["key"], ["eval"]], ids=" ".join)
+def test_every_command_explains_itself(command: list[str]) -> None:
+    shown = runner.invoke(app, [*command, "--help"])
+    assert shown.exit_code == 0
+    assert "Usage:" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["read", "nowhere.png"], "no such file"),
+        (["read", "page.png", "-f", "docx"], "'docx' is not a format"),
+        (["read", "page.png", "-f", "text,json"], "-o DIR"),
+        (["read", "page.png", "--pages", "3-1"], "'3-1'"),
+        (["read", "page.png", "--pages", "0"], "'0'"),
+        (["read", "page.png", "--pdf-text", "maybe"], "maybe"),
+        (["read", "page.png", "--config", "nowhere.toml"], "nowhere.toml"),
+        (["read", "page.png", "--config", "bad.toml"], "is not valid TOML"),
+        (["read", "page.png", "--config", "typo.toml"], "server.prot (from typo.toml) is not a setting"),
+        (["read", "page.png", "--config", "typo.toml"], "Did you mean server.port?"),
+        (["read", "page.png", "--config", "value.toml"], "server.port = 'x' (from value.toml)"),
+        (["serve", "--config", "typo.toml"], "Did you mean server.port?"),
+        (["serve", "--port", "99999"], "65535"),
+        (["serve", "--host", "192.0.2.1"], "no API key is set"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_misuse_is_told_with_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("page.png").write_bytes(b"")
+    Path("bad.toml").write_text("server = [")
+    Path("typo.toml").write_text("[server]\nprot = 1\n")
+    Path("value.toml").write_text("[server]\nport = 'x'\n")
+    ended = runner.invoke(app, arguments)
+    assert ended.exit_code == 2
+    assert message in " ".join(ended.stderr.split())
+
+
+def test_a_key_comes_with_the_hash_that_settings_keep_and_is_new_each_time() -> None:
+    shown = [runner.invoke(app, ["key"]).stdout for _ in range(2)]
+    keys = [re.findall(r"^    (inkgate_[\w-]{43})$", text, re.MULTILINE)[0] for text in shown]
+    assert keys[0] != keys[1]
+    for key, text in zip(keys, shown, strict=True):
+        assert f'key_hashes = ["{hashlib.sha256(key.encode()).hexdigest()}"]' in text
+
+
+def test_variables_that_are_no_settings_are_found_with_the_nearest_that_is() -> None:
+    every = {variable(path): "" for path, _ in setting_fields()}
+    fine = {"PATH": "", "INKGATE_CONFIG": "", "INKGATE_REQUIRE_ALL": "1", "INKGATE_SERVER": "{}"}
+    assert list(unknown_variables(every | fine)) == []
+    (message,) = unknown_variables({"INKGATE_PDF__DIP": "1"})
+    assert message == "INKGATE_PDF__DIP in the environment is not a setting. Did you mean INKGATE_PDF__DPI?"
+    (message,) = unknown_variables({"INKGATE_XYZZY_PLUGH": "1"})
+    assert "docs/settings.md" in message
+
+
+def test_a_list_in_the_environment_that_is_no_json_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INKGATE_AUTH__KEY_HASHES", "abc")  # the environment is the interface under test
+    ended = runner.invoke(app, ["serve"])
+    assert ended.exit_code == 2
+    assert "INKGATE_AUTH__KEY_HASHES = 'abc' is not JSON" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.1.2.3", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("0.0.0.0", False),  # noqa: S104 - never bound
+        ("::", False),
+        ("192.168.1.1", False),
+        ("example.org", False),
+    ],
+)
+def test_only_loopback_addresses_are_out_of_reach(host: str, *, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+
+
+def test_help_comes_without_loading_what_reading_needs() -> None:
+    code = (
+        "import sys, inkgate.cli.app; print([m for m in ('cv2', 'onnxruntime', 'fastapi', 'PIL') if m in sys.modules])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
