@@ -10,6 +10,8 @@ from support.fake_engine import TABLE, FakeEngine
 
 pytestmark = pytest.mark.anyio
 
+IMAGE = "![img-0.jpeg](img-0.jpeg)"
+
 
 def data_url(data: bytes, mime_type: str = "image/png") -> str:
     return f"data:{mime_type};base64,{b64(data)}"
@@ -31,7 +33,7 @@ async def test_the_answer_has_the_keys_their_client_needs() -> None:
     [page] = body["pages"]
     assert page["index"] == 0
     assert page["dimensions"] == {"dpi": 72, "height": 130, "width": 200}
-    assert page["markdown"] == f"Head\n\n# Hello page 0\n\n{TABLE}\n\nGrüße 世界\n\nFoot"
+    assert page["markdown"] == f"Head\n\n# Hello page 0\n\n{TABLE}\n\n{IMAGE}\n\nGrüße 世界\n\nFoot"
     assert page["images"] == [
         {
             "id": "img-0.jpeg",

@@ -91,7 +91,7 @@ class _Page:
         extracted leave a link behind.
         """
         page = self._page
-        text = page.text if page.markdown is None else page.markdown
+        text = page.text if page.markdown is None else self._with_images(page.markdown)
         if self._options.table_format is not None:
             for number, table in enumerate(self._tables):
                 name = self._table_id(number)
@@ -99,6 +99,22 @@ class _Page:
         header = None if self._options.extract_header else page.header
         footer = None if self._options.extract_footer else page.footer
         return encodable("\n\n".join(part for part in (header, text, footer) if part))
+
+    def _with_images(self, markdown: str) -> str:
+        """The Markdown with a link for each figure, after the block that is before it on the page: their clients
+        put the pictures where these links are.
+        """
+        at = 0
+        for block in self._page.blocks or ():
+            if block in self._figures:
+                link = _image_link(_image_id(self._figures.index(block)))
+                before = markdown[:at] + "\n\n" if at else ""
+                after = "\n\n" + markdown[at:].lstrip("\n") if markdown[at:].strip() else ""
+                markdown = f"{before}{link}{after}"
+                at = len(before) + len(link)
+            elif block.markdown and (found := markdown.find(block.markdown, at)) >= 0:
+                at = found + len(block.markdown)
+        return markdown
 
     def images(self) -> list[dict[str, Any]]:
         return [
@@ -181,6 +197,10 @@ def _placed(words: list[Word], markdown: str) -> list[dict[str, Any]]:
 def _corners(box: Box) -> dict[str, int]:
     left, top, right, bottom = (round(float(value)) for value in box)
     return {"top_left_x": left, "top_left_y": top, "bottom_right_x": right, "bottom_right_y": bottom}
+
+
+def _image_link(name: str) -> str:
+    return f"![{name}]({name})"
 
 
 def _image_id(number: int) -> str:

@@ -1,0 +1,84 @@
+"""Pages as Mistral's OCR answers them."""
+
+import pytest
+
+from inkgate.api.answer_mistral import MistralAnswer
+from inkgate.api.schemas_mistral import MistralOptions
+from inkgate.types import Block, BlockType, Line, PageError, PageResult, Word
+from support.fake_engine import line
+
+
+def block(kind: BlockType, markdown: str = "", lines: tuple[int, ...] = ()) -> Block:
+    return Block(kind, (0.4, 0.6, 99.5, 50.2), lines, markdown, markdown)
+
+
+FIGURE = block(BlockType.FIGURE)
+
+
+def page(*blocks: Block, markdown: str, lines: tuple[Line, ...] = ()) -> PageResult:
+    return PageResult(0, 100, 60, 199.8, lines=lines, blocks=blocks, markdown=markdown, text=markdown)
+
+
+def shown(result: PageResult, **options: object) -> dict[str, object]:
+    return MistralAnswer(MistralOptions.model_validate(options)).page(result)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "markdown", "expected"),
+    [
+        ("f", "", "![img-0.jpeg](img-0.jpeg)"),
+        ("fa", "a", "![img-0.jpeg](img-0.jpeg)\n\na"),
+        ("af", "a", "a\n\n![img-0.jpeg](img-0.jpeg)"),
+        ("afb", "a\n\nb", "a\n\n![img-0.jpeg](img-0.jpeg)\n\nb"),
+        ("affb", "a\n\nb", "a\n\n![img-0.jpeg](img-0.jpeg)\n\n![img-1.jpeg](img-1.jpeg)\n\nb"),
+        ("axfb", "a\n\nb", "a\n\n![img-0.jpeg](img-0.jpeg)\n\nb"),
+    ],
+)
+def test_figures_are_linked_where_they_are_on_the_page(kinds: str, markdown: str, expected: str) -> None:
+    blocks = [
+        Block(BlockType.FIGURE, (number, 0, number + 9, 9), (), "", "") if kind == "f" else block(BlockType.TEXT, kind)
+        for number, kind in enumerate(kinds)
+    ]
+    assert shown(page(*blocks, markdown=markdown))["markdown"] == expected
+
+
+def test_a_page_without_blocks_is_its_text() -> None:
+    answer = shown(PageResult(3, 10, 20, text="plain", lines=(line("plain", 0),)), include_blocks=True)
+    assert (answer["index"], answer["markdown"], answer["blocks"], answer["tables"]) == (3, "plain", [], [])
+
+
+def test_a_failed_page_is_empty_and_says_why() -> None:
+    failed = PageResult(1, error=PageError("page_broken", "Torn.", "Mend it."))
+    answer = shown(failed, confidence_scores_granularity="word", include_blocks=True)
+    assert answer["error"] == {"code": "page_broken", "detail": "Torn.", "remedy": "Mend it."}
+    assert (answer["markdown"], answer["confidence_scores"]) == ("", None)
+
+
+def test_lone_surrogates_do_not_break_the_answer() -> None:
+    word = Word("a\ud800", line("a", 0).quad, 0.5)
+    broken = Line("a\ud800", word.quad, 0.5, (word,))
+    result = page(block(BlockType.TEXT, "a\ud800", (0,)), markdown="a\ud800", lines=(broken,))
+    answer = shown(result, confidence_scores_granularity="word", include_blocks=True)
+    assert str(answer).encode()
+    assert answer["markdown"] == "a\ufffd"
+
+
+def test_numbers_are_whole() -> None:
+    answer = shown(page(FIGURE, markdown=""))
+    assert answer["dimensions"] == {"dpi": 200, "height": 60, "width": 100}
+    images = answer["images"]
+    assert isinstance(images, list)
+    assert [images[0][key] for key in ("top_left_x", "top_left_y", "bottom_right_x", "bottom_right_y")] == [
+        0,
+        1,
+        100,
+        50,
+    ]
+
+
+def test_a_word_that_is_escaped_in_the_markdown_keeps_the_place_of_the_one_before() -> None:
+    result = page(markdown="Price 3\\*4 paid", lines=(line("Price 3*4 paid", 0),))
+    answer = shown(result, confidence_scores_granularity="word")
+    scores = answer["confidence_scores"]
+    assert isinstance(scores, dict)
+    assert [word["start_index"] for word in scores["word_confidence_scores"]] == [0, 5, 11]
