@@ -32,6 +32,25 @@ async def test_a_declared_length_is_refused_before_anything_is_read() -> None:
         assert api.limiter.ended == {"rejected": 1}
 
 
+async def test_a_length_beyond_all_numbers_is_too_large() -> None:
+    async with running_api() as api:
+        headers = {"content-type": "application/json", "content-length": "9" * 5000}
+        call = RawCall(api.app, headers, [b"x"])
+        await call.run()
+    assert call.status == 413
+
+
+async def test_a_body_that_trickles_in_is_given_up_when_the_time_is_over() -> None:
+    async def trickle() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await anyio.sleep(0.01)
+
+    async with running_api(limits={"time_s": 0.1}) as api:
+        answer = await api.client.post("/ocr", content=trickle(), headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (408, "body_timeout")
+
+
 async def test_a_body_without_a_length_is_counted_as_it_comes() -> None:
     async def endless() -> AsyncIterator[bytes]:
         for _ in range(1000):

@@ -91,6 +91,7 @@ def test_files_fill_the_room_there_is_and_no_more() -> None:
     [
         "http://here/v1/files/x/content",
         "http://[::1/v1/files",
+        f"http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires={'9' * 5000}&signature=0",
         "data:,",
         "",
         "http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires=9999999999&signature=é",

@@ -19,6 +19,7 @@ KEPT_S = 3600.0
 """How long a file is kept: time enough to upload, then read; after that it costs memory for nothing."""
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
 _SIGNED_PATH = re.compile(r"/v1/files/([0-9a-f-]{36})/content")
+_TIME = re.compile("[0-9]{1,12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ class FileStore:
         match = _SIGNED_PATH.fullmatch(parts.path)
         query = parse_qs(parts.query)
         expires, signature = query.get("expires", [""])[0], query.get("signature", [""])[0]
-        if not (match and expires.isdecimal() and signature.isascii()):
+        if not (match and _TIME.fullmatch(expires) and signature.isascii()):
             return None
         if not hmac.compare_digest(signature, self._signature(match[1], int(expires))):
             return None

@@ -21,6 +21,8 @@ from inkgate.settings import LimitSettings
 _SMALL = 64 * 1024
 """Bodies up to this many bytes are parsed where they arrive: a thread would cost more than it saves."""
 _MAX_FIELDS = 100
+_LENGTH_DIGITS = 18
+"""Digits of a Content-Length that are looked at: more than any limit has, and few enough for int()."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +64,21 @@ async def receive(request: Request, limits: LimitSettings, threads: Threads) -> 
 
 
 async def chunks(request: Request, limits: LimitSettings) -> AsyncIterator[bytes]:
-    """The body as it arrives, counted: it ends in an error when it grows too large or stalls."""
+    """The body as it arrives, counted: it ends in an error when it grows too large, stalls, or trickles in for
+    longer than a whole document may take (it holds a place in the service all that time).
+    """
     most = int(limits.max_body_mb * 1_000_000)
+    last_moment = anyio.current_time() + limits.time_s
     size = 0
     more = True
     while more:
-        with anyio.move_on_after(limits.body_timeout_s) as waiting:
+        left_s = min(limits.body_timeout_s, last_moment - anyio.current_time())
+        with anyio.move_on_after(left_s) as waiting:
             message = await request.receive()
         if waiting.cancelled_caught:
-            raise InputRejected("body_timeout", f"Nothing of the body came for {limits.body_timeout_s:g} seconds.")
+            raise InputRejected(
+                "body_timeout", f"The body paused for {limits.body_timeout_s:g} seconds, or never ended."
+            )
         if message["type"] == "http.disconnect":
             raise CallerLeft
         chunk: bytes = message.get("body", b"")
@@ -84,7 +92,7 @@ async def chunks(request: Request, limits: LimitSettings) -> AsyncIterator[bytes
 
 def _refuse_by_length(request: Request, limits: LimitSettings) -> None:
     length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > limits.max_body_mb * 1_000_000:
+    if length.isdecimal() and int(length[:_LENGTH_DIGITS]) > limits.max_body_mb * 1_000_000:
         raise _too_large(limits)
 
 
