@@ -86,8 +86,14 @@ class Exchange(Response):
             async with self._context.service.limiter.admit() as permit:
                 body = await uploads.receive(request, self._context.settings.limits, self._context.threads)
                 form = self._find_form(body)
+                call = Call(
+                    self._context, body, request.query_params, request.headers.get("accept"), caller_of(request)
+                )
                 async with cancelled_when_left(receive):
-                    answer = await self._answer(form, body, request, permit, send)
+                    order = await form.order(call)
+                    # The body, a third larger than the file where it is base64, is not held while the file is read.
+                    del body, call
+                    answer = await self._answer(order, permit, request_id_of(request), send)
         except InkgateError as error:
             if form is None or error.code == "internal":
                 raise
@@ -96,13 +102,11 @@ class Exchange(Response):
         if answer is not None:
             await answer(scope, receive, send)
 
-    async def _answer(self, form: Form, body: Body, request: Request, permit: Permit, send: Send) -> Response | None:
+    async def _answer(self, order: Order, permit: Permit, request_id: str, send: Send) -> Response | None:
         """The answer to send; None when it was streamed."""
-        call = Call(self._context, body, request.query_params, request.headers.get("accept"), caller_of(request))
-        order = await form.order(call)
         async with self._context.service.reader.read(order.document, order.options) as reading:
             if order.shape is Native.NDJSON:
-                await stream_pages(reading, order.show_page, permit, request_id_of(request), send)
+                await stream_pages(reading, order.show_page, permit, request_id, send)
                 return None
             result = await reading.all()
         if result.status is DocumentStatus.FAILED:

@@ -30,9 +30,9 @@ class Mistral:
         else:
             if call.body.fields.get("document") is None:
                 raise InputRejected("file_missing", "The request has no `document`.")
-            request = parse(MistralRequest, call.body.fields)
-            request.refuse_what_is_missing(call.context.service.engine.name)
-            options, found = request, await _get(request.document, call)
+            options = parse(MistralOptions, call.body.fields)
+            options.refuse_what_is_missing(call.context.service.engine.name)
+            found = await _get(parse(MistralRequest, call.body.fields).document, call)
         asked = ReadOptions(task=Task(kind=TaskKind.PARSE), pages=select(options.pages, first=0))
         answer = MistralAnswer(options)
         return Order(found, asked, shape, answer.document, answer.page)

@@ -76,7 +76,9 @@ class Paddlex:
         shape = options.shape(call.accept)
         found = await call.context.sources.from_text(request.file, call.caller)
         task = request.task(options.task_kind(shape))
-        return Order(found, options.read_options(task), shape, _Envelope(self._log_id, request))
+        # The answer needs the options only, not the file's base64 for as long as it is read.
+        show = _Envelope(self._log_id, request.model_copy(update={"file": ""}))
+        return Order(found, options.read_options(task), shape, show)
 
     def problem(self, problem: Problem) -> Response:
         """PaddleX's error: no `result`, and the HTTP status as `errorCode`; `code` and `remedy` are ours."""
