@@ -30,7 +30,7 @@ facts = st.builds(
 
 @given(facts)
 def test_a_page_is_the_same_at_the_other_end(page: PageFacts) -> None:
-    frame = wire.encode(Reply(page.flat(), rss_mb=12.5))
+    frame = wire.encode(Reply(page.flat(), private_mb=12.5))
     assert wire.frame_length(frame[: wire.HEAD_BYTES]) == len(frame) - wire.HEAD_BYTES
     assert PageFacts.of(wire.decode_reply(frame[wire.HEAD_BYTES :]).value) == page
 
@@ -38,7 +38,7 @@ def test_a_page_is_the_same_at_the_other_end(page: PageFacts) -> None:
 @given(st.binary(max_size=40) | st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab"),
     lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["value", "error", "detail", "rss_mb", "lines", "width"]), inner, max_size=4),
+    | st.dictionaries(st.sampled_from(["value", "error", "detail", "private_mb", "lines", "width"]), inner, max_size=4),
 ).map(orjson.dumps))  # fmt: skip
 def test_what_is_no_reply_is_told_from_one(body: bytes) -> None:
     try:

@@ -166,7 +166,7 @@ class Lane:
         if process is not None and (
             reply.error == "page_memory"
             or process.calls >= MAX_CALLS
-            or process.rss_mb - process.start_rss_mb > MAX_GROWTH_MB
+            or process.private_mb - process.start_private_mb > MAX_GROWTH_MB
         ):
             await self._discard()
 

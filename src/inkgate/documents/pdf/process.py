@@ -63,8 +63,8 @@ class WorkerProcess:
         self, process: subprocess.Popen[bytes], channel: socket.socket, memory_mb: int, reaper: Threads
     ) -> None:
         self.calls = 0
-        self.start_rss_mb = 0.0
-        self.rss_mb = 0.0
+        self.start_private_mb = 0.0
+        self.private_mb = 0.0
         self._process = process
         self._channel = channel
         self._memory_mb = memory_mb
@@ -104,7 +104,7 @@ class WorkerProcess:
         except BaseException:
             await worker.stop()
             raise
-        worker.start_rss_mb = worker.rss_mb = ready.rss_mb
+        worker.start_private_mb = worker.private_mb = ready.private_mb
         return worker
 
     async def call(self, call: Call, fds: Sequence[int], timeout_s: float) -> Reply:
@@ -117,7 +117,7 @@ class WorkerProcess:
         if not self.tell(call, fds):
             raise WorkerDied(await self.stop(grace_s=END_GRACE_S))
         reply = await self._reply(timeout_s)
-        self.rss_mb = reply.rss_mb
+        self.private_mb = reply.private_mb
         return reply
 
     def tell(self, call: Call, fds: Sequence[int] = ()) -> bool:

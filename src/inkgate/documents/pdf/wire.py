@@ -56,12 +56,15 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A worker's answer: `value`, or `error` (a code of errors.py) with `detail`. `rss_mb` is its memory now."""
+    """A worker's answer: `value`, or `error` (a code of errors.py) with `detail`.
+
+    `private_mb` is the memory that it holds now, what is shared left out.
+    """
 
     value: dict[str, Any]
     error: str = ""
     detail: str = ""
-    rss_mb: float = 0.0
+    private_mb: float = 0.0
 
 
 def encode(message: Call | Reply) -> bytes:
@@ -86,7 +89,7 @@ def decode_reply(body: bytes) -> Reply:
     fields = orjson.loads(body)
     if not isinstance(fields, dict):
         raise TypeError("not a reply")
-    kinds = {"value": dict, "error": str, "detail": str, "rss_mb": float}
+    kinds = {"value": dict, "error": str, "detail": str, "private_mb": float}
     if fields.keys() != kinds.keys() or not all(isinstance(fields[name], kind) for name, kind in kinds.items()):
         raise TypeError("not a reply")
     return Reply(**fields)

@@ -28,6 +28,8 @@ from inkgate.types import Size
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
+MAX_GROWTH_MB = 64.0
+"""A document is closed and opened again when the process has grown by so much since it was opened."""
 _PAGE_MB = mmap.PAGESIZE / 2**20
 _libc = ctypes.CDLL(None)
 
@@ -51,6 +53,7 @@ class PdfHandler:
     def __init__(self) -> None:
         self._sources: dict[int, mmap.mmap] = {}
         self._documents: dict[int, PdfiumDocument] = {}
+        self._least_mb = 0.0
 
     def handle(self, call: Call, fds: Sequence[int]) -> dict[str, Any]:
         """See `Handler`."""
@@ -69,19 +72,26 @@ class PdfHandler:
         return {}
 
     def _document(self, number: int) -> PdfiumDocument:
+        """Opened, if it isn't; opened anew, if this process has grown: pdfium keeps whatever it has parsed."""
+        if number in self._documents and _private_mb() > self._least_mb + MAX_GROWTH_MB:
+            self._forget(number)
         if number not in self._documents:
             data = np.frombuffer(self._sources[number], np.uint8)
             self._documents[number] = PdfiumDocument(data)
+            self._least_mb = _private_mb()
         return self._documents[number]
 
     def _close(self, number: int) -> None:
+        self._forget(number)
+        self._sources.pop(number, None)
+
+    def _forget(self, number: int) -> None:
         document = self._documents.pop(number, None)
         if document is not None:
             document.close()
             del document
-        self._sources.pop(number, None)
-        gc.collect()
-        _libc.malloc_trim(0)  # what a large document took is given back at once, not at the next one's convenience
+            gc.collect()
+            _libc.malloc_trim(0)  # what it took is given back at once, not at the next one's convenience
 
 
 def main(handler: Handler | None = None) -> None:
@@ -108,7 +118,7 @@ def restrict(memory_mb: int, parent: int) -> None:
 def serve(channel: socket.socket, handler: Handler) -> None:
     """Answer calls until the other side has gone."""
     try:
-        channel.sendall(wire.encode(Reply({}, rss_mb=_rss_mb())))
+        channel.sendall(wire.encode(Reply({}, private_mb=_private_mb())))
         while (received := wire.receive_call(channel)) is not None:
             call, fds = received
             try:
@@ -126,22 +136,24 @@ def answer(handler: Handler, call: Call, fds: Sequence[int]) -> Reply:
     """The reply to `call`, whatever happens short of a crash."""
     what = "The document" if call.op is Op.OPEN else f"Page {call.index + 1}"
     try:
-        return Reply(handler.handle(call, fds), rss_mb=_rss_mb())
+        return Reply(handler.handle(call, fds), private_mb=_private_mb())
     except PdfFault as fault:
-        return Reply({}, fault.code, fault.detail, _rss_mb())
+        return Reply({}, fault.code, fault.detail, _private_mb())
     except MemoryError:
-        return Reply({}, "page_memory", f"{what} needs more memory than a PDF worker may take.", _rss_mb())
+        return Reply({}, "page_memory", f"{what} needs more memory than a PDF worker may take.", _private_mb())
     except Exception:  # noqa: BLE001 - the border of one call: a page that breaks our code costs that page alone
         sys.excepthook(*sys.exc_info())
-        return Reply({}, "page_broken", f"{what} could not be read.", _rss_mb())
+        return Reply({}, "page_broken", f"{what} could not be read.", _private_mb())
 
 
-def _memory_pages() -> tuple[int, int]:
-    """Of this process: address space and resident memory, in memory pages."""
+def _memory_pages() -> tuple[int, int, int]:
+    """Of this process: address space, resident memory, and how much of that is shared, in memory pages."""
     with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123 - once a call, and pathlib is slow to import
-        size, resident = statm.read().split()[:2]
-    return int(size), int(resident)
+        size, resident, shared = statm.read().split()[:3]
+    return int(size), int(resident), int(shared)
 
 
-def _rss_mb() -> float:
-    return _memory_pages()[1] * _PAGE_MB
+def _private_mb() -> float:
+    """Resident memory without what is shared: neither documents nor bitmaps count, which aren't this process's."""
+    _, resident, shared = _memory_pages()
+    return (resident - shared) * _PAGE_MB
