@@ -6,79 +6,24 @@ continue each other are a line. Which line comes after which is decided by other
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from math import floor
 
-from inkgate.documents.pdf.glyph import Glyph, is_cjk, is_right_to_left
-from inkgate.documents.pdf.normalize import SOFT_HYPHEN, accent_of, composed, readable
+from inkgate.documents.pdf.glyph import Glyph, is_cjk
+from inkgate.documents.pdf.runs import BACK, JOIN_AHEAD, Piece, Run, runs_of, same_line
 from inkgate.types import Line, Quad, Word
 
 # Distances are in ems: multiples of the font's size.
-_BACK = -0.6
-"""How far the next character may start before the end of the last: kerning, italics, accents."""
-_AHEAD = 1.2
-"""How far it may start behind it: a space of justified text is 0.2 to 1.0; columns lie further apart."""
-_JOIN_AHEAD = 0.9
-"""The same between runs that don't follow each other in the file."""
+_SIZES = 1.6
+"""How many times larger its neighbour in a line may be, unless it touches it as exponents do."""
 _WORD_GAP = 0.5
 """A gap that is a space though neither the file nor pdfium has one there (it infers them from 0.2 or so, and knows
 widths better); between CJK characters more, as they are often set wide."""
 _CJK_WORD_GAP = 0.8
-_BASELINE = 0.25
-"""How far the baseline may move within a line where boxes don't overlap by half: superscripts, wavy settings."""
 _MOVED_WORD_GAP = 0.2
 """The same where the file has moved, and pdfium has a new line in place of the space."""
 _LEAST_GAP = 0.08
 """Beside an accented letter a space narrower than this is none: it was inferred where TeX moved to set the accent."""
-_TWICE = 0.12
-"""The same character twice within this distance is one, drawn twice to look bold, or with a shadow."""
-_BLANKS = {" ", "\n"}
-_STACK = (0.7, 1.35)
-"""From one character of vertical Chinese or Japanese to the next."""
-
-
-@dataclass(slots=True)
-class _Piece:
-    """A character in its line's frame: u along the baseline, v down across it. Before it there is a `space` in the
-    file, or the file `moved` there from elsewhere; `accented` when it was put together from two.
-    """
-
-    text: str
-    u0: float
-    u1: float
-    v0: float
-    v1: float
-    base: float
-    size: float
-    space: bool = False
-    accented: bool = False
-    moved: bool = False
-
-
-@dataclass(slots=True)
-class _Run:
-    """Characters that follow each other. `angle` in whole degrees is the direction they share."""
-
-    angle: int
-    ux: float
-    uy: float
-    pieces: list[_Piece] = field(default_factory=list)
-    vertical: bool = False
-    right_to_left: bool = False
-    u0: float = math.inf
-    u1: float = -math.inf
-    v0: float = math.inf
-    v1: float = -math.inf
-    size: float = 0.0
-
-    def add(self, piece: _Piece) -> None:
-        self.pieces.append(piece)
-        self.u0, self.u1 = min(self.u0, piece.u0), max(self.u1, piece.u1)
-        self.v0, self.v1 = min(self.v0, piece.v0), max(self.v1, piece.v1)
-        self.size = max(self.size, piece.size)
-        self.right_to_left = self.right_to_left or is_right_to_left(piece.text[0])
 
 
 def lines_of(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
@@ -87,163 +32,11 @@ def lines_of(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
     Hidden characters are lines as well: leave out what should not be. Characters drawn twice count once, ligatures
     are spelled out, hyphens at the end of a line stay. Right-to-left text is in the order of reading.
     """
-    runs = _place_accents(list(_runs(glyphs)))
+    runs = runs_of(glyphs)
     return tuple(line for chain in _chains(runs) if (line := _line(chain)) is not None)
 
 
-def _runs(glyphs: Sequence[Glyph]) -> Iterator[_Run]:
-    """The file's characters, cut wherever one doesn't continue the one before."""
-    run: _Run | None = None
-    before: Glyph | None = None
-    space = moved = False
-    seen = _Seen()
-    for glyph in glyphs:
-        if glyph.text in _BLANKS:
-            space, moved = space or glyph.text == " ", moved or glyph.text == "\n"
-            continue
-        text = readable(glyph.text)
-        if glyph.text == SOFT_HYPHEN and glyph.right <= glyph.left:  # a place to break, where none was needed
-            continue
-        if run is not None and before is not None and not space and _is_one_glyph(before, glyph):
-            run.pieces[-1].text += text
-            continue
-        if not text or seen.again(glyph):
-            continue
-        before = glyph
-        angle, ux, uy = _direction(glyph)
-        piece = _piece(glyph, text, ux, uy, space=space)
-        piece.moved = moved
-        space = moved = False
-        if run is not None and run.angle == angle and _accented(run, piece):
-            continue
-        if run is None or run.angle != angle or not _continues(run, piece):
-            if run is not None:
-                yield run
-            run = _Run(angle, ux, uy)
-        run.add(piece)
-    if run is not None:
-        yield run
-
-
-def _is_one_glyph(before: Glyph, glyph: Glyph) -> bool:
-    """One glyph that its font maps to several characters, as ligatures are: they stand at one place."""
-    return (glyph.x, glyph.y) == (before.x, before.y) and not (accent_of(glyph.text) or accent_of(before.text))
-
-
-class _Seen:
-    """Where each character was drawn, to notice a second time: a grid, looked up at the four cells around the place."""
-
-    def __init__(self) -> None:
-        self._cells: dict[tuple[str, int, int], tuple[float, float, float]] = {}
-
-    def again(self, glyph: Glyph) -> bool:
-        reach = _TWICE * glyph.size
-        cell = 2 * max(reach, 0.1)
-        x, y, text, cells = glyph.x / cell, glyph.y / cell, glyph.text, self._cells
-        left, right, above, below = floor(x - 0.5), floor(x + 0.5), floor(y - 0.5), floor(y + 0.5)
-        for key in ((text, left, above), (text, left, below), (text, right, above), (text, right, below)):
-            at = cells.get(key)
-            if at is not None and at[2] == glyph.size and abs(at[0] - glyph.x) + abs(at[1] - glyph.y) <= reach:
-                return True
-        cells[text, floor(x), floor(y)] = (glyph.x, glyph.y, glyph.size)
-        return False
-
-
-def _direction(glyph: Glyph) -> tuple[int, float, float]:
-    """The reading direction: whole degrees, and its unit vector; nearly upright and level ones are made exact."""
-    if abs(glyph.uy) < 0.03:
-        return (0, 1.0, 0.0) if glyph.ux > 0 else (180, -1.0, 0.0)
-    if abs(glyph.ux) < 0.03:
-        return (90, 0.0, 1.0) if glyph.uy > 0 else (270, 0.0, -1.0)
-    return round(math.degrees(math.atan2(glyph.uy, glyph.ux))) % 360, glyph.ux, glyph.uy
-
-
-def _piece(glyph: Glyph, text: str, ux: float, uy: float, *, space: bool) -> _Piece:
-    base = glyph.y * ux - glyph.x * uy
-    start = glyph.x * ux + glyph.y * uy
-    if ux and uy:
-        # An upright box says little about a slanted character: take a typical one around the origin instead.
-        width = min(math.hypot(glyph.right - glyph.left, glyph.bottom - glyph.top), 0.5 * glyph.size * len(text))
-        return _Piece(
-            text, start, start + width, base - 0.75 * glyph.size, base + 0.2 * glyph.size, base, glyph.size, space
-        )
-    us = (glyph.left * ux + glyph.top * uy, glyph.right * ux + glyph.bottom * uy)
-    vs = (glyph.top * ux - glyph.left * uy, glyph.bottom * ux - glyph.right * uy)
-    return _Piece(text, min(us), max(us), min(vs), max(vs), base, glyph.size, space)
-
-
-def _accented(run: _Run, piece: _Piece) -> bool:
-    """Whether one of the two, `piece` or the end of `run`, is an accent drawn over the other: then they become one
-    character. TeX sets accents so, before their letter or after it.
-    """
-    mark = accent_of(piece.text)
-    if mark:
-        middle = (piece.u0 + piece.u1) / 2
-        for letter in reversed(run.pieces):
-            if letter.u0 <= middle <= letter.u1 and abs(letter.base - piece.base) < 0.5 * letter.size:
-                return _compose(letter, letter.text, mark)
-        return False
-    last = run.pieces[-1]
-    mark = accent_of(last.text)
-    if mark and piece.u0 <= (last.u0 + last.u1) / 2 <= piece.u1 and abs(piece.base - last.base) < 0.5 * piece.size:
-        last.u0, last.u1 = piece.u0, piece.u1
-        return _compose(last, piece.text, mark)
-    return False
-
-
-def _place_accents(runs: list[_Run]) -> list[_Run]:
-    """`runs` without those that are an accent over a letter of another: it has gone there."""
-    accents = [run for run in runs if len(run.pieces) == 1 and accent_of(run.pieces[0].text)]
-    placed = {
-        id(run) for run in accents if any(_covers(other, run) and _accented(other, run.pieces[0]) for other in runs)
-    }
-    return [run for run in runs if id(run) not in placed]
-
-
-def _covers(run: _Run, accent: _Run) -> bool:
-    return run is not accent and run.angle == accent.angle and run.u0 <= accent.u0 and accent.u1 <= run.u1
-
-
-def _compose(place: _Piece, letter: str, mark: str) -> bool:
-    text = composed(letter, mark)
-    if text is None:
-        return False
-    place.text, place.accented = text, True
-    return True
-
-
-def _same_line(run: _Run | _Piece, piece: _Piece | _Run, run_base: float, base: float) -> bool:
-    size = max(run.size, piece.size)
-    overlap = min(run.v1, piece.v1) - max(run.v0, piece.v0)
-    least = min(run.v1 - run.v0, piece.v1 - piece.v0)
-    return abs(base - run_base) <= _BASELINE * size or overlap >= max(0.5 * least, 1e-6)
-
-
-def _continues(run: _Run, piece: _Piece) -> bool:
-    last = run.pieces[-1]
-    size = max(last.size, piece.size)
-    if _stacked(run, last, piece, size):
-        run.vertical = True
-        return True
-    if run.vertical or not _same_line(last, piece, last.base, piece.base):
-        return False
-    if run.right_to_left or is_right_to_left(piece.text[0]):
-        distance = max(run.u0 - piece.u1, piece.u0 - run.u1)
-        return distance <= _AHEAD * size
-    return _BACK * size <= piece.u0 - last.u1 <= _AHEAD * size
-
-
-def _stacked(run: _Run, last: _Piece, piece: _Piece, size: float) -> bool:
-    """One character below the other, as Chinese and Japanese are set in columns."""
-    if not (run.vertical or len(run.pieces) == 1) or not (is_cjk(piece.text[0]) and is_cjk(last.text[0])):
-        return False
-    nearest, furthest = _STACK
-    beside = abs((piece.u0 + piece.u1) - (last.u0 + last.u1)) / 2
-    below = ((piece.v0 + piece.v1) - (last.v0 + last.v1)) / 2
-    return beside <= 0.3 * size and nearest * size <= below <= furthest * size
-
-
-def _chains(runs: Sequence[_Run]) -> Iterator[list[_Run]]:
+def _chains(runs: Sequence[Run]) -> Iterator[list[Run]]:
     """Runs that continue each other on the page, wherever they stand in the file, from left to right."""
     following: dict[int, int] = {}
     led: set[int] = set()
@@ -269,7 +62,7 @@ class _Rows:
 
     _BAND = 16.0
 
-    def __init__(self, runs: Sequence[_Run]) -> None:
+    def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = runs
         self._bands: dict[tuple[int, int], list[int]] = {}
         for number, run in enumerate(runs):
@@ -277,11 +70,11 @@ class _Rows:
                 for band in self._of(run):
                     self._bands.setdefault((run.angle, band), []).append(number)
 
-    def _of(self, run: _Run) -> Iterable[int]:
+    def _of(self, run: Run) -> Iterable[int]:
         first, last = floor(run.v0 / self._BAND), floor(run.v1 / self._BAND)
         return range(first, min(last, first + 20) + 1)
 
-    def next_of(self, run: _Run, taken: set[int]) -> int | None:
+    def next_of(self, run: Run, taken: set[int]) -> int | None:
         """The nearest run that starts where `run` ends, on the same line."""
         best: tuple[float, int] | None = None
         last = run.pieces[-1]
@@ -290,18 +83,19 @@ class _Rows:
                 other = self._runs[number]
                 size = max(last.size, other.pieces[0].size)
                 gap = other.u0 - run.u1
-                if not _BACK / 2 * size <= gap <= _JOIN_AHEAD * size or number in taken or other.u1 <= run.u1:
+                ahead = JOIN_AHEAD * size if size <= _SIZES * min(last.size, other.pieces[0].size) else 0.1 * size
+                if not BACK / 2 * size <= gap <= ahead or number in taken or other.u1 <= run.u1:
                     continue
-                if _same_line(run, other, last.base, other.pieces[0].base) and (best is None or abs(gap) < best[0]):
+                if same_line(run, other, last.base, other.pieces[0].base) and (best is None or abs(gap) < best[0]):
                     best = (abs(gap), number)
         return None if best is None else best[1]
 
 
-def _line(chain: Sequence[_Run]) -> Line | None:
+def _line(chain: Sequence[Run]) -> Line | None:
     """One line; None when nothing is left of it to read."""
     run = chain[0]
     pieces = [piece for part in chain for piece in part.pieces]
-    words: list[list[_Piece]] = []
+    words: list[list[Piece]] = []
     parts: list[str] = []
     for before, piece in zip([None, *pieces[:-1]], pieces, strict=True):
         spaced = before is not None and _spaced(before, piece, vertical=run.vertical, rtl=run.right_to_left)
@@ -318,7 +112,7 @@ def _line(chain: Sequence[_Run]) -> Line | None:
     return Line(text, _quad(pieces, run), 1.0, made)
 
 
-def _spaced(before: _Piece, piece: _Piece, *, vertical: bool, rtl: bool) -> bool:
+def _spaced(before: Piece, piece: Piece, *, vertical: bool, rtl: bool) -> bool:
     if vertical:
         return False
     size = max(before.size, piece.size)
@@ -329,7 +123,7 @@ def _spaced(before: _Piece, piece: _Piece, *, vertical: bool, rtl: bool) -> bool
     return (piece.space and not inferred) or gap > (_MOVED_WORD_GAP if piece.moved else _WORD_GAP) * size
 
 
-def _quad(pieces: Sequence[_Piece], run: _Run) -> Quad:
+def _quad(pieces: Sequence[Piece], run: Run) -> Quad:
     u0, u1 = min(piece.u0 for piece in pieces), max(piece.u1 for piece in pieces)
     v0, v1 = min(piece.v0 for piece in pieces), max(piece.v1 for piece in pieces)
     corners = ((u0, v0), (u1, v0), (u1, v1), (u0, v1))

@@ -1,0 +1,226 @@
+"""Characters that follow each other on one baseline, in the file's order. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import floor
+
+from inkgate.documents.pdf.glyph import Glyph, is_cjk, is_right_to_left
+from inkgate.documents.pdf.normalize import SOFT_HYPHEN, accent_of, composed, readable
+
+# Distances are in ems: multiples of the font's size.
+BACK = -0.6
+"""How far the next character may start before the end of the last: kerning, italics, accents."""
+_AHEAD = 1.2
+"""How far it may start behind it: a space of justified text is 0.2 to 1.0; columns lie further apart."""
+JOIN_AHEAD = 0.6
+"""The same where the file has moved in between: cells of forms and tables lie as close as 0.7."""
+_BASELINE = 0.25
+"""How far the baseline may move within a line where boxes don't overlap by half: superscripts, wavy settings."""
+_TWICE = 0.12
+"""The same character twice within this distance is one, drawn twice to look bold, or with a shadow."""
+_BLANKS = {" ", "\n"}
+_STACK = (0.7, 1.35)
+"""From one character of vertical Chinese or Japanese to the next."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """A character in its line's frame: u along the baseline, v down across it. Before it there is a `space` in the
+    file, or the file `moved` there from elsewhere; `accented` when it was put together from two.
+    """
+
+    text: str
+    u0: float
+    u1: float
+    v0: float
+    v1: float
+    base: float
+    size: float
+    space: bool = False
+    accented: bool = False
+    moved: bool = False
+
+
+@dataclass(slots=True)
+class Run:
+    """Characters that follow each other. `angle` in whole degrees is the direction they share."""
+
+    angle: int
+    ux: float
+    uy: float
+    pieces: list[Piece] = field(default_factory=list)
+    vertical: bool = False
+    right_to_left: bool = False
+    u0: float = math.inf
+    u1: float = -math.inf
+    v0: float = math.inf
+    v1: float = -math.inf
+    size: float = 0.0
+
+    def add(self, piece: Piece) -> None:
+        self.pieces.append(piece)
+        self.u0, self.u1 = min(self.u0, piece.u0), max(self.u1, piece.u1)
+        self.v0, self.v1 = min(self.v0, piece.v0), max(self.v1, piece.v1)
+        self.size = max(self.size, piece.size)
+        self.right_to_left = self.right_to_left or is_right_to_left(piece.text[0])
+
+
+def runs_of(glyphs: Sequence[Glyph]) -> list[Run]:
+    """The file's characters, cut wherever one doesn't continue the one before. Characters drawn twice count once, and
+    accents have gone to their letters.
+    """
+    return _place_accents(list(_runs(glyphs)))
+
+
+def _runs(glyphs: Sequence[Glyph]) -> Iterator[Run]:
+    run: Run | None = None
+    before: Glyph | None = None
+    space = moved = False
+    seen = _Seen()
+    for glyph in glyphs:
+        if glyph.text in _BLANKS:
+            space, moved = space or glyph.text == " ", moved or glyph.text == "\n"
+            continue
+        text = readable(glyph.text)
+        if glyph.text == SOFT_HYPHEN and glyph.right <= glyph.left:  # a place to break, where none was needed
+            continue
+        if run is not None and before is not None and not space and _is_one_glyph(before, glyph):
+            run.pieces[-1].text += text
+            continue
+        if not text or seen.again(glyph):
+            continue
+        before = glyph
+        angle, ux, uy = _direction(glyph)
+        piece = _piece(glyph, text, ux, uy, space=space)
+        piece.moved = moved
+        space = moved = False
+        if run is not None and run.angle == angle and _accented(run, piece):
+            continue
+        if run is None or run.angle != angle or not _continues(run, piece):
+            if run is not None:
+                yield run
+            run = Run(angle, ux, uy)
+        run.add(piece)
+    if run is not None:
+        yield run
+
+
+def _is_one_glyph(before: Glyph, glyph: Glyph) -> bool:
+    """One glyph that its font maps to several characters, as ligatures are: they stand at one place."""
+    return (glyph.x, glyph.y) == (before.x, before.y) and not (accent_of(glyph.text) or accent_of(before.text))
+
+
+class _Seen:
+    """Where each character was drawn, to notice a second time: a grid, looked up at the four cells around the place."""
+
+    def __init__(self) -> None:
+        self._cells: dict[tuple[str, int, int], tuple[float, float, float]] = {}
+
+    def again(self, glyph: Glyph) -> bool:
+        reach = _TWICE * glyph.size
+        cell = 2 * max(reach, 0.1)
+        x, y, text, cells = glyph.x / cell, glyph.y / cell, glyph.text, self._cells
+        left, right, above, below = floor(x - 0.5), floor(x + 0.5), floor(y - 0.5), floor(y + 0.5)
+        for key in ((text, left, above), (text, left, below), (text, right, above), (text, right, below)):
+            at = cells.get(key)
+            if at is not None and at[2] == glyph.size and abs(at[0] - glyph.x) + abs(at[1] - glyph.y) <= reach:
+                return True
+        cells[text, floor(x), floor(y)] = (glyph.x, glyph.y, glyph.size)
+        return False
+
+
+def _direction(glyph: Glyph) -> tuple[int, float, float]:
+    """The reading direction: whole degrees, and its unit vector; nearly upright and level ones are made exact."""
+    if abs(glyph.uy) < 0.03:
+        return (0, 1.0, 0.0) if glyph.ux > 0 else (180, -1.0, 0.0)
+    if abs(glyph.ux) < 0.03:
+        return (90, 0.0, 1.0) if glyph.uy > 0 else (270, 0.0, -1.0)
+    return round(math.degrees(math.atan2(glyph.uy, glyph.ux))) % 360, glyph.ux, glyph.uy
+
+
+def _piece(glyph: Glyph, text: str, ux: float, uy: float, *, space: bool) -> Piece:
+    base = glyph.y * ux - glyph.x * uy
+    start = glyph.x * ux + glyph.y * uy
+    if ux and uy:
+        # An upright box says little about a slanted character: take a typical one around the origin instead.
+        width = min(math.hypot(glyph.right - glyph.left, glyph.bottom - glyph.top), 0.5 * glyph.size * len(text))
+        return Piece(
+            text, start, start + width, base - 0.75 * glyph.size, base + 0.2 * glyph.size, base, glyph.size, space
+        )
+    us = (glyph.left * ux + glyph.top * uy, glyph.right * ux + glyph.bottom * uy)
+    vs = (glyph.top * ux - glyph.left * uy, glyph.bottom * ux - glyph.right * uy)
+    return Piece(text, min(us), max(us), min(vs), max(vs), base, glyph.size, space)
+
+
+def _accented(run: Run, piece: Piece) -> bool:
+    """Whether one of the two, `piece` or the end of `run`, is an accent drawn over the other: then they become one
+    character. TeX sets accents so, before their letter or after it.
+    """
+    mark = accent_of(piece.text)
+    if mark:
+        middle = (piece.u0 + piece.u1) / 2
+        for letter in reversed(run.pieces):
+            if letter.u0 <= middle <= letter.u1 and abs(letter.base - piece.base) < 0.5 * letter.size:
+                return _compose(letter, letter.text, mark)
+        return False
+    last = run.pieces[-1]
+    mark = accent_of(last.text)
+    if mark and piece.u0 <= (last.u0 + last.u1) / 2 <= piece.u1 and abs(piece.base - last.base) < 0.5 * piece.size:
+        last.u0, last.u1 = piece.u0, piece.u1
+        return _compose(last, piece.text, mark)
+    return False
+
+
+def _place_accents(runs: list[Run]) -> list[Run]:
+    """`runs` without those that are an accent over a letter of another: it has gone there."""
+    accents = [run for run in runs if len(run.pieces) == 1 and accent_of(run.pieces[0].text)]
+    placed = {
+        id(run) for run in accents if any(_covers(other, run) and _accented(other, run.pieces[0]) for other in runs)
+    }
+    return [run for run in runs if id(run) not in placed]
+
+
+def _covers(run: Run, accent: Run) -> bool:
+    return run is not accent and run.angle == accent.angle and run.u0 <= accent.u0 and accent.u1 <= run.u1
+
+
+def _compose(place: Piece, letter: str, mark: str) -> bool:
+    text = composed(letter, mark)
+    if text is None:
+        return False
+    place.text, place.accented = text, True
+    return True
+
+
+def same_line(run: Run | Piece, piece: Piece | Run, run_base: float, base: float) -> bool:
+    size = max(run.size, piece.size)
+    overlap = min(run.v1, piece.v1) - max(run.v0, piece.v0)
+    least = min(run.v1 - run.v0, piece.v1 - piece.v0)
+    return abs(base - run_base) <= _BASELINE * size or overlap >= max(0.5 * least, 1e-6)
+
+
+def _continues(run: Run, piece: Piece) -> bool:
+    last = run.pieces[-1]
+    size = max(last.size, piece.size)
+    if _stacked(run, last, piece, size):
+        run.vertical = True
+        return True
+    if run.vertical or not same_line(last, piece, last.base, piece.base):
+        return False
+    if run.right_to_left or is_right_to_left(piece.text[0]):
+        distance = max(run.u0 - piece.u1, piece.u0 - run.u1)
+        return distance <= _AHEAD * size
+    return BACK * size <= piece.u0 - last.u1 <= (JOIN_AHEAD if piece.moved else _AHEAD) * size
+
+
+def _stacked(run: Run, last: Piece, piece: Piece, size: float) -> bool:
+    """One character below the other, as Chinese and Japanese are set in columns."""
+    if not (run.vertical or len(run.pieces) == 1) or not (is_cjk(piece.text[0]) and is_cjk(last.text[0])):
+        return False
+    nearest, furthest = _STACK
+    beside = abs((piece.u0 + piece.u1) - (last.u0 + last.u1)) / 2
+    below = ((piece.v0 + piece.v1) - (last.v0 + last.v1)) / 2
+    return beside <= 0.3 * size and nearest * size <= below <= furthest * size
