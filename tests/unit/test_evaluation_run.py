@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from inkgate.errors import InputRejected
-from inkgate.evaluation.candidates import OwnReader, Transcript
+from inkgate.evaluation.candidates import OwnReader, PageFailure, Transcript
 from inkgate.evaluation.manifest import Entry, load_manifest
 from inkgate.evaluation.metrics import ReadLine, Token
 from inkgate.evaluation.report import Evaluation, as_json, tables
@@ -31,7 +31,7 @@ TESTS = [
 READ: dict[str, Transcript | Exception] = {
     "pages/en.png": Transcript("abcd efXX", 1, (ReadLine("abcd efXX", QUAD),), sources=("ocr",)),
     "pages/de.png": Transcript("xy", 1),
-    "pdf/t.pdf": Transcript("footer Bold", 2, markdown="**Bold**", errors=("page 1: page_broken",)),
+    "pdf/t.pdf": Transcript("footer Bold", 2, markdown="**Bold**", failures=(PageFailure(1, "page_broken"),)),
     "odd/fine.png": Transcript("", 1),
     "odd/refused.png": InputRejected("image_corrupt", "It is."),
     "odd/crash.png": ZeroDivisionError("x"),
@@ -101,6 +101,16 @@ async def test_refusing_what_opens_is_not_expected(tmp_path: Path) -> None:
     assert not refused.as_expected
 
 
+@pytest.mark.parametrize(("code", "as_expected"), [("image_corrupt", True), ("engine_failed", False)])
+async def test_page_that_is_refused_by_its_code_is_expected_where_nothing_opens(
+    tmp_path: Path, code: str, as_expected: bool
+) -> None:
+    entries = load_manifest(write_manifest(tmp_path, {"path": "a.png", "pillow": {"opens": False}}))
+    read = Transcript("", 1, failures=(PageFailure(0, code),))
+    (found,) = await probe(Recited("one", {"a.png": read}), entries, ignore)
+    assert (found.error, found.as_expected) == (f"page 0: {code}", as_expected)
+
+
 async def test_groups_pool_characters_and_average_files(manifest: Path) -> None:
     scores = await score(Recited("one", READ), load_manifest(manifest), ignore)
     every = summarize(scores.files)
@@ -159,5 +169,6 @@ def test_lines_of_a_turned_page_are_compared_where_the_file_has_them() -> None:
     broken = PageResult(index=1, error=PageError("page_broken", "", ""))
     read = transcript(DocumentResult("d", "image/png", 1, 2, "fake", (page, broken)))
     assert read.lines[0].quad[0] == (0.0, 40.0)
-    assert (read.text, read.pages, read.markdown, read.errors) == ("a\n\n", 2, None, ("page 1: page_broken",))
+    assert (read.text, read.pages, read.markdown) == ("a\n\n", 2, None)
+    assert read.failures == (PageFailure(1, "page_broken"),)
     assert OwnReader.version

@@ -16,6 +16,17 @@ from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
 
 
 @dataclass(frozen=True, slots=True)
+class PageFailure:
+    """A page that was not read: its index from 0, and the code of its error."""
+
+    index: int
+    code: str
+
+    def __str__(self) -> str:
+        return f"page {self.index}: {self.code}"
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
     """What a candidate made of a document.
 
@@ -24,7 +35,7 @@ class Transcript:
         markdown: None where the candidate has none: unit tests are then run on `text`.
         lines: of the first page, as it was before it was turned upright: ground truth lines exist for images only.
         sources: how each page was read (`ocr`, `text_layer`).
-        errors: one for each page that failed.
+        failures: one for each page that was not read.
     """
 
     text: str
@@ -32,7 +43,7 @@ class Transcript:
     lines: tuple[ReadLine, ...] = ()
     markdown: str | None = None
     sources: tuple[str, ...] = ()
-    errors: tuple[str, ...] = ()
+    failures: tuple[PageFailure, ...] = ()
 
 
 class Candidate(Protocol):
@@ -90,7 +101,7 @@ def transcript(result: DocumentResult) -> Transcript:
         lines=_lines(pages[0]) if pages else (),
         markdown="\n\n".join(markdown) if markdown else None,
         sources=tuple(page.source for page in pages),
-        errors=tuple(f"page {page.index}: {page.error.code}" for page in pages if page.error is not None),
+        failures=tuple(PageFailure(page.index, page.error.code) for page in pages if page.error is not None),
     )
 
 

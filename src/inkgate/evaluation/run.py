@@ -9,7 +9,7 @@ from time import perf_counter
 import anyio
 
 from inkgate.concurrency import Threads, single_error
-from inkgate.errors import InkgateError
+from inkgate.errors import INPUT_CODES, InkgateError, InputRejected
 from inkgate.evaluation.bench_tests import Outcome, run_tests
 from inkgate.evaluation.candidates import Candidate, Transcript
 from inkgate.evaluation.manifest import Entry, load_lines, load_tests, load_text
@@ -143,10 +143,14 @@ async def _attempt(candidate: Candidate, entry: Entry) -> _Attempt:
     try:
         transcript = await candidate.read(entry)
     except InkgateError as error:
-        return _Attempt(None, perf_counter() - started, error.code, refused=True)
+        refused = isinstance(error, InputRejected)
+        return _Attempt(None, perf_counter() - started, error.code, refused)
     except Exception as error:  # noqa: BLE001  # the border of one document: a tool that fails on it read nothing
         return _Attempt(None, perf_counter() - started, f"{type(error).__name__}: {error}")
-    return _Attempt(transcript, perf_counter() - started, "; ".join(transcript.errors) or None)
+    seconds = perf_counter() - started
+    failures = transcript.failures
+    refused = bool(failures) and all(failure.code in INPUT_CODES for failure in failures)
+    return _Attempt(transcript, seconds, "; ".join(map(str, failures)) or None, refused)
 
 
 def _compare(entry: Entry, attempt: _Attempt) -> FileScore:
