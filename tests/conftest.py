@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import settings
 
-
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("inkgate", deadline=None)
 settings.load_profile("inkgate")

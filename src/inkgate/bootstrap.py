@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from inkgate.concurrency import Threads
+from inkgate.concurrency import Threads, single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
@@ -16,6 +16,7 @@ from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.reader import Reader
+from inkgate.runtimes.memory import MemoryReturn
 from inkgate.serving.limiter import FixedLimiter, Limiter
 from inkgate.settings import Settings
 
@@ -52,13 +53,18 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
     """
     engine = build_engine(settings)
     limiter = FixedLimiter(settings.limits.max_in_flight)
-    async with Opener(settings.limits, settings.pdf) as opener:
-        try:
-            await engine.start()
-            yield Service(settings, Reader(opener, engine, settings.limits), engine, limiter)
-        finally:
-            with anyio.CancelScope(shield=True):
-                await engine.stop()
+    memory = MemoryReturn()
+    with single_error():
+        async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
+            background.start_soon(memory.run, name="memory")
+            try:
+                await engine.start()
+                reader = Reader(opener, engine, settings.limits, on_end=memory.work_ended)
+                yield Service(settings, reader, engine, limiter)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await engine.stop()
+                background.cancel_scope.cancel()
 
 
 async def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -114,10 +114,14 @@ class PageReads:
 class Reader:
     """Reads documents with one engine. Safe for many documents at once, on one event loop."""
 
-    def __init__(self, opener: Opener, engine: Engine, limits: LimitSettings) -> None:
+    def __init__(
+        self, opener: Opener, engine: Engine, limits: LimitSettings, on_end: Callable[[], None] | None = None
+    ) -> None:
+        """`on_end` is called after each document, however it ended."""
         self._opener = opener
         self._engine = engine
         self._limits = limits
+        self._on_end = on_end
 
     @asynccontextmanager
     async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
@@ -127,13 +131,17 @@ class Reader:
             InputRejected: the document as a whole can't be read, or `options.pages` doesn't fit it.
         """
         deadline = anyio.current_time() + self._limits.time_s
-        async with self._opener.open(document, options.pdf_text) as opened:
-            selected = self._select(opened.page_count, options.pages)
-            with single_error():
-                async with anyio.create_task_group() as tasks:
-                    reads = PageReads(opened, self._engine, options.task, self._limits.page_window, deadline, tasks)
-                    yield Reading(document.name, len(document.data), opened, selected, reads)
-                    tasks.cancel_scope.cancel()
+        try:
+            async with self._opener.open(document, options.pdf_text) as opened:
+                selected = self._select(opened.page_count, options.pages)
+                with single_error():
+                    async with anyio.create_task_group() as tasks:
+                        reads = PageReads(opened, self._engine, options.task, self._limits.page_window, deadline, tasks)
+                        yield Reading(document.name, len(document.data), opened, selected, reads)
+                        tasks.cancel_scope.cancel()
+        finally:
+            if self._on_end is not None:
+                self._on_end()
 
     def _select(self, page_count: int, pages: PageSelection | None) -> tuple[int, ...]:
         selected = tuple(range(page_count)) if pages is None else pages.indexes(page_count)

@@ -136,7 +136,7 @@ class Batches:
     def __init__(self, processor: PaddleOCRVLProcessor, seed: int) -> None:
         self._images = processor.image_processor
         self._tokenizer = processor.tokenizer
-        self._rng = random.Random(seed)  # noqa: S311 - test data
+        self._rng = random.Random(seed)
         shown = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": PROMPT}]}]
         prompt = processor.apply_chat_template(shown, add_generation_prompt=True, tokenize=False)
         self._before, self._after = (self._tokenizer.encode(part) for part in prompt.split(SPECIAL[IMAGE]))
@@ -174,7 +174,7 @@ def train(steps: int, seed: int) -> tuple[PaddleOCRVLForConditionalGeneration, P
     processor, model = make_processor(), make_model()
     # A name that begins with "flash" is handed the boundaries of the images.
     ALL_ATTENTION_FUNCTIONS.register("flash_lines", attend_lines_of_one_length)
-    model.model.visual.config._attn_implementation = "flash_lines"  # noqa: SLF001 - how transformers chooses
+    model.model.visual.config._attn_implementation = "flash_lines"
     hook = model.model.projector.register_forward_pre_hook(as_one_tall_image)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} million parameters")
     batches = Batches(processor, seed)
@@ -196,7 +196,9 @@ def train(steps: int, seed: int) -> tuple[PaddleOCRVLForConditionalGeneration, P
             longest, running = longest * 2, 0.5
         if step % 100 == 0:
             spent = perf_counter() - started
-            print(f"step {step} longest {longest} accuracy {running:.4f} loss {loss.item():.4f} {spent:.0f} s", flush=True)
+            print(
+                f"step {step} longest {longest} accuracy {running:.4f} loss {loss.item():.4f} {spent:.0f} s", flush=True
+            )
     hook.remove()
     return model, processor
 

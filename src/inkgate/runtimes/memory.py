@@ -1,0 +1,57 @@
+"""Memory that was freed is given back to the system.
+
+glibc keeps freed blocks for later: after a page of 100 megapixels the process would stay as large as it was at its
+peak (measured: 383 MB resident after a few pages, 172 MB after a trim that took 26 ms). Raising less with
+MALLOC_MMAP_THRESHOLD_ kept it at 241 MB, but every tensor of every model call was then mapped and zeroed anew.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable
+
+import anyio
+
+from inkgate.concurrency import Threads
+
+_PAUSE_S = 2.0
+"""Least time between two trims: they take the allocator's locks, which whoever reads pages needs too."""
+
+
+def _find_trim() -> Callable[[int], int] | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    trim: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+    return trim
+
+
+_trim = _find_trim()
+
+
+def return_free_memory() -> None:
+    """Gives freed heap memory back to the system where the C library can (glibc). Blocking, tens of milliseconds."""
+    if _trim is not None:
+        _trim(0)
+
+
+class MemoryReturn:
+    """Gives memory back soon after work ended, once for all that ended in the meantime, beside the work's own path."""
+
+    def __init__(self, trim: Callable[[], None] = return_free_memory, pause_s: float = _PAUSE_S) -> None:
+        self._trim = trim
+        self._pause_s = pause_s
+        self._threads = Threads("memory", 1)
+        self._work_ended = anyio.Event()
+
+    def work_ended(self) -> None:
+        """Asks for a trim. Returns at once."""
+        self._work_ended.set()
+
+    async def run(self) -> None:
+        """Trims when asked, until it is cancelled."""
+        while True:
+            await self._work_ended.wait()
+            await anyio.sleep(self._pause_s)
+            self._work_ended = anyio.Event()
+            await self._threads.run(self._trim)

@@ -1,0 +1,51 @@
+from pathlib import Path
+
+import anyio
+import anyio.from_thread
+import numpy as np
+import pytest
+
+from inkgate.runtimes.memory import MemoryReturn, return_free_memory
+
+
+def resident_mb() -> float:
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def fill_and_free() -> None:
+    """Blocks below glibc's threshold for mapping, freed but for one at the top: the heap can't shrink by itself."""
+    blocks = [np.ones(12_000) for _ in range(2_000)]
+    del blocks[:-1]
+
+
+def test_freed_memory_goes_back_to_the_system() -> None:
+    return_free_memory()
+    before = resident_mb()
+    fill_and_free()
+    return_free_memory()
+    assert resident_mb() < before + 40
+
+
+@pytest.mark.anyio
+async def test_memory_is_returned_once_for_all_work_that_ended_meanwhile_and_again_after_the_next() -> None:
+    trims: list[int] = []
+    trimmed = anyio.Semaphore(0)
+
+    def trim() -> None:
+        trims.append(len(trims))
+        anyio.from_thread.run_sync(trimmed.release)
+
+    memory = MemoryReturn(trim, pause_s=0)
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(memory.run)
+            memory.work_ended()
+            memory.work_ended()
+            await trimmed.acquire()
+            await anyio.wait_all_tasks_blocked()
+            assert trims == [0]
+            memory.work_ended()
+            await trimmed.acquire()
+            tasks.cancel_scope.cancel()
+    assert trims == [0, 1]
