@@ -54,13 +54,19 @@ class Server:
         return self.log.read_text(encoding="utf-8")
 
 
+SERVE = ("-m", "inkgate", "serve", "--port", "0")
+SERVE_FAKE_ENGINE = ("-m", "support.fake_server")
+
+
 @contextmanager
-def running_server(*flags: str, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
+def running_server(
+    *flags: str, environment: Mapping[str, str] | None = None, program: tuple[str, ...] = SERVE
+) -> Iterator[Server]:
     """`inkgate serve --port 0` with `flags`, ready for requests; stopped at the end, if it still runs."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "server.log"
         variables = clean_environment(INKGATE_LOG__FORMAT="json", **(environment or {}))
-        command = [sys.executable, "-m", "inkgate", "serve", "--port", "0", *flags]
+        command = [sys.executable, *program, *flags]
         with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=variables) as process:
             try:
                 yield Server(_wait_for_url(process, log), process, log)

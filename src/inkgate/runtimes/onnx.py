@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
+
+# The official builds of ONNX Runtime send usage data to their maker unless this is set before the library is loaded
+# (its Privacy.md). A service that reads people's documents sends nothing to anybody: not a setting of ours.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # noqa: TID251 - no setting of inkgate's: see above
+
+import onnxruntime
 
 FloatArray = NDArray[np.float32]
 
