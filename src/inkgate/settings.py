@@ -82,12 +82,12 @@ class PdfSettings(Branch):
 
 
 class PpocrSettings(Branch):
-    longest_side: PositiveInt = Field(2000, description="Pages are shrunk to this longest side for detection.")
+    longest_side: PositiveInt = Field(1600, description="Pages are shrunk to this longest side for detection.")
     shortest_side: PositiveInt = Field(736, description="Pages are enlarged to this shortest side for detection.")
     reading_longest_side: PositiveInt = Field(4000, description="Longest side at which lines are cut out and read.")
     threshold: float = Field(0.3, gt=0, lt=1, description="Probability from which a pixel is taken as text.")
     box_threshold: float = Field(0.5, ge=0, le=1, description="Boxes with a lesser mean probability are left out.")
-    unclip_ratio: float = Field(1.6, ge=0, le=5, description="How far boxes grow beyond the core of the text.")
+    unclip_ratio: float = Field(1.4, ge=0, le=5, description="How far boxes grow beyond the core of the text.")
     concurrent_pages: PositiveInt = Field(2, description="Pages in the engine at once.")
     threads: int = Field(0, ge=0, description="Threads of one model call; 0: one for each core.")
     min_line_confidence: float = Field(0.5, ge=0, le=1, description="Lines read with less are left out.")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inkgate.engines.ppocr import lines, upright
-from inkgate.engines.ppocr.crops import crop
+from inkgate.engines.ppocr.crops import crop, without_margin
 from inkgate.engines.ppocr.page_orientation import Rotation
 from inkgate.engines.ppocr.recognition import Reading
 
@@ -55,11 +55,32 @@ def test_no_boxes_are_no_lines() -> None:
 def test_a_crop_is_the_pixels_of_its_quad_made_upright() -> None:
     rgb = np.random.default_rng(0).integers(0, 255, (60, 80, 3), dtype=np.uint8)
     box = quad(10, 20, 40, 12)
-    assert np.abs(crop(rgb, box).astype(int) - rgb[20:32, 10:50]).max() <= 1
-    upside_down = lines.upside_down(rgb, lines.Crop(box, crop(rgb, box)))
-    assert np.abs(upside_down.pixels.astype(int) - rgb[20:32, 10:50][::-1, ::-1]).max() <= 1
-    sideways = crop(rgb, np.roll(box, -1, axis=0))
-    assert np.abs(sideways.astype(int) - np.rot90(rgb[20:32, 10:50])).max() <= 1
+    inside = rgb[20:32, 10:50].astype(int)
+    for quarters, expected in enumerate([inside, np.rot90(inside), inside[::-1, ::-1], np.rot90(inside, -1)]):
+        assert np.abs(crop(rgb, np.roll(box, -quarters, axis=0)) - expected).max() <= 1
+
+
+def test_lines_are_cut_out_with_a_margin_and_keep_their_tight_quads() -> None:
+    rgb = np.random.default_rng(0).integers(0, 255, (60, 80, 3), dtype=np.uint8)
+    (item,) = lines.crops_of(rgb, quads((10, 20, 40, 20)))
+    assert item.quad.tolist() == quad(10, 20, 40, 20).tolist()
+    assert np.abs(item.pixels - rgb[17:43, 6:54].astype(int)).max() <= 1
+
+    (turned,) = lines.turned(rgb, [item])
+    assert turned.quad[0].tolist() == [50, 40]
+    assert np.abs(turned.pixels - item.pixels[::-1, ::-1].astype(int)).max() <= 1
+
+
+def test_a_margin_beyond_the_page_repeats_its_edge() -> None:
+    (item,) = lines.crops_of(np.full((20, 40, 3), 77, np.uint8), quads((0, 0, 40, 20)))
+    assert item.pixels.shape == (26, 48, 3)
+    assert np.all(item.pixels == 77)
+
+
+def test_positions_lose_the_margin_again() -> None:
+    box = quad(10, 20, 40, 20)  # its crop is 4 pixels wider on both sides
+    assert without_margin(np.array([4 / 48, 24 / 48, 44 / 48], np.float32), box) == pytest.approx([0, 0.5, 1], abs=1e-6)
+    assert without_margin(np.array([0, 1], np.float32), box) == pytest.approx([0, 1])
 
 
 def test_a_crop_has_a_pixel_at_least() -> None:
@@ -87,9 +108,10 @@ def test_lines_are_doubtful_by_the_classifier_or_by_their_reading() -> None:
 
 
 def test_lines_that_say_nothing_or_say_it_unsurely_are_left_out() -> None:
-    assert lines.legible(reading("word", 0.5), 0.5)
-    assert not lines.legible(reading("word", 0.49), 0.5)
-    assert not lines.legible(reading("  ", 0.9), 0.0)
+    rgb = np.zeros((60, 80, 3), np.uint8)
+    (item,) = lines.crops_of(rgb, quads((10, 20, 40, 20)))
+    read = [reading("sure", 0.5), reading("unsure", 0.49), reading("  ", 0.9)]
+    assert [line.text for line in lines.lines_of([(item, one) for one in read], 1.0, 0.5)] == ["sure"]
 
 
 def test_a_line_is_in_pixels_of_the_page() -> None:

@@ -11,12 +11,33 @@ from inkgate.types import RgbArray
 TALL = 1.5
 """Boxes this much taller than wide hold text that runs down the page (PaddleOCR's figure)."""
 
+MARGIN_ALONG, MARGIN_ACROSS = 0.2, 0.15
+"""What is cut out around a line, as parts of its box's shorter side. Lines are read best with some room around
+them, while boxes are right when they are tight: on 47 development pages, cropping so around boxes of unclip ratio 1.4
+reads as well (F1 92.7) as cropping along boxes of ratio 2.2 (92.6), whose overlap with the true boxes is far less."""
+
 
 def side_lengths(quads: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Width (along the first side) and height of quads (N, 4, 2), each (N,) in pixels."""
     widths = np.linalg.norm(quads[:, 1] - quads[:, 0], axis=1)
     heights = np.linalg.norm(quads[:, 3] - quads[:, 0], axis=1)
     return widths, heights
+
+
+def with_margin(quad: FloatArray) -> FloatArray:
+    """The quad (4, 2) grown by the margin on all sides; may reach beyond the image."""
+    along, down = quad[1] - quad[0], quad[3] - quad[0]
+    width, height = float(np.linalg.norm(along)), float(np.linalg.norm(down))
+    along = along / max(width, 1e-6) * min(width, height) * MARGIN_ALONG
+    down = down / max(height, 1e-6) * min(width, height) * MARGIN_ACROSS
+    return np.asarray(quad + np.stack([-along - down, along - down, along + down, down - along]), np.float32)
+
+
+def without_margin(positions: FloatArray, quad: FloatArray) -> FloatArray:
+    """Positions along the crop of `with_margin(quad)`, as positions along the quad: 0 at its left, 1 at its right."""
+    width, height = float(np.linalg.norm(quad[1] - quad[0])), float(np.linalg.norm(quad[3] - quad[0]))
+    margin = MARGIN_ALONG * min(width, height) / max(width, 1e-6)
+    return np.asarray(np.clip(positions * (1 + 2 * margin) - margin, 0, 1), np.float32)
 
 
 def crop(rgb: RgbArray, quad: FloatArray) -> RgbArray:

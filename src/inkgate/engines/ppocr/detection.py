@@ -20,6 +20,8 @@ from inkgate.types import RgbArray, Size
 
 _STRIDE = 32
 """The model halves its input five times."""
+_MOST_ENLARGED = 3.0
+"""Small images (a table cut out, a word) are not blown up further: their text would be too large for the model."""
 _MAX_BOXES = 3000
 _MIN_CORE_PX = 3.0
 """Cores narrower than this, in pixels of the map, are noise (PaddleOCR's `min_size`)."""
@@ -96,7 +98,7 @@ def working_size(size: Size, options: DetectionOptions) -> Size:
     as long as their area is no more than that of a 2:1 page, so that their text stays legible.
     """
     most = longest_side_of(size, options.longest_side) / max(size.width, size.height)
-    scale = min(max(1.0, options.shortest_side / min(size.width, size.height)), most)
+    scale = min(max(1.0, options.shortest_side / min(size.width, size.height)), _MOST_ENLARGED, most)
     return Size(_to_stride(size.width * scale), _to_stride(size.height * scale))
 
 

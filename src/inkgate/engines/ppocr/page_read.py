@@ -11,7 +11,6 @@ from typing import TypeVar
 from inkgate.concurrency import Threads
 from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr import upright
-from inkgate.engines.ppocr.crops import crop
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, longest_side_of
 from inkgate.engines.ppocr.lines import Crop
 from inkgate.engines.ppocr.models import PpocrModels
@@ -95,7 +94,7 @@ class PageRead:
         """The page turned upright, as far as that is sure, and its boxes."""
         degrees = await self._likely_rotation(rgb) if self.task.detect_rotation else 0
         if degrees:
-            view = await self._detect(upright.turned_page(rgb, degrees), degrees)
+            view = await self._detect(await self.threads.run(upright.turned_page, rgb, degrees), degrees)
             if await self._stands(view):
                 return view
         return await self._detect(rgb, 0)
@@ -126,36 +125,36 @@ class PageRead:
         if not upright.lies_flat(view.quads):
             return False
         with self.stages.stage("orient"):
-            crops = [crop(view.rgb, quad) for quad in upright.witnesses(view.quads)]
-            return upright.stands(await self.threads.run(self.models.line_orientation.predict, crops))
+            asked = await self.threads.run(text_lines.crops_of, view.rgb, upright.witnesses(view.quads))
+            return upright.stands(await self._upside_down(asked))
+
+    async def _upside_down(self, found: Sequence[Crop]) -> list[float]:
+        """The probability for each crop that it is upside down."""
+        return await self.threads.run(self.models.line_orientation.predict, [item.pixels for item in found])
+
+    async def _read(self, found: Sequence[Crop]) -> list[Reading]:
+        return await self.threads.run(self.models.recognizer.predict, [item.pixels for item in found])
 
     async def _recognize(self, view: _View, scale: float) -> list[Line]:
         """The legible lines of a page, in page pixels, in no particular order."""
         with self.stages.stage("recognize"):
             found = await self.threads.run(text_lines.crops_of, view.rgb, view.quads)
-            readings = await self.threads.run(self.models.recognizer.predict, [item.pixels for item in found])
+            read = list(zip(found, await self._read(found), strict=True))
             if self.task.line_orientation:
-                found, readings = await self._look_twice(view.rgb, found, readings)
-        least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
-        return [
-            text_lines.line_of(reading, item.quad, scale)
-            for item, reading in zip(found, readings, strict=True)
-            if text_lines.legible(reading, least)
-        ]
+                await self._look_twice(view.rgb, read)
+            least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
+            return await self.threads.run(text_lines.lines_of, read, scale, least)
 
-    async def _look_twice(
-        self, rgb: RgbArray, found: Sequence[Crop], readings: Sequence[Reading]
-    ) -> tuple[list[Crop], list[Reading]]:
-        """The same, with lines that stand upside down turned."""
-        best = list(zip(found, readings, strict=True))
-        upside_down = await self.threads.run(self.models.line_orientation.predict, [item.pixels for item in found])
-        doubtful = [index for index in range(len(best)) if text_lines.doubtful(readings[index], upside_down[index])]
-        turned = [text_lines.upside_down(rgb, found[index]) for index in doubtful]
-        seconds = await self.threads.run(self.models.recognizer.predict, [item.pixels for item in turned])
-        for index, item, second in zip(doubtful, turned, seconds, strict=True):
-            if text_lines.clearly_better(second, than=readings[index]):
-                best[index] = item, second
-        return [item for item, _ in best], [reading for _, reading in best]
+    async def _look_twice(self, rgb: RgbArray, read: list[tuple[Crop, Reading]]) -> None:
+        """Replaces the lines that stand upside down by their turned selves."""
+        upside_down = await self._upside_down([item for item, _ in read])
+        doubtful = [
+            index for index, (_, reading) in enumerate(read) if text_lines.doubtful(reading, upside_down[index])
+        ]
+        turned = await self.threads.run(text_lines.turned, rgb, [read[index][0] for index in doubtful])
+        for index, item, reading in zip(doubtful, turned, await self._read(turned), strict=True):
+            if text_lines.clearly_better(reading, than=read[index][1]):
+                read[index] = item, reading
 
     async def _regions(self, rgb: RgbArray, scale: float) -> list[Region]:
         with self.stages.stage("layout"):
