@@ -11,6 +11,8 @@ from inkgate.types import RgbArray
 TALL = 1.5
 """Boxes this much taller than wide hold text that runs down the page (PaddleOCR's figure)."""
 
+READING_HEIGHT = 48
+"""Pixels of height at which the models see a line."""
 MARGIN_ALONG, MARGIN_ACROSS = 0.2, 0.15
 """What is cut out around a line, as parts of its box's shorter side. Lines are read best with some room around
 them, while boxes are right when they are tight: on 47 development pages, cropping so around boxes of unclip ratio 1.4
@@ -41,11 +43,18 @@ def without_margin(positions: FloatArray, quad: FloatArray) -> FloatArray:
 
 
 def crop(rgb: RgbArray, quad: FloatArray) -> RgbArray:
-    """The pixels of a quad (4, 2), made upright: its first side becomes the top. At least 1 x 1 pixel."""
-    width = max(round(float(max(np.linalg.norm(quad[1] - quad[0]), np.linalg.norm(quad[2] - quad[3])))), 1)
-    height = max(round(float(max(np.linalg.norm(quad[3] - quad[0]), np.linalg.norm(quad[2] - quad[1])))), 1)
-    target = np.array([[0, 0], [width, 0], [width, height], [0, height]], np.float32)
+    """The pixels of a quad (4, 2), made upright: its first side becomes the top. At least 1 x 1 pixel.
+
+    Quads less than 48 pixels high are enlarged to that, the height at which they are read. In one step with linear
+    interpolation, as in the model's training: on small print that reads better (F1 of words in tables 96.6) than a
+    crop with cubic interpolation that is enlarged afterwards (93.9).
+    """
+    width = float(max(np.linalg.norm(quad[1] - quad[0]), np.linalg.norm(quad[2] - quad[3])))
+    height = float(max(np.linalg.norm(quad[3] - quad[0]), np.linalg.norm(quad[2] - quad[1])))
+    scale = max(1.0, READING_HEIGHT / max(height, 1.0))
+    size = (max(round(width * scale), 1), max(round(height * scale), 1))
+    target = np.array([[0, 0], [size[0], 0], size, [0, size[1]]], np.float32)
     # OpenCV counts from the middle of the first pixel, quads from its corner.
     matrix = cv2.getPerspectiveTransform(quad.astype(np.float32) - 0.5, target - 0.5)
-    cut = cv2.warpPerspective(rgb, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE)
+    cut = cv2.warpPerspective(rgb, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(cut, np.uint8)

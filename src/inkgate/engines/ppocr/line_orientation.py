@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import cv2
 import numpy as np
 
+from inkgate.engines.ppocr.crops import READING_HEIGHT
 from inkgate.runtimes.onnx import FloatArray, OnnxModel
 from inkgate.types import RgbArray
 
-_HEIGHT = 48
 _WIDTH = 192
 _BATCH = 16
 
@@ -36,9 +36,11 @@ class LineOrientation:
 def _prepared(crop: RgbArray) -> FloatArray:
     """A crop as (3, 48, 192) float32: its height scaled to 48, its width squeezed or padded to 192."""
     height, width = crop.shape[:2]
-    used = min(max(math.ceil(_HEIGHT * width / height), 1), _WIDTH)
-    resized = cv2.resize(crop, (used, _HEIGHT), interpolation=cv2.INTER_AREA if height > _HEIGHT else cv2.INTER_LINEAR)
-    tensor = np.zeros((3, _HEIGHT, _WIDTH), np.float32)
+    used = min(max(math.ceil(READING_HEIGHT * width / height), 1), _WIDTH)
+    resized = cv2.resize(
+        crop, (used, READING_HEIGHT), interpolation=cv2.INTER_AREA if height > READING_HEIGHT else cv2.INTER_LINEAR
+    )
+    tensor = np.zeros((3, READING_HEIGHT, _WIDTH), np.float32)
     # Blue, green, red in [-1, 1]: as the model was trained.
     tensor[:, :, :used] = (resized[:, :, ::-1].astype(np.float32) / 127.5 - 1).transpose(2, 0, 1)
     return tensor

@@ -68,12 +68,7 @@ def doubtful(reading: Reading, upside_down_probability: float) -> bool:
 
 def clearly_better(reading: Reading, than: Reading) -> bool:
     """Whether a line turned by 180 degrees was read so much better that this is its right way up."""
-    return _worth(reading) > _CLEARLY * _worth(than)
-
-
-def _worth(reading: Reading) -> float:
-    # Confidence alone misleads: upside down, the few letters that look like others are read with confidence.
-    return len(reading.text.replace(" ", "")) * reading.confidence**2
+    return reading.worth > _CLEARLY * than.worth
 
 
 def legible(reading: Reading, least: float) -> bool:

@@ -126,11 +126,8 @@ class PageRead:
             return False
         with self.stages.stage("orient"):
             asked = await self.threads.run(text_lines.crops_of, view.rgb, upright.witnesses(view.quads))
-            return upright.stands(await self._upside_down(asked))
-
-    async def _upside_down(self, found: Sequence[Crop]) -> list[float]:
-        """The probability for each crop that it is upside down."""
-        return await self.threads.run(self.models.line_orientation.predict, [item.pixels for item in found])
+            turned = await self.threads.run(text_lines.turned, view.rgb, asked)
+            return upright.stands(await self._read(asked), await self._read(turned))
 
     async def _read(self, found: Sequence[Crop]) -> list[Reading]:
         return await self.threads.run(self.models.recognizer.predict, [item.pixels for item in found])
@@ -147,10 +144,9 @@ class PageRead:
 
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[Crop, Reading]]) -> None:
         """Replaces the lines that stand upside down by their turned selves."""
-        upside_down = await self._upside_down([item for item, _ in read])
-        doubtful = [
-            index for index, (_, reading) in enumerate(read) if text_lines.doubtful(reading, upside_down[index])
-        ]
+        crops = [item.pixels for item, _ in read]
+        upside_down = await self.threads.run(self.models.line_orientation.predict, crops)
+        doubtful = [at for at, (_, reading) in enumerate(read) if text_lines.doubtful(reading, upside_down[at])]
         turned = await self.threads.run(text_lines.turned, rgb, [read[index][0] for index in doubtful])
         for index, item, reading in zip(doubtful, turned, await self._read(turned), strict=True):
             if text_lines.clearly_better(reading, than=read[index][1]):
