@@ -7,7 +7,7 @@ downwards; a PDF page is measured as rendered at `PageResult.dpi`. Confidences a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -137,6 +137,30 @@ class PageError:
 
 
 @dataclass(frozen=True, slots=True)
+class TextWord:
+    """A word of `PageResult.text`, from the character `start` on, whose place on the page is not known."""
+
+    text: str
+    start: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at reading a page.
+
+    Attributes:
+        change: what was different from the first try (`temperature 0.2`, `size 0.7`); empty for the first.
+        error: why its answer was not taken; None for the one that was.
+        duration_ms: wall time.
+    """
+
+    change: str
+    error: PageError | None
+    duration_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class PageResult:
     """What was read of one page, the same for every engine.
 
@@ -147,6 +171,7 @@ class PageResult:
         rotation: degrees clockwise (0, 90, 180, 270) by which the page was turned to stand upright.
         source: `ocr`, or `text_layer` when a PDF's own text was trusted.
         lines: in reading order.
+        words: of `text`, in its order, where the engine is sure of words but can't place them; else `lines` has them.
         blocks: in reading order; None when nobody asked (Task kinds other than PARSE).
         text: plain text in reading order, paragraphs set apart by an empty line.
         markdown: None when nobody asked.
@@ -154,6 +179,7 @@ class PageResult:
         engine: who read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
         degraded: what was given up under pressure; empty when nothing was.
+        attempts: how it was read, where an engine tries more than once; empty for one that doesn't.
         error: set when the page could not be read; everything else is then empty or partial.
     """
 
@@ -173,15 +199,15 @@ class PageResult:
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     degraded: tuple[str, ...] = ()
     error: PageError | None = None
+    words: tuple[TextWord, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
 
     @property
     def confidence(self) -> float | None:
-        """Mean confidence of the lines, weighted by their length; None where there are none."""
-        weights = [len(line.text) for line in self.lines]
-        if not sum(weights):
-            return None
-        pairs = zip(self.lines, weights, strict=True)
-        return sum(line.confidence * weight for line, weight in pairs) / sum(weights)
+        """Mean confidence of the lines (or words, without lines), weighted by length; None where there are none."""
+        parts: Sequence[Line | TextWord] = self.lines or self.words
+        length = sum(len(part.text) for part in parts)
+        return sum(part.confidence * len(part.text) for part in parts) / length if length else None
 
 
 class DocumentStatus(StrEnum):

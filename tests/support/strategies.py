@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from inkgate.errors import CODES
 from inkgate.types import (
+    Attempt,
     Block,
     BlockType,
     Box,
@@ -21,6 +22,7 @@ from inkgate.types import (
     PageError,
     PageResult,
     Quad,
+    TextWord,
     Word,
 )
 
@@ -92,6 +94,8 @@ def blocks(draw: st.DrawFn, line_count: int, width: int, height: int) -> tuple[B
 
 
 page_errors = st.builds(PageError, st.sampled_from(sorted(CODES)), texts, texts)
+text_words = st.builds(TextWord, texts, st.integers(0, 5000), confidences)
+attempts = st.builds(Attempt, texts, st.none() | page_errors, st.floats(0, 1e6))
 
 
 @st.composite
@@ -120,6 +124,8 @@ def pages(draw: st.DrawFn, index: int | None = None) -> PageResult:
         timings_ms=draw(st.dictionaries(st.sampled_from(["open", "detect", "layout"]), st.floats(0, 1e6))),
         degraded=tuple(draw(st.lists(st.sampled_from(["layout", "resolution"]), unique=True))),
         error=error,
+        words=tuple(draw(st.lists(text_words, max_size=3))),
+        attempts=tuple(draw(st.lists(attempts, max_size=2))),
     )
 
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.json import document_to_dict, json_schema, page_json_schema, page_to_dict
 from inkgate.types import (
+    Attempt,
     Block,
     BlockType,
     DocumentResult,
@@ -20,6 +21,7 @@ from inkgate.types import (
     Line,
     PageError,
     PageResult,
+    TextWord,
     Word,
 )
 from support import sample_results as sample
@@ -57,7 +59,7 @@ def test_the_schema_is_a_json_schema() -> None:
 
 def test_the_schema_allows_no_other_keys_and_lets_none_be_missing() -> None:
     found = list(objects(json_schema()))
-    assert len(found) == 6
+    assert len(found) == 8
     for part in found:
         assert part["additionalProperties"] is False
         assert sorted(part["required"]) == sorted(part["properties"])
@@ -74,6 +76,8 @@ def test_a_key_that_the_schema_does_not_know_is_refused() -> None:
         ("page", PageResult, {"confidence"}),
         ("line", Line, set()),
         ("word", Word, set()),
+        ("text_word", TextWord, set()),
+        ("attempt", Attempt, set()),
         ("block", Block, set()),
         ("error", PageError, set()),
     ],
@@ -100,6 +104,26 @@ def test_numbers_are_rounded_to_what_they_are_worth() -> None:
     assert b"-0.0" not in orjson.dumps(found)
     assert (found["lines"][0]["confidence"], found["confidence"]) == (0.1235, 0.1235)
     assert (found["dpi"], found["timings_ms"]) == (72.0, {"detect": 1.3})
+
+
+def test_words_without_places_stand_for_lines_in_the_confidence_of_the_page() -> None:
+    words = (TextWord("certain", 0, 1.0), TextWord("eh", 8, 0.1))
+    found = page_to_dict(PageResult(0, text="certain eh", words=words))
+    assert found["words"][1] == {"text": "eh", "start": 8, "confidence": 0.1}
+    assert found["confidence"] == 0.8
+
+
+def test_attempts_say_what_was_changed_and_why() -> None:
+    error = PageError("output_repeats", "Round and round.", "Try again.")
+    attempts = (Attempt("", error, 12.34), Attempt("temperature 0.2", None, 1))
+    assert page_to_dict(PageResult(0, attempts=attempts))["attempts"] == [
+        {
+            "change": "",
+            "error": {"code": "output_repeats", "detail": "Round and round.", "remedy": "Try again."},
+            "duration_ms": 12.3,
+        },
+        {"change": "temperature 0.2", "error": None, "duration_ms": 1.0},
+    ]
 
 
 def test_numbers_of_numpy_become_plain_ones() -> None:

@@ -6,7 +6,7 @@ located, not cut out), and `dpi` is 72 where a page's resolution is unknown, bec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from inkgate.api.schemas_mistral import MistralOptions
 from inkgate.api.tables_html import pipe_table_to_html
 from inkgate.documents.formats.characters import encodable
 from inkgate.documents.formats.json import page_to_dict
-from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, Word
+from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
 
 _DPI_UNKNOWN = 72
 _BLOCK_TYPES: Mapping[BlockType, str] = {
@@ -150,7 +150,9 @@ class _Page:
 
     def confidence(self, markdown: str) -> dict[str, Any] | None:
         granularity = self._options.confidence_scores_granularity
-        words = [word for index in range(len(self._page.lines)) for word in _words(self._page, index)]
+        page = self._page
+        placed = [word for index in range(len(page.lines)) for word in _words(page, index)]
+        words: Sequence[Word | TextWord] = placed or page.words
         if granularity is None or not words:
             return None
         scores = [float(word.confidence) for word in words]
@@ -179,7 +181,7 @@ def _words(page: PageResult, index: int) -> tuple[Word, ...]:
     return line.words or (Word(line.text, line.quad, line.confidence),)
 
 
-def _placed(words: list[Word], markdown: str) -> list[dict[str, Any]]:
+def _placed(words: Sequence[Word | TextWord], markdown: str) -> list[dict[str, Any]]:
     """Each word with where it starts in `markdown`, searched onwards from the word before it. A word that is
     written otherwise there (escaped, or split) gets the place where it was searched from.
     """

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from inkgate.documents.formats.characters import encodable
-from inkgate.types import Block, DocumentResult, Line, PageError, PageResult, Point, Word
+from inkgate.types import Attempt, Block, DocumentResult, Line, PageError, PageResult, Point, TextWord, Word
 
 Json = dict[str, Any]
 
@@ -71,9 +71,11 @@ def page_to_dict(page: PageResult) -> Json:
         "header": _optional(page.header),
         "footer": _optional(page.footer),
         "lines": [_line(line) for line in page.lines],
+        "words": [_text_word(word) for word in page.words],
         "blocks": None if page.blocks is None else [_block(block) for block in page.blocks],
         "timings_ms": {stage: _rounded(spent, 1) for stage, spent in page.timings_ms.items()},
         "degraded": list(page.degraded),
+        "attempts": [_attempt(attempt) for attempt in page.attempts],
         "error": None if page.error is None else _error(page.error),
     }
 
@@ -99,6 +101,18 @@ def _block(block: Block) -> Json:
         "markdown": encodable(block.markdown),
         "level": block.level,
         "confidence": _confidence(block.confidence),
+    }
+
+
+def _text_word(word: TextWord) -> Json:
+    return {"text": encodable(word.text), "start": word.start, "confidence": _confidence(word.confidence)}
+
+
+def _attempt(attempt: Attempt) -> Json:
+    return {
+        "change": encodable(attempt.change),
+        "error": None if attempt.error is None else _error(attempt.error),
+        "duration_ms": _rounded(attempt.duration_ms, 1),
     }
 
 
