@@ -13,7 +13,7 @@ from enum import EnumType
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import TypeAdapter
+from pydantic import SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from inkgate.api.errors import STATUSES
@@ -32,6 +32,7 @@ BRANCHES = {
     "pdf": "How PDFs are opened and rendered, in processes of their own.",
     "engine": "Who reads the pages.",
     "engine.ppocr": "The built-in engine.",
+    "engine.vllm": "Vision-language models on a vLLM server.",
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",
     "log": "What is logged. Neither contents of documents nor keys ever are.",
 }
@@ -94,6 +95,8 @@ def _toml(value: object) -> str:
     """A default as it is written in the settings file."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, tuple):

@@ -37,6 +37,9 @@ INPUT_CODES: dict[str, Code] = {
     ),
     "image_corrupt": Code("The image is damaged", "Open it in a viewer, save it again, and send the new file."),
     "image_too_large": Code("The image has too many pixels", "Scale it down, or raise `limits.max_pixels`."),
+    "image_too_narrow": Code(
+        "The image is too long for its width", "Cut it into pieces, or leave out the margin along its long sides."
+    ),
     "pdf_corrupt": Code("The PDF is damaged", "Repair it (for example print it to a new PDF), and send that."),
     "pdf_encrypted": Code("The PDF needs a password", "Remove the password, and send the file again."),
     "pdf_empty": Code("The PDF has no pages", "Send a PDF that has at least one page."),
@@ -52,7 +55,11 @@ INPUT_CODES: dict[str, Code] = {
     "not_acceptable": Code("The format asked for does not exist", "Ask for text, markdown, json, hocr or alto."),
     "url_forbidden": Code("The URL may not be fetched", "Send the file itself, or allow its host in `fetch`."),
     "url_unreachable": Code("The URL could not be fetched", "Check that the URL answers 200 with the file itself."),
+    "upstream_rejected": Code(
+        "The model server refused the page", "Read its reason: scale the page down, or fit `engine.vllm` to the server."
+    ),
     "task_unsupported": Code("The engine can't do this task", "Choose another task, or another engine."),
+    "engine_incomplete": Code("The engine lacks a setting", "Give what is named above; docs/settings.md says how."),
     "engine_unknown": Code("There is no such engine or model", "Leave `model` out, or name one that /v1/models lists."),
     "feature_unavailable": Code("This is not available yet", "Leave the option out of the request."),
     "file_unknown": Code("There is no such file", "Upload it first; uploaded files are kept for a limited time."),
@@ -70,7 +77,31 @@ OVERLOAD_CODES: dict[str, Code] = {
 
 ENGINE_CODES: dict[str, Code] = {
     "engine_failed": Code("The engine failed on this page", "Try again; report it with the request ID if it stays."),
+    "engine_output_invalid": Code(
+        "The model's answer could not be understood", "Try again; choose another task or engine if it stays."
+    ),
     "engine_unavailable": Code("The engine is not ready", "Try again shortly; /readyz says what is missing."),
+    "upstream_unreachable": Code(
+        "The model server can't be reached", "Start it, or correct `engine.vllm.urls`; then try again."
+    ),
+    "upstream_denied": Code("The model server asks for another key", "Set `engine.vllm.api_key` to the server's key."),
+    "upstream_busy": Code("The model server takes no more requests", "Try again shortly, or lower the load."),
+    "upstream_failed": Code("The model server failed", "Try again; its own log says why."),
+    "upstream_garbled": Code(
+        "The model server's answer is no chat completion",
+        "Check that `engine.vllm.urls` lead to vLLM, with /v1 at the end.",
+    ),
+    "upstream_cut_off": Code("The model server's answer broke off", "Try again; its own log says whether it died."),
+    "upstream_stalled": Code(
+        "The model server stands still", "Try again; raise `engine.vllm.first_token_s` where it is only slow."
+    ),
+    "model_unknown": Code("The model server has no such model", "Set `engine.vllm.model` to a name that it has."),
+    "output_truncated": Code(
+        "The answer reached its token limit", "Take what was read, or raise `engine.vllm.max_tokens`."
+    ),
+    "output_repeats": Code(
+        "The model ran in circles on this page", "Take what was read; scan the page anew, or read it with `ppocr`."
+    ),
     "internal": Code("Something went wrong inside the service", "Try again; report it with the request ID."),
 }
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -93,9 +93,30 @@ class PpocrSettings(Branch):
     min_line_confidence: float = Field(0.5, ge=0, le=1, description="Lines read with less are left out.")
 
 
+class VllmSettings(Branch):
+    urls: tuple[str, ...] = Field((), description="Address of the model server, such as `http://127.0.0.1:8000/v1`.")
+    model: str = Field("", description="Name of the model on the server. Empty: the preset's, else the only one.")
+    preset: str = Field("", description="The model's preset, where `engine.name` is `vllm`.")
+    preset_folder: str = Field("", description="Folder of your own presets, run as Python. Empty: none.")
+    api_key: SecretStr = Field(SecretStr(""), description="Key of the model server. Empty: it asks for none.")
+    concurrent_pages: PositiveInt = Field(16, description="Pages at the model server at once.")
+    max_tokens: int = Field(0, ge=0, description="Most tokens of an answer; 0: as the preset says.")
+    start_s: PositiveFloat = Field(60.0, description="How long the server is waited for at start.")
+    connect_s: PositiveFloat = Field(5.0, description="Time to connect.")
+    first_token_s: PositiveFloat = Field(120.0, description="Time to the first token, the server's queue included.")
+    progress_s: PositiveFloat = Field(30.0, description="Longest pause between tokens.")
+    logprobs: bool = Field(default=True, description="Ask for log-probabilities: the confidence of words and pages.")
+    jpeg_quality: int = Field(95, ge=0, le=100, description="Of the images that are sent; 0: PNG, without loss.")
+    encoding_threads: PositiveInt = Field(2, description="Pages shrunk and encoded at once.")
+    repetition_count: int = Field(
+        200, ge=0, description="Repeats of a pattern after which vLLM itself ends an answer; under 2: never."
+    )
+
+
 class EngineSettings(Branch):
-    name: str = Field("ppocr", description="Who reads: `ppocr` (embedded, CPU).")
+    name: str = Field("ppocr", description="Who reads: `ppocr` (embedded, CPU), `vllm`, or a preset of it.")
     ppocr: PpocrSettings = PpocrSettings()
+    vllm: VllmSettings = VllmSettings()
 
 
 class FetchSettings(Branch):
