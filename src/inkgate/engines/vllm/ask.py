@@ -1,0 +1,96 @@
+"""One question to the model and its answer, watched as it comes: a loop ends it at once and frees its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from inkgate.engines.vllm.client import ChatClient
+from inkgate.engines.vllm.runaway import Loop, Patience, RunawayGuard, repeating_tail
+from inkgate.engines.vllm.wire import Token
+from inkgate.errors import EngineFailed
+
+_SUSPECT = Patience(run_span=300, line_span=600, blank_span=1500, cells=60, rows=60, table_span=4000)
+"""What is a loop at the token limit, which real pages seldom reach."""
+_ANY = Patience(run_span=0, line_span=0, blank_span=0, cells=0, rows=0, table_span=0)
+"""What is a loop where the server itself says that there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came of one question.
+
+    Attributes:
+        text: as generated; of a loop, the first round alone.
+        tokens: with their log-probabilities, where these were asked for.
+        error: why the text is not the answer; None when it is.
+        first_token_ms, whole_ms: wall time from sending to the first token, and to the end.
+    """
+
+    text: str
+    tokens: tuple[Token, ...]
+    error: EngineFailed | None
+    first_token_ms: float
+    whole_ms: float
+
+
+async def ask(client: ChatClient, request: Mapping[str, object], repeats: int) -> Reply:
+    """The reply to `request`. `repeats`: fewer are never a loop.
+
+    Raises:
+        InputRejected, EngineFailed: of the server, as ChatClient.stream; what had come by then is lost.
+    """
+    guard = RunawayGuard(Patience(repeats=repeats))
+    started = perf_counter()
+    first: float | None = None
+    pieces: list[str] = []
+    tokens: list[Token] = []
+    reason: str | None = None
+    loop: Loop | None = None
+    async with client.stream(request) as deltas:
+        async for delta in deltas:
+            if first is None and (delta.text or delta.tokens):
+                first = perf_counter()
+            pieces.append(delta.text)
+            tokens += delta.tokens
+            reason = delta.finish_reason or reason
+            loop = guard.feed(delta.text)
+            if loop is not None:
+                break
+    ended = perf_counter()
+    text = "".join(pieces)
+    error: EngineFailed | None
+    if loop is not None:
+        text, error = text[: loop.start + len(loop.unit)], _repeats(loop.count)
+    else:
+        text, error = judged(text, reason, repeats)
+    return Reply(text, tuple(tokens), error, ((first or ended) - started) * 1000, (ended - started) * 1000)
+
+
+def judged(text: str, reason: str | None, repeats: int) -> tuple[str, EngineFailed | None]:
+    """What a finish reason makes of `text`: the part of it to keep, and what is wrong with it.
+
+    Raises:
+        EngineFailed: the reason is none that an answer ends with.
+    """
+    if reason == "stop":
+        return text, None
+    if reason == "length":
+        found = repeating_tail(text, replace(_SUSPECT, repeats=repeats))
+        if found is None:
+            return text, EngineFailed("output_truncated", "The answer reached its token limit before its end.")
+    elif reason == "repetition":
+        found = repeating_tail(text, replace(_ANY, repeats=min(repeats, 4)))
+    elif reason is None:
+        raise EngineFailed("upstream_cut_off", "The model server ended its answer without a reason.")
+    else:
+        raise EngineFailed("upstream_failed", f"The model server ended its answer with {reason!r}.")
+    if found is None:
+        return text, _repeats(repeats)
+    unit, span = found
+    return text[: len(text) - span + unit], _repeats(span // unit)
+
+
+def _repeats(count: int) -> EngineFailed:
+    return EngineFailed("output_repeats", f"The answer began to repeat itself ({count} times or more).")

@@ -1,0 +1,150 @@
+"""The OpenAI chat protocol as a model server streams it: bytes to server-sent events to deltas. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+
+_MAX_LINE = 4_000_000
+"""Bytes of one event; one delta with its log-probabilities has some hundred."""
+_SHOWN = 300
+"""Characters of a server's own words that are passed on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as it was generated: its bytes of text and its natural log-probability (0 or less)."""
+
+    data: bytes
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a request cost, in tokens."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """One step of an answer. `finish_reason` is set on the last that has text, `usage` after it."""
+
+    text: str = ""
+    tokens: tuple[Token, ...] = ()
+    finish_reason: str | None = None
+    usage: Usage | None = None
+
+
+class EventLines:
+    """Cuts a byte stream into the payloads of its `data:` lines; comments and other fields are dropped.
+
+    Lines end with LF or CRLF alone: text holds other characters (U+2028, U+0085) that `str.splitlines` would cut at.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """The payloads that `chunk` completes.
+
+        Raises:
+            EngineFailed: "upstream_garbled", for what is no event stream.
+        """
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        if len(self._rest) > _MAX_LINE:
+            raise garbled("The model server sent a line without end.")
+        for line in (line.rstrip(b"\r") for line in lines):
+            if line.startswith(b"data:"):
+                yield line[5:].strip()
+            elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
+                raise garbled("The model server sent something else than an event stream.")
+
+
+def delta_of(payload: bytes) -> Delta:
+    """The delta that one event holds.
+
+    Raises:
+        InputRejected, EngineFailed: the server reports an error within the stream.
+        EngineFailed: "upstream_garbled", for what is no chunk of a chat completion.
+    """
+    try:
+        chunk = orjson.loads(payload)
+        if "error" in chunk:
+            raise upstream_error(_status(chunk["error"]), payload)
+        return _delta(chunk)
+    except (orjson.JSONDecodeError, TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
+        raise garbled("The model server sent an event that is no part of a chat completion.") from error
+
+
+def _delta(chunk: Mapping[str, object]) -> Delta:
+    usage = chunk.get("usage")
+    choices = chunk.get("choices") if usage else chunk["choices"]
+    cost = _usage(usage) if isinstance(usage, Mapping) else None
+    if not isinstance(choices, list) or not choices:
+        return Delta(usage=cost)
+    choice = choices[0]
+    reason = choice.get("finish_reason")
+    text = choice.get("delta", {}).get("content") or ""
+    if not isinstance(text, str) or not (reason is None or isinstance(reason, str)):
+        raise TypeError("content and finish_reason are strings")
+    entries = (choice.get("logprobs") or {}).get("content") or ()
+    return Delta(text, tuple(_token(entry) for entry in entries), reason, cost)
+
+
+def _usage(usage: Mapping[str, object]) -> Usage:
+    return Usage(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _token(entry: Mapping[str, object]) -> Token:
+    data = entry.get("bytes")
+    logprob = entry["logprob"]
+    if not isinstance(logprob, int | float):
+        raise TypeError("logprob is a number")
+    shown = bytes(data) if isinstance(data, list) else str(entry["token"]).encode("utf-8", "replace")
+    return Token(shown, min(float(logprob), 0.0))
+
+
+def _status(error: object) -> int:
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return code if isinstance(code, int) else 500
+
+
+def upstream_error(status: int, body: bytes) -> InkgateError:
+    """The error that an HTTP status other than 200 and its body are. 404 is for the caller to explain."""
+    said = words_of(body)
+    if status in {400, 413, 415, 422}:
+        return InputRejected("upstream_rejected", f"The model server refused the page ({status}){said}")
+    if status in {401, 403}:
+        return EngineFailed("upstream_denied", f"The model server did not let us in ({status}){said}")
+    if status in {429, 503}:
+        return EngineFailed("upstream_busy", f"The model server takes no more requests ({status}){said}")
+    return EngineFailed("upstream_failed", f"The model server failed ({status}){said}")
+
+
+def words_of(body: bytes) -> str:
+    """`: ` and what the server's error body says, made short; a full stop where it says nothing."""
+    try:
+        found = orjson.loads(body)
+        error = found.get("error", found)
+        message = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
+    except (orjson.JSONDecodeError, AttributeError):
+        return "."
+    if not isinstance(message, str) or not message.strip():
+        return "."
+    one_line = " ".join(message.split())
+    return f": {one_line if len(one_line) <= _SHOWN else one_line[:_SHOWN] + '…'}"
+
+
+def garbled(detail: str) -> EngineFailed:
+    """Something that is not the protocol."""
+    return EngineFailed("upstream_garbled", detail)

@@ -1,0 +1,153 @@
+"""The client of model servers: what is streamed, every way it goes wrong, and that leaving reaches the server."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from inkgate.engines.vllm.client import ChatClient, Patience
+from inkgate.engines.vllm.wire import Delta, Usage
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from support.stub_upstream import Reply, error_reply, running_stub
+
+pytestmark = pytest.mark.anyio
+
+PATIENT = Patience(connect=10, first_token=60, progress=60)
+HASTY = {
+    "at all": Patience(connect=10, first_token=0.3, progress=60),
+    "after": Patience(connect=10, first_token=60, progress=0.3),
+}
+REQUEST: dict[str, object] = {"model": "stub-model", "messages": []}
+
+
+@asynccontextmanager
+async def client_of(url: str, patience: Patience = PATIENT, api_key: str = "") -> AsyncIterator[ChatClient]:
+    client = ChatClient(url, patience, api_key)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+async def answer(client: ChatClient) -> list[Delta]:
+    async with client.stream(REQUEST) as deltas:
+        return [delta async for delta in deltas]
+
+
+async def failure(url: str, patience: Patience = PATIENT) -> InkgateError:
+    async with client_of(url, patience) as client:
+        with pytest.raises(InkgateError) as failed:
+            await answer(client)
+    return failed.value
+
+
+async def test_text_tokens_reason_and_cost_are_streamed() -> None:
+    with running_stub(Reply(["Grüße", "\u2028\u0085 世", "界"], special=["</s>"])) as stub:
+        async with client_of(stub.url + "/") as client:
+            deltas = await answer(client)
+
+    assert "".join(delta.text for delta in deltas) == "Grüße\u2028\u0085 世界"
+    tokens = [token for delta in deltas for token in delta.tokens]
+    assert [token.data.decode() for token in tokens] == ["Grüße", "\u2028\u0085 世", "界", "</s>"]
+    assert {token.logprob for token in tokens} == {-0.1}
+    assert [delta.finish_reason for delta in deltas if delta.finish_reason] == ["stop"]
+    assert deltas[-1].usage == Usage(7, 3)
+    assert stub.seen == [{**REQUEST, "stream": True, "stream_options": {"include_usage": True}}]
+
+
+async def test_connections_are_used_again() -> None:
+    with running_stub(Reply(["a"])) as stub:
+        async with client_of(stub.url) as client:
+            for _ in range(3):
+                await answer(client)
+    assert (len(stub.seen), len(stub.clients)) == (3, 1)
+
+
+async def test_the_key_is_sent() -> None:
+    with running_stub(Reply(["a"])) as stub:
+        async with client_of(stub.url, api_key="secret") as client:
+            assert await client.models() == ("stub-model",)
+    assert stub.headers[0]["authorization"] == "Bearer secret"
+
+
+@pytest.mark.parametrize(
+    ("reply", "code", "said"),
+    [
+        (error_reply(400, "maximum context length is 2048 tokens"), "upstream_rejected", "2048 tokens"),
+        (error_reply(500, "CUDA error"), "upstream_failed", "CUDA error"),
+        (error_reply(503, "queue full"), "upstream_busy", "queue full"),
+        (error_reply(401, "Unauthorized"), "upstream_denied", "401"),
+        (Reply(status=502, body=b"<html>", content_type="text/html"), "upstream_failed", "502"),
+        (Reply(body=b"<html>hello</html>", content_type="text/html"), "upstream_garbled", "event stream"),
+        (Reply(body=b"hello\n", content_type="text/event-stream"), "upstream_garbled", "event stream"),
+        (Reply(body=b"data: {not json\n\n", content_type="text/event-stream"), "upstream_garbled", "event"),
+        (Reply(body=b'data: {"choices": [7]}\n\n', content_type="text/event-stream"), "upstream_garbled", "event"),
+        (Reply(body=b"data: " + b"x" * 5_000_000, content_type="text/event-stream"), "upstream_garbled", "without end"),
+        (Reply(body=b"", content_type="text/event-stream"), "upstream_cut_off", "ended before"),
+        (Reply(["half of it"], broken="end"), "upstream_cut_off", "ended before"),
+        (Reply(["half of it"], broken="close"), "upstream_cut_off", "broke"),
+        (
+            Reply(
+                body=b'data: {"error": {"message": "engine died", "code": 500}}\n\n', content_type="text/event-stream"
+            ),
+            "upstream_failed",
+            "engine died",
+        ),
+    ],
+)
+async def test_every_fault_has_its_code(reply: Reply, code: str, said: str) -> None:
+    with running_stub(reply) as stub:
+        error = await failure(stub.url)
+    assert (error.code, isinstance(error, InputRejected)) == (code, code == "upstream_rejected")
+    assert said in error.detail
+
+
+async def test_an_unknown_model_is_told_from_a_wrong_address() -> None:
+    with running_stub(error_reply(404, "does not exist"), models=("one", "two")) as stub:
+        unknown = await failure(stub.url)
+        wrong = await failure(stub.url.removesuffix("/v1"))
+    assert (unknown.code, "'one', 'two'" in unknown.detail) == ("model_unknown", True)
+    assert (wrong.code, "/v1" in wrong.detail) == ("upstream_garbled", True)
+
+
+async def test_a_server_that_is_not_there_is_unreachable() -> None:
+    with running_stub(Reply()) as stub:
+        gone = stub.url
+    assert (await failure(gone)).code == "upstream_unreachable"
+    async with client_of(gone) as client:
+        with pytest.raises(EngineFailed, match="upstream_unreachable"):
+            await client.models()
+
+
+@pytest.mark.parametrize(("silent", "awaited"), [("at all", "first token"), ("after", "next token")])
+async def test_silence_is_a_stall_and_the_server_is_left(silent: str, awaited: str) -> None:
+    with running_stub(Reply(["begun"], silent=silent)) as stub:
+        error = await failure(stub.url, HASTY[silent])
+        await stub.wait_until_left()
+    assert (error.code, awaited in error.detail) == ("upstream_stalled", True)
+
+
+@pytest.mark.parametrize("silent", ["at all", "after"])
+async def test_a_cancelled_request_reaches_the_server(silent: str) -> None:
+    with running_stub(Reply(["begun"], silent=silent)) as stub:
+        async with client_of(stub.url) as client, anyio.create_task_group() as tasks:
+            tasks.start_soon(answer, client)
+            await stub.wait_until_asked()
+            tasks.cancel_scope.cancel()
+        await stub.wait_until_left()
+    assert stub.at_once == 0
+
+
+async def test_who_stops_listening_leaves_the_server() -> None:
+    with running_stub(Reply(["la"], endless=True)) as stub:
+        async with client_of(stub.url) as client:
+            async with client.stream(REQUEST) as deltas:
+                async for delta in deltas:
+                    if delta.text:
+                        break
+            await stub.wait_until_left()
+            assert math.isclose(delta.tokens[0].logprob, -0.1)
