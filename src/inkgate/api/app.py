@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -14,7 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from inkgate import __version__
 from inkgate.api import routes_files, routes_health, routes_home, routes_mistral, routes_models, routes_ocr
 from inkgate.api.access_log import AccessLog
-from inkgate.api.auth import ApiKeys, Authenticate
+from inkgate.api.auth import DOCS_FILES, ApiKeys, Authenticate
 from inkgate.api.context import Context, Service
 from inkgate.api.drain import Drain, RefuseWhenDraining
 from inkgate.api.errors import http_error, validation_error
@@ -45,7 +46,8 @@ def create_app(service: Service, settings: Settings, fetcher: Fetcher | None = N
     files = FileStore()
     threads = Threads("http_bodies", _BODY_THREADS)
     rate_limiter = build_rate_limiter(settings.rate_limit)
-    app = FastAPI(
+    app = FastAPIOffline(
+        static_url=DOCS_FILES,
         title="inkgate",
         version=__version__,
         description=DESCRIPTION,

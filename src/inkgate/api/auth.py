@@ -13,6 +13,8 @@ from inkgate.errors import InputRejected
 
 PUBLIC = frozenset({"/", "/health", "/livez", "/readyz", "/docs", "/redoc", "/docs/oauth2-redirect", "/openapi.json"})
 """What is answered without a key: probes, and what the service is. None of it touches a document."""
+DOCS_FILES = "/docs/files"
+"""Where the scripts and styles of /docs are: as public as the page itself."""
 
 
 def hash_key(key: str) -> str:
@@ -55,6 +57,11 @@ def key_of(headers: Headers) -> str | None:
     return headers.get("x-api-key")
 
 
+def is_public(path: str) -> bool:
+    """Whether this address is answered without a key."""
+    return path in PUBLIC or path.startswith(f"{DOCS_FILES}/")
+
+
 class Authenticate:
     """Refuses requests without a valid key, before anything of their body is read; notes who is asking."""
 
@@ -63,7 +70,7 @@ class Authenticate:
         self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] not in PUBLIC:
+        if scope["type"] == "http" and not is_public(scope["path"]):
             client = scope.get("client")
             address = client[0] if client else "unknown"
             scope["state"]["caller"] = self._keys.caller(key_of(Headers(scope=scope)), address)

@@ -24,7 +24,7 @@ _PAGE = """<!doctype html>
 <p>An OCR service: send an image or a PDF, get its text, Markdown, boxes and confidence.</p>
 <pre>curl -F file=@page.png http://HOST/ocr
 curl -F file=@scan.pdf -H 'Accept: text/markdown' http://HOST/ocr</pre>
-<p>All requests and answers: <a href="/docs">/docs</a> (loads its viewer from a CDN), or
+<p>All requests and answers: <a href="/docs">/docs</a>, or
 <a href="/openapi.json">/openapi.json</a>. State: <a href="/readyz">/readyz</a>.</p>
 </html>
 """
