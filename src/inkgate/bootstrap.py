@@ -59,7 +59,7 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
             background.start_soon(memory.run, name="memory")
             try:
                 await engine.start()
-                reader = Reader(opener, engine, settings.limits, on_end=memory.work_ended)
+                reader = Reader(opener, engine, settings.limits, after_page=memory.work_ended)
                 yield Service(settings, reader, engine, limiter)
             finally:
                 with anyio.CancelScope(shield=True):

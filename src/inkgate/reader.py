@@ -83,6 +83,7 @@ class PageReads:
     window: int
     deadline: float
     tasks: TaskGroup
+    after_page: Callable[[], None]
 
     def start(self, upcoming: Iterator[int], open_pages: deque[_Slot]) -> None:
         """Begins with the next pages until the window is full."""
@@ -98,6 +99,7 @@ class PageReads:
             late = InputRejected("deadline_exceeded", "The time for this document was over before this page was read.")
             slot.result = replace(slot.result, error=late.as_page_error())
         slot.done.set()
+        self.after_page()
 
     async def _result(self, index: int) -> PageResult:
         try:
@@ -115,13 +117,13 @@ class Reader:
     """Reads documents with one engine. Safe for many documents at once, on one event loop."""
 
     def __init__(
-        self, opener: Opener, engine: Engine, limits: LimitSettings, on_end: Callable[[], None] | None = None
+        self, opener: Opener, engine: Engine, limits: LimitSettings, after_page: Callable[[], None] = lambda: None
     ) -> None:
-        """`on_end` is called after each document, however it ended."""
+        """`after_page` is called after each page and each document that ended, however it did."""
         self._opener = opener
         self._engine = engine
         self._limits = limits
-        self._on_end = on_end
+        self._after_page = after_page
 
     @asynccontextmanager
     async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
@@ -136,12 +138,12 @@ class Reader:
                 selected = self._select(opened.page_count, options.pages)
                 with single_error():
                     async with anyio.create_task_group() as tasks:
-                        reads = PageReads(opened, self._engine, options.task, self._limits.page_window, deadline, tasks)
+                        window = self._limits.page_window
+                        reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, self._after_page)
                         yield Reading(document.name, len(document.data), opened, selected, reads)
                         tasks.cancel_scope.cancel()
         finally:
-            if self._on_end is not None:
-                self._on_end()
+            self._after_page()
 
     def _select(self, page_count: int, pages: PageSelection | None) -> tuple[int, ...]:
         selected = tuple(range(page_count)) if pages is None else pages.indexes(page_count)
