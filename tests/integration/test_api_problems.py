@@ -112,7 +112,18 @@ PAGE_CODES = sorted(
     code
     for code in CODES
     if code.startswith(
-        ("page_b", "page_t", "page_m", "image_", "pdf_", "engine_failed", "engine_unav", "task_", "dead")
+        (
+            "page_b",
+            "page_t",
+            "page_m",
+            "image_",
+            "pdf_",
+            "engine_failed",
+            "engine_output",
+            "engine_unav",
+            "task_",
+            "dead",
+        )
     )
 )
 

@@ -1,0 +1,50 @@
+"""Fields that were asked for, answered as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+
+from inkgate.engines.vllm.parsers.answer import Answer, without_surrogates
+from inkgate.errors import EngineFailed
+from inkgate.types import Size
+
+MOST_STARTS = 32
+"""Braces at which an object is looked for, before giving up."""
+
+
+def json_fields(output: str, size: Size) -> Answer:  # noqa: ARG001  # a Parser; fields have no places
+    """The first JSON object in the output, whatever stands around it (a code fence, an explanation).
+
+    The answer's text is that object, written again. Numbers that JSON clients can't hold become text.
+
+    Raises:
+        EngineFailed: `engine_output_invalid`: there is no whole object.
+    """
+    start = output.find("{")
+    for _ in range(MOST_STARTS):
+        if start < 0:
+            break
+        try:
+            found, _ = _DECODER.raw_decode(output, start)
+        except (ValueError, RecursionError):
+            start = output.find("{", start + 1)
+            continue
+        text = without_surrogates(json.dumps(found, ensure_ascii=False))
+        return Answer(text=text, fields=json.loads(text))
+    raise EngineFailed("engine_output_invalid", "the model was to answer with a JSON object, and did not")
+
+
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) < 19 else digits
+
+
+def _number(digits: str) -> float | str:
+    return value if math.isfinite(value := float(digits)) else digits
+
+
+def _constant(name: str) -> str:
+    return name
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_constant)

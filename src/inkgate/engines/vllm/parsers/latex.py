@@ -1,0 +1,28 @@
+"""Formulas in LaTeX."""
+
+from __future__ import annotations
+
+import re
+
+from inkgate.engines.vllm.parsers.answer import Answer
+from inkgate.types import Size
+
+_FENCED = re.compile(r"\A```(?:latex|tex|math)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
+_DELIMITERS = (("$$", "$$"), (r"\[", r"\]"), (r"\(", r"\)"), ("$", "$"))
+
+
+def formula(output: str, size: Size) -> Answer:  # noqa: ARG001  # a Parser; a formula has no places
+    """LaTeX without delimiters as text, and between `$$` as Markdown. Of several formulas the delimiters stay."""
+    text = output.strip()
+    if fenced := _FENCED.match(text):
+        text = fenced[1].strip()
+    for begin, end in _DELIMITERS:
+        if text.startswith(begin):
+            inner = text[len(begin) :].removesuffix(end).strip()
+            if begin not in inner and end not in inner:
+                text = inner
+                break
+    if not text:
+        return Answer(text="", markdown="")
+    several = any(begin in text for begin, _ in _DELIMITERS if begin not in (r"\[", r"\("))
+    return Answer(text=text, markdown=text if several else f"$$\n{text}\n$$")

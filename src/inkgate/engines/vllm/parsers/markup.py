@@ -1,0 +1,130 @@
+"""HTML as models write it, made safe: what gives text its structure stays, all else goes.
+
+Only the tags below are kept, without attributes but `rowspan` and `colspan`. Of other tags, scripts too, what stands
+between them stays, as text: a page may show it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set as AbstractSet
+from html import escape, unescape
+
+_TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)([^<>]*)>")
+_BLANK_LINES = re.compile(r"\n\s*\n")  # would end the HTML inside Markdown
+_CUT_TAG = re.compile(r"<[/A-Za-z][^<>]*\Z")
+_SPAN = re.compile(r"""\b(rowspan|colspan)\s*=\s*["']?\s*([0-9]{1,4})""")
+
+PARTS = frozenset({"thead", "tbody", "tfoot"})
+CELLS = frozenset({"td", "th", "caption"})
+INLINE = frozenset({"b", "strong", "i", "em", "u", "s", "sub", "sup"})
+KEPT = frozenset({"table", "tr"}) | PARTS | CELLS | INLINE
+"""Tags that are kept, besides `<br>`."""
+MOST_OPEN = 64
+"""Tags deeper than this are left out: no table is so deep, and a loop of the model may be."""
+MOST_SPAN = 1000
+
+
+def sanitised(html: str) -> str:
+    """Well-formed HTML of the same tables and text; what was left open, or cut off, is closed."""
+    builder = _Builder()
+    end = 0
+    for match in _TAG.finditer(html):
+        builder.text(html[end : match.start()])
+        end = match.end()
+        if match[1]:
+            builder.close(match[2].lower())
+        else:
+            builder.open(match[2].lower(), match[3])
+    builder.text(_CUT_TAG.sub("", html[end:]))
+    return builder.finished()
+
+
+def cell_rows(html: str) -> list[list[str]]:
+    """The plain text of the cells of tables in HTML, row by row; a caption is a row of its own."""
+    head, *rows = re.sub(r"\s+", " ", sanitised(html)).split("<tr>")
+    cells = [[plain(cell) for cell in re.split(r"<t[dh](?: [^<>]*)?>", row)[1:]] for row in rows]
+    caption = plain(head)
+    return [[caption], *cells] if caption else cells
+
+
+def table_text(html: str) -> str:
+    """The plain text of tables: a row a line, cells set apart by tabs."""
+    return "\n".join(row for cells in cell_rows(html) if (row := "\t".join(cells).strip()))
+
+
+def plain(html: str) -> str:
+    """The text of inline HTML in one line, without tags, entities resolved."""
+    spaced = re.sub(r"<br ?/?>|</(?:td|th|tr|caption)>", " ", html)
+    return " ".join(unescape(_TAG.sub("", spaced)).split())
+
+
+class _Builder:
+    """Writes tags so that they nest as HTML asks: cells in rows, rows in tables, all text of a table in cells."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self.opened: list[str] = []
+
+    def text(self, text: str) -> None:
+        if text.strip() or self._at_text():
+            self._ensure_cell()
+            self.parts.append(escape(unescape(text), quote=False))
+
+    def open(self, tag: str, attributes: str) -> None:
+        if tag == "br":
+            self._ensure_cell()
+            self.parts.append("<br>")
+        elif tag == "table" or tag in INLINE:
+            if len(self.opened) < MOST_OPEN:
+                self._ensure_cell()
+                self._push(tag)
+        elif "table" in self.opened and tag in KEPT:
+            if tag in ("td", "th"):
+                if "tr" not in self._inmost():
+                    self.open("tr", "")
+                self._close_until({"tr"})
+            else:
+                self._close_until(PARTS if tag == "tr" else frozenset())
+            self._push(tag, attributes)
+
+    def close(self, tag: str) -> None:
+        if tag in (self.opened if tag == "table" else self._inmost()):
+            while self._pop() != tag:
+                pass
+
+    def finished(self) -> str:
+        """All that was written, every tag closed."""
+        while self.opened:
+            self._pop()
+        return _BLANK_LINES.sub("\n", "".join(self.parts).strip())
+
+    def _inmost(self) -> list[str]:
+        """What is open inside the inmost table; all that is open where there is none."""
+        if "table" not in self.opened:
+            return self.opened
+        return self.opened[len(self.opened) - self.opened[::-1].index("table") :]
+
+    def _at_text(self) -> bool:
+        return "table" not in self.opened or not CELLS.isdisjoint(self._inmost())
+
+    def _ensure_cell(self) -> None:
+        if not self._at_text():
+            self.open("td", "")
+
+    def _close_until(self, tags: AbstractSet[str]) -> None:
+        """Close what is open inside the inmost table down to one of the tags, or all of it."""
+        while (inmost := self._inmost()) and inmost[-1] not in tags:
+            self._pop()
+
+    def _push(self, tag: str, attributes: str = "") -> None:
+        spans = dict(_SPAN.findall(attributes.lower())) if tag in ("td", "th") else {}
+        counts = {name: min(int(value), MOST_SPAN) for name, value in sorted(spans.items())}
+        shown = "".join(f' {name}="{count}"' for name, count in counts.items() if count > 1)
+        self.parts.append(f"<{tag}{shown}>")
+        self.opened.append(tag)
+
+    def _pop(self) -> str:
+        tag = self.opened.pop()
+        self.parts.append(f"</{tag}>")
+        return tag

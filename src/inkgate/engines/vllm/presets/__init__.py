@@ -1,0 +1,71 @@
+"""The models that are known: one module a family here, and files of the user's own. Each defines `PRESETS`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+from inkgate.engines.vllm.preset import Preset
+from inkgate.errors import InputRejected
+
+
+def known_presets(folder: Path | None = None) -> tuple[Preset, ...]:
+    """Every preset: those of the user's `*.py` files in `folder`, by file name, then those that come with inkgate.
+
+    Files of `folder` are run as Python: it must be as trusted as inkgate itself.
+
+    Raises:
+        ValueError: a file can't be loaded, or has no tuple `PRESETS` of Preset; or the folder does not exist.
+    """
+    own = () if folder is None else tuple(_own_modules(folder))
+    return tuple(preset for module in (*own, *_shipped_modules()) for preset in _presets_of(module))
+
+
+def find_preset(name: str, folder: Path | None = None) -> Preset:
+    """The preset of this name, alias, or name that a server calls the model; capitals don't matter.
+
+    A server that was given a path calls the model by it: then its last part counts. The user's own presets win.
+
+    Raises:
+        InputRejected: `engine_unknown`; the detail names those that there are.
+        ValueError: as `known_presets`.
+    """
+    presets = known_presets(folder)
+    wanted = name.strip().rstrip("/").lower()
+    for asked in (wanted, wanted.rpartition("/")[2]):
+        for preset in presets:
+            if asked in {known.lower() for known in preset.names}:
+                return preset
+    known = ", ".join(sorted({preset.name for preset in presets}))
+    raise InputRejected("engine_unknown", f"there is no preset for {name!r}; there are: {known}")
+
+
+def _shipped_modules() -> Iterator[ModuleType]:
+    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
+        yield importlib.import_module(f"{__name__}.{module.name}")
+
+
+def _own_modules(folder: Path) -> Iterator[ModuleType]:
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder of presets at {folder}")
+    for path in sorted(folder.glob("*.py")):
+        spec = importlib.util.spec_from_file_location(f"inkgate_own_preset_{path.stem}", path)
+        if spec is None or spec.loader is None:
+            raise ValueError(f"{path} can't be loaded")
+        module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except Exception as error:  # the file is the user's: whatever it raises, the message names the file
+            raise ValueError(f"{path} can't be loaded: {error}") from error
+        yield module
+
+
+def _presets_of(module: ModuleType) -> tuple[Preset, ...]:
+    presets = vars(module).get("PRESETS")
+    if not isinstance(presets, tuple) or not all(isinstance(preset, Preset) for preset in presets):
+        raise ValueError(f"{module.__file__} must define PRESETS, a tuple of Preset")
+    return presets

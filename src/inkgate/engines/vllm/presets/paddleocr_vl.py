@@ -1,0 +1,94 @@
+"""PaddleOCR-VL (PaddlePaddle/PaddleOCR-VL, -1.5, -1.6; 0.9B): reads one element at a time, found by a layout model.
+
+A whole page is read by the same prompt as a paragraph, less well. Prompts and sampling are those of PaddleX's client.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inkgate.engines.vllm.images import ImageLimits
+from inkgate.engines.vllm.parsers.latex import formula
+from inkgate.engines.vllm.parsers.markdown import chart_table, markdown, plain
+from inkgate.engines.vllm.parsers.otsl import otsl_table
+from inkgate.engines.vllm.parsers.spotting import spotting_paddle
+from inkgate.engines.vllm.preset import Launch, Preset, Sampling, TaskPrompt
+from inkgate.types import BlockType, TaskKind
+
+LIMITS = ImageLimits(patch=14, merge=2, min_pixels=112896, max_pixels=1003520, raise_sides=True, sent=True)
+"""PaddleX's limits: transformers' own are 384² to 1536² pixels, so they are sent. `h * w` tokens, in merged patches."""
+SPOTTING_LIMITS = replace(LIMITS, max_pixels=1605632, double_under=1500)
+
+SAMPLING = Sampling(temperature=0.0, max_completion_tokens=4096)
+
+TASKS_1_0 = {
+    TaskKind.TEXT: TaskPrompt("OCR:", plain),
+    TaskKind.PARSE: TaskPrompt("OCR:", markdown),
+    TaskKind.TABLE: TaskPrompt("Table Recognition:", otsl_table),
+    TaskKind.FORMULA: TaskPrompt("Formula Recognition:", formula),
+    TaskKind.CHART: TaskPrompt("Chart Recognition:", chart_table),
+}
+TASKS_1_5 = {
+    **TASKS_1_0,
+    TaskKind.SPOT: TaskPrompt(
+        "Spotting:",
+        spotting_paddle,
+        # The places are special tokens.
+        sampling=replace(SAMPLING, skip_special_tokens=False),
+        limits=SPOTTING_LIMITS,
+    ),
+}
+SEAL = TaskPrompt("Seal Recognition:", plain)
+
+ELEMENTS = {
+    BlockType.TITLE: TaskKind.TEXT,
+    BlockType.TEXT: TaskKind.TEXT,
+    BlockType.LIST: TaskKind.TEXT,
+    BlockType.CAPTION: TaskKind.TEXT,
+    BlockType.HEADER: TaskKind.TEXT,
+    BlockType.FOOTER: TaskKind.TEXT,
+    BlockType.REFERENCE: TaskKind.TEXT,
+    BlockType.TABLE: TaskKind.TABLE,
+    BlockType.FORMULA: TaskKind.FORMULA,
+}
+
+FLAGS = (
+    "--trust-remote-code",
+    "--max-num-batched-tokens",
+    "16384",
+    "--no-enable-prefix-caching",
+    "--mm-processor-cache-gb",
+    "0",
+)
+
+V1_6 = Preset(
+    name="paddleocr-vl-1.6",
+    aliases=("paddleocr-vl",),
+    # The first is what PaddleOCR's clients ask for.
+    served_names=("PaddleOCR-VL-1.6-0.9B", "PaddlePaddle/PaddleOCR-VL-1.6"),
+    tasks=TASKS_1_5,
+    others={"seal": SEAL},
+    elements=ELEMENTS,
+    limits=LIMITS,
+    sampling=SAMPLING,
+    launch=Launch("PaddlePaddle/PaddleOCR-VL-1.6", FLAGS, max_model_len=16384),
+)
+
+V1_5 = replace(
+    V1_6,
+    name="paddleocr-vl-1.5",
+    aliases=(),
+    served_names=("PaddleOCR-VL-1.5-0.9B", "PaddlePaddle/PaddleOCR-VL-1.5"),
+    launch=replace(V1_6.launch, model="PaddlePaddle/PaddleOCR-VL-1.5"),
+)
+
+V1_0 = replace(
+    V1_5,
+    name="paddleocr-vl-1.0",
+    served_names=("PaddleOCR-VL-0.9B", "PaddlePaddle/PaddleOCR-VL", "PaddleOCR-VL-1.0"),
+    tasks=TASKS_1_0,
+    others={},
+    launch=replace(V1_6.launch, model="PaddlePaddle/PaddleOCR-VL"),
+)
+
+PRESETS = (V1_6, V1_5, V1_0)
