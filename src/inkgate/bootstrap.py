@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import anyio
 
@@ -13,12 +14,14 @@ from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.text_layer import TextLayerFirst
+from inkgate.engines.vllm.engine import Vllm
+from inkgate.engines.vllm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn
 from inkgate.serving.limiter import FixedLimiter, Limiter
-from inkgate.settings import Settings
+from inkgate.settings import EngineSettings, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +38,37 @@ def build_engine(settings: Settings) -> Engine:
     """The stack of handlers that reads pages.
 
     Raises:
-        InputRejected: `engine.name` names no engine.
+        InputRejected: `engine.name` names no engine, or the engine lacks a setting.
     """
-    if settings.engine.name != "ppocr":
-        raise InputRejected("engine_unknown", f"There is no engine {settings.engine.name!r}; there is `ppocr`.")
     ppocr = settings.engine.ppocr
     layout = CdlaLayout(threads=ppocr.threads)
-    return TextLayerFirst(PpOcr(ppocr, layout), layout, Threads("text_layer", ppocr.concurrent_pages))
+    inner = PpOcr(ppocr, layout) if settings.engine.name == "ppocr" else _vllm(settings.engine)
+    return TextLayerFirst(inner, layout, Threads("text_layer", ppocr.concurrent_pages))
+
+
+def _vllm(engine: EngineSettings) -> Vllm:
+    """The engine for a preset's name, or for `vllm` and `engine.vllm.preset`. Raises as build_engine."""
+    vllm = engine.vllm
+    if engine.name == "vllm" and not vllm.preset:
+        raise InputRejected("engine_incomplete", "The engine `vllm` needs to know the model: set `engine.vllm.preset`.")
+    name = vllm.preset if engine.name == "vllm" else engine.name
+    try:
+        preset = find_preset(name, Path(vllm.preset_folder) if vllm.preset_folder else None)
+    except ValueError as error:
+        raise InputRejected("engine_incomplete", f"`engine.vllm.preset_folder`: {error}.") from error
+    except InputRejected as error:
+        raise InputRejected("engine_unknown", f"There is no engine {name!r} but `ppocr`: {error.detail}.") from error
+    match vllm.urls:
+        case (url,):
+            return Vllm(preset, vllm, url)
+        case ():
+            raise InputRejected(
+                "engine_incomplete",
+                f"The engine {name!r} needs a vLLM that serves the model: start one, and give its address with "
+                "`--vllm-url http://127.0.0.1:8000/v1` or as `engine.vllm.urls`.",
+            )
+        case _:
+            raise InputRejected("engine_incomplete", "`engine.vllm.urls` takes one address for now.")
 
 
 @asynccontextmanager

@@ -22,6 +22,7 @@ from pydantic_settings import (
 
 PositiveInt = Annotated[int, Field(gt=0)]
 PositiveFloat = Annotated[float, Field(gt=0)]
+Url = Annotated[str, Field(pattern="^https?://")]
 
 
 class PdfText(StrEnum):
@@ -94,7 +95,7 @@ class PpocrSettings(Branch):
 
 
 class VllmSettings(Branch):
-    urls: tuple[str, ...] = Field((), description="Address of the model server, such as `http://127.0.0.1:8000/v1`.")
+    urls: tuple[Url, ...] = Field((), description="Address of the model server, such as `http://127.0.0.1:8000/v1`.")
     model: str = Field("", description="Name of the model on the server. Empty: the preset's, else the only one.")
     preset: str = Field("", description="The model's preset, where `engine.name` is `vllm`.")
     preset_folder: str = Field("", description="Folder of your own presets, run as Python. Empty: none.")

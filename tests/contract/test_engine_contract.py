@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
@@ -14,27 +15,63 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.text_layer import TextLayerFirst
+from inkgate.engines.vllm.engine import Vllm
+from inkgate.engines.vllm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
-from inkgate.settings import PpocrSettings
+from inkgate.settings import PpocrSettings, VllmSettings
 from inkgate.types import PageResult, Pixels, Size, Task, TaskKind
 from support.ppocr import ArrayPage, drawn
+from support.stub_upstream import Reply, Request, image_of, most_alike, running_stub, words_as_tokens
 
 pytestmark = pytest.mark.anyio
 
 TEXT = ["Invoice number 20417", "Total amount 42.50", "Thank you very much"]
 
 
-@pytest.fixture(scope="module", params=["ppocr", "text_layer_first"])
-async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
-    settings = PpocrSettings(shortest_side=320)
+SECOND = "second line"
+SMALL = [drawn([text, SECOND], (400, 160)) for text in TEXT]
+
+
+def read_by_stub(request: Request) -> Reply:
+    """What a model would read of the pages here."""
+    known = [drawn(TEXT), *SMALL]
+    texts = ["\n".join(TEXT), *(f"{text}\n{SECOND}" for text in TEXT)]
+    return Reply(words_as_tokens(texts[most_alike(image_of(request), known)]))
+
+
+@contextmanager
+def built(name: str) -> Iterator[Engine]:
     layout = CdlaLayout(threads=0)
-    inner = PpOcr(settings, layout)
-    engine = inner if request.param == "ppocr" else TextLayerFirst(inner, layout, Threads("text_layer", 1))
-    await engine.start()
-    yield engine
-    await engine.stop()
-    await engine.stop()
+    ppocr = PpOcr(PpocrSettings(shortest_side=320), layout)
+    if name == "vllm":
+        preset = find_preset("paddleocr-vl")
+        tasks = {kind: preset.tasks[kind] for kind in (TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT)}
+        with running_stub(read_by_stub) as stub:
+            yield Vllm(replace(preset, tasks=tasks, elements=None), VllmSettings(), stub.url)
+    else:
+        yield ppocr if name == "ppocr" else TextLayerFirst(ppocr, layout, Threads("text_layer", 1))
+
+
+PLACING = ["ppocr", "text_layer_first"]
+"""Those that place the words they read."""
+
+
+@pytest.fixture(scope="module", params=[*PLACING, "vllm"])
+async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
+    with built(request.param) as engine:
+        await engine.start()
+        yield engine
+        await engine.stop()
+        await engine.stop()
+
+
+@pytest.fixture(scope="module", params=PLACING)
+async def placing(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
+    with built(request.param) as engine:
+        await engine.start()
+        yield engine
+        await engine.stop()
 
 
 @pytest.fixture(scope="module")
@@ -48,18 +85,32 @@ def inside(result: PageResult) -> bool:
     return all(0 <= x <= result.width and 0 <= y <= result.height for quad in quads for x, y in quad)
 
 
-async def test_a_page_is_read_in_order_with_places_and_confidence(engine: Engine, page: ArrayPage) -> None:
+async def test_a_page_is_read_in_order_with_confidence(engine: Engine, page: ArrayPage) -> None:
     result = await engine.read(page, Task())
 
-    assert [line.text for line in result.lines] == TEXT
     assert result.text.split() == " ".join(TEXT).split()
     assert (result.width, result.height, result.rotation, result.error) == (640, 360, 0, None)
-    assert inside(result)
-    assert all(0.5 <= line.confidence <= 1 for line in result.lines)
-    assert [word.text for word in result.lines[0].words] == TEXT[0].split()
+    assert result.confidence is not None
+    assert 0.5 <= result.confidence <= 1
     assert result.engine
     assert result.timings_ms
     assert all(value >= 0 for value in result.timings_ms.values())
+
+
+async def test_words_are_placed(placing: Engine, page: ArrayPage) -> None:
+    result = await placing.read(page, Task())
+
+    assert [line.text for line in result.lines] == TEXT
+    assert inside(result)
+    assert all(0.5 <= line.confidence <= 1 for line in result.lines)
+    assert [word.text for word in result.lines[0].words] == TEXT[0].split()
+
+
+async def test_every_line_is_in_a_block(placing: Engine, page: ArrayPage) -> None:
+    parsed = await placing.read(page, Task(kind=TaskKind.PARSE))
+
+    assert parsed.blocks
+    assert sorted(index for block in parsed.blocks for index in block.lines) == [0, 1, 2]
 
 
 async def test_blocks_and_markdown_are_made_for_parse_alone(engine: Engine, page: ArrayPage) -> None:
@@ -68,8 +119,7 @@ async def test_blocks_and_markdown_are_made_for_parse_alone(engine: Engine, page
 
     assert (text.blocks, text.markdown, text.header, text.footer) == (None, None, None, None)
     assert "layout" not in text.timings_ms
-    assert parsed.blocks
-    assert sorted(index for block in parsed.blocks for index in block.lines) == [0, 1, 2]
+    assert parsed.blocks is not None
     shown = " ".join(part for part in (parsed.header, parsed.markdown, parsed.footer) if part)
     assert SequenceMatcher(None, shown.split(), " ".join(TEXT).split()).ratio() > 0.7
 
@@ -89,7 +139,7 @@ async def test_what_it_cannot_do_is_rejected(engine: Engine, page: ArrayPage, ta
 
 
 async def test_pages_read_at_once_are_read_as_if_alone(engine: Engine) -> None:
-    pages = [ArrayPage(drawn([text, "second line"], (400, 160)), index) for index, text in enumerate(TEXT)]
+    pages = [ArrayPage(pixels, index) for index, pixels in enumerate(SMALL)]
     results: dict[int, PageResult] = {}
 
     async def read(page: ArrayPage) -> None:
@@ -99,7 +149,7 @@ async def test_pages_read_at_once_are_read_as_if_alone(engine: Engine) -> None:
         for page in pages:
             tasks.start_soon(read, page)
 
-    assert [results[index].lines[0].text for index in range(3)] == TEXT
+    assert [results[index].text.splitlines()[0] for index in range(3)] == TEXT
     assert [results[index].index for index in range(3)] == [0, 1, 2]
 
 
@@ -114,7 +164,7 @@ async def test_a_page_that_is_broken_is_reported_as_such(engine: Engine) -> None
     assert rejected.value.code == "page_broken"
 
 
-async def test_places_are_in_pixels_of_the_page_not_of_the_image(engine: Engine, page: ArrayPage) -> None:
+async def test_places_are_in_pixels_of_the_page_not_of_the_image(placing: Engine, page: ArrayPage) -> None:
     @dataclass(frozen=True)
     class Shrunk(ArrayPage):
         @property
@@ -124,8 +174,8 @@ async def test_places_are_in_pixels_of_the_page_not_of_the_image(engine: Engine,
         async def pixels(self, longest_side: int | None = None) -> Pixels:
             return replace(await ArrayPage.pixels(self, longest_side), scale=3.0)
 
-    whole = await engine.read(page, Task())
-    shrunk = await engine.read(Shrunk(page.rgb), Task())
+    whole = await placing.read(page, Task())
+    shrunk = await placing.read(Shrunk(page.rgb), Task())
 
     assert (shrunk.width, shrunk.height) == (1920, 1080)
     for one, other in zip(whole.lines, shrunk.lines, strict=True):

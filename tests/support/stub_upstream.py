@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import cv2
 import numpy as np
 import uvicorn
@@ -30,7 +29,7 @@ class Reply:
         tokens: of the text, one event each, all with `logprob`.
         special: tokens that are in the log-probabilities alone.
         status, body: another status than 200 is answered with `body`; so is 200, where `body` is set.
-        endless: the tokens again and again, until the client leaves.
+        endless: the last token again and again, until the client leaves.
         silent: says nothing at all, until the client leaves. `after`: after the tokens.
         broken: "end" ends the stream early and well-formed, "close" closes the connection within it.
     """
@@ -91,17 +90,19 @@ class StubUpstream:
             return
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
+        answered = False
         try:
             async with anyio.create_task_group() as tasks:
 
                 async def until_left() -> None:
                     while (await receive())["type"] != "http.disconnect":
                         pass
-                    self.left += 1
+                    self.left += not answered
                     tasks.cancel_scope.cancel()
 
                 tasks.start_soon(until_left)
                 await _streamed(reply, send)
+                answered = True
                 tasks.cancel_scope.cancel()
         finally:
             self.at_once -= 1
@@ -154,12 +155,12 @@ async def _streamed(reply: Reply, send: ASGISendCallable) -> None:
 
 async def _events(reply: Reply) -> AsyncIterator[bytes]:
     yield _event({"role": "assistant", "content": ""}, [])
-    while True:
-        for token in reply.tokens:
+    for token in reply.tokens:
+        yield _event({"content": token}, [_logprob(token, reply.logprob)])
+    while reply.endless:
+        await anyio.sleep(0.001)  # so that the other side's leaving is seen
+        for token in 20 * [reply.tokens[-1]]:
             yield _event({"content": token}, [_logprob(token, reply.logprob)])
-        if not reply.endless:
-            break
-        await anyio.lowlevel.checkpoint()
     if reply.silent or reply.broken:
         return
     yield _event({"content": ""}, [_logprob(token, reply.logprob) for token in reply.special], reply.finish)

@@ -29,7 +29,21 @@ ConfigOption = Annotated[
 ]
 EngineOption = Annotated[
     str | None,
-    typer.Option("--engine", metavar="NAME", help="Who reads: ppocr (built in, CPU). Default: as the settings say."),
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Who reads: ppocr (built in, CPU), or a model on vLLM, such as paddleocr-vl or hunyuanocr. "
+        "Default: as the settings say.",
+    ),
+]
+VllmUrlOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--vllm-url", metavar="URL", help="Address of vLLM, such as http://127.0.0.1:8000/v1.", show_default=False
+    ),
+]
+VllmModelOption = Annotated[
+    str | None, typer.Option("--vllm-model", metavar="NAME", help="What vLLM calls the model. Default: found out.")
 ]
 
 
@@ -58,6 +72,13 @@ def configured(config: Path | None, flags: Mapping[str, Mapping[str, object | No
         raise misuse(f"{config} is not valid TOML: {error}.") from error
     except (OSError, UnicodeDecodeError) as error:
         raise misuse(f"{config} can't be read: {error}.") from error
+
+
+def engine_flags(engine: str | None, vllm_urls: list[str] | None, vllm_model: str | None) -> dict[str, object | None]:
+    """What the options about the engine set of the branch `engine`."""
+    vllm = {"urls": tuple(vllm_urls) if vllm_urls else None, "model": vllm_model}
+    given = {name: value for name, value in vllm.items() if value is not None}
+    return {"name": engine, "vllm": given or None}
 
 
 def environment() -> Mapping[str, str | None]:

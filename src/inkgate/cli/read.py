@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.configure import ConfigOption, EngineOption, configured
+from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
 from inkgate.settings import PdfText, Settings
 
@@ -55,6 +55,8 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
         typer.Option(help="Take the text that a PDF page carries itself: auto takes it when it can be trusted."),
     ] = None,
     engine: EngineOption = None,
+    vllm_url: VllmUrlOption = None,
+    vllm_model: VllmModelOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Read documents and print or write what they say.
@@ -65,7 +67,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
 
     Exit status: 0: all was read; 1: a document or a page was not, which is said at the end; 2: the command was wrong.
     """
-    settings = configured(config, {"engine": {"name": engine}})
+    settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
     formats, selection = _formats(format or ["text"]), _selection(pages)
     from inkgate.cli.inputs import collect
     from inkgate.cli.outputs import to_folder, to_stdout

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from inkgate.cli.configure import ConfigOption, EngineOption, configured
+from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
 from inkgate.settings import Settings
 
@@ -23,6 +23,8 @@ def serve(
         int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one. Default: 7860.")
     ] = None,
     engine: EngineOption = None,
+    vllm_url: VllmUrlOption = None,
+    vllm_model: VllmModelOption = None,
     config: ConfigOption = None,
 ) -> None:
     """Start the service; Ctrl-C or SIGTERM ends it, after the answers in flight are finished.
@@ -30,7 +32,9 @@ def serve(
     Documents are sent to /ocr, the interactive API documentation is at /docs. Whether it can answer is said by
     /readyz.
     """
-    settings = configured(config, {"server": {"host": host, "port": port}, "engine": {"name": engine}})
+    settings = configured(
+        config, {"server": {"host": host, "port": port}, "engine": engine_flags(engine, vllm_url, vllm_model)}
+    )
     refuse_open_service(settings)
     check_address(settings.server.host, settings.server.port)
     _run(settings)

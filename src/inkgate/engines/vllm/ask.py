@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 
 from inkgate.engines.vllm.client import ChatClient
@@ -13,7 +13,7 @@ from inkgate.errors import EngineFailed
 
 _SUSPECT = Patience(run_span=300, line_span=600, blank_span=1500, cells=60, rows=60, table_span=4000)
 """What is a loop at the token limit, which real pages seldom reach."""
-_ANY = Patience(run_span=0, line_span=0, blank_span=0, cells=0, rows=0, table_span=0)
+_ANY = Patience(repeats=3, run_span=0, line_span=0, blank_span=0, cells=0, rows=0, table_span=0)
 """What is a loop where the server itself says that there is one."""
 
 
@@ -35,13 +35,13 @@ class Reply:
     whole_ms: float
 
 
-async def ask(client: ChatClient, request: Mapping[str, object], repeats: int) -> Reply:
-    """The reply to `request`. `repeats`: fewer are never a loop.
+async def ask(client: ChatClient, request: Mapping[str, object]) -> Reply:
+    """The reply to `request`.
 
     Raises:
         InputRejected, EngineFailed: of the server, as ChatClient.stream; what had come by then is lost.
     """
-    guard = RunawayGuard(Patience(repeats=repeats))
+    guard = RunawayGuard()
     started = perf_counter()
     first: float | None = None
     pieces: list[str] = []
@@ -64,11 +64,11 @@ async def ask(client: ChatClient, request: Mapping[str, object], repeats: int) -
     if loop is not None:
         text, error = text[: loop.start + len(loop.unit)], _repeats(loop.count)
     else:
-        text, error = judged(text, reason, repeats)
+        text, error = judged(text, reason)
     return Reply(text, tuple(tokens), error, ((first or ended) - started) * 1000, (ended - started) * 1000)
 
 
-def judged(text: str, reason: str | None, repeats: int) -> tuple[str, EngineFailed | None]:
+def judged(text: str, reason: str | None) -> tuple[str, EngineFailed | None]:
     """What a finish reason makes of `text`: the part of it to keep, and what is wrong with it.
 
     Raises:
@@ -77,17 +77,17 @@ def judged(text: str, reason: str | None, repeats: int) -> tuple[str, EngineFail
     if reason == "stop":
         return text, None
     if reason == "length":
-        found = repeating_tail(text, replace(_SUSPECT, repeats=repeats))
+        found = repeating_tail(text, _SUSPECT)
         if found is None:
             return text, EngineFailed("output_truncated", "The answer reached its token limit before its end.")
     elif reason == "repetition":
-        found = repeating_tail(text, replace(_ANY, repeats=min(repeats, 4)))
+        found = repeating_tail(text, _ANY)
     elif reason is None:
         raise EngineFailed("upstream_cut_off", "The model server ended its answer without a reason.")
     else:
         raise EngineFailed("upstream_failed", f"The model server ended its answer with {reason!r}.")
     if found is None:
-        return text, _repeats(repeats)
+        return text, _repeats(_ANY.repeats)
     unit, span = found
     return text[: len(text) - span + unit], _repeats(span // unit)
 

@@ -1,0 +1,344 @@
+"""The engine on model servers: what is asked, what becomes of the answer, and what is done where it goes wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import numpy as np
+import pytest
+from PIL import Image
+from pydantic import SecretStr
+
+from inkgate.bootstrap import build_engine
+from inkgate.engines.vllm.engine import Vllm
+from inkgate.engines.vllm.presets import find_preset
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.settings import VllmSettings, load_settings
+from inkgate.types import PageResult, Task, TaskKind
+from support.images import encoded
+from support.ppocr import ArrayPage, drawn
+from support.server import inkgate
+from support.stub_upstream import (
+    Reply,
+    Request,
+    Script,
+    StubUpstream,
+    error_reply,
+    image_of,
+    prompt_of,
+    running_stub,
+    words_as_tokens,
+)
+
+pytestmark = pytest.mark.anyio
+
+PAGE = ArrayPage(drawn(["Invoice number 20417", "Total amount 42.50"]), index=3, dpi=200.0)
+GOOD = Reply(words_as_tokens("Invoice number 20417\nTotal amount 42.50"), special=["</s>"])
+LOOP = Reply(["Invoice number 20417.\n", "And so it goes. "], endless=True)
+
+
+@asynccontextmanager
+async def engine_on(stub: StubUpstream, settings: VllmSettings | None = None) -> AsyncIterator[Vllm]:
+    engine = Vllm(find_preset("paddleocr-vl"), settings or VllmSettings(start_s=0.001), stub.url)
+    await engine.start()
+    try:
+        yield engine
+    finally:
+        await engine.stop()
+
+
+async def read(
+    script: Script | Reply, task: Task | None = None, page: ArrayPage = PAGE, settings: VllmSettings | None = None
+) -> tuple[PageResult, StubUpstream]:
+    with running_stub(script) as stub:
+        async with engine_on(stub, settings) as engine:
+            return await engine.read(page, task or Task()), stub
+
+
+def one_after_the_other(*replies: Reply) -> Callable[[Request], Reply]:
+    """The first request gets the first reply, and so on; the last stays."""
+    waiting = list(replies)
+    return lambda _: waiting.pop(0) if len(waiting) > 1 else waiting[0]
+
+
+def outcomes(result: PageResult) -> list[tuple[str, str]]:
+    """What was changed on each attempt, and the code of what was wrong with it."""
+    return [(attempt.change, attempt.error.code if attempt.error else "") for attempt in result.attempts]
+
+
+async def test_text_is_read_with_the_confidence_of_its_words() -> None:
+    result, _ = await read(GOOD)
+
+    assert result.text == "Invoice number 20417\nTotal amount 42.50"
+    assert (result.index, result.width, result.height, result.dpi) == (3, 640, 360, 200.0)
+    assert (result.lines, result.blocks, result.markdown, result.error) == ((), None, None, None)
+    assert [(word.text, word.start) for word in result.words[:4]] == [
+        ("Invoice", 0),
+        ("number", 8),
+        ("20417", 15),
+        ("Total", 21),
+    ]
+    assert result.confidence == pytest.approx(math.exp(-0.1))
+    assert result.engine == "paddleocr-vl-1.6"
+    assert [attempt.change for attempt in result.attempts] == [""]
+    assert set(result.timings_ms) == {"render", "encode", "first_token", "generate", "parse"}
+
+
+async def test_the_request_is_the_presets() -> None:
+    _, stub = await read(GOOD)
+    (request,) = stub.seen
+
+    (message,) = request["messages"]
+    assert [part["type"] for part in message["content"]] == ["image_url", "text"]
+    assert message["content"][0]["image_url"]["url"].startswith("data:image/jpeg;base64,")
+    assert prompt_of(request) == "OCR:"
+    assert request["model"] == "stub-model"
+    assert (request["temperature"], request["max_completion_tokens"], request["logprobs"]) == (0, 4096, True)
+    assert request["mm_processor_kwargs"] == {"min_pixels": 112896, "max_pixels": 1003520}
+    assert request["repetition_detection"]["min_count"] == 200
+
+
+async def test_settings_change_the_request() -> None:
+    settings = VllmSettings(
+        max_tokens=500, logprobs=False, repetition_count=0, jpeg_quality=0, api_key=SecretStr("open sesame")
+    )
+    result, stub = await read(GOOD, settings=settings)
+    (request,) = stub.seen
+
+    assert request["max_completion_tokens"] == 500
+    assert request.keys().isdisjoint({"logprobs", "repetition_detection", "max_tokens"})
+    assert request["messages"][0]["content"][0]["image_url"]["url"].startswith("data:image/png;base64,")
+    assert np.array_equal(image_of(request), PAGE.rgb)
+    assert stub.headers[-1]["authorization"] == "Bearer open sesame"
+    assert (result.text, result.words[:0]) == ("Invoice number 20417\nTotal amount 42.50", ())
+
+
+async def test_a_large_page_is_shrunk_to_what_the_model_sees_before_it_is_sent() -> None:
+    page = ArrayPage(drawn(["large"], (2400, 3300), font_px=300))
+    result, stub = await read(GOOD, page=page)
+
+    height, width = image_of(stub.seen[0]).shape[:2]
+    assert 800_000 < height * width <= 1_003_520
+    assert width / height == pytest.approx(2400 / 3300, rel=0.01)
+    assert (result.width, result.height) == (2400, 3300)
+
+
+async def test_a_page_is_parsed_to_markdown() -> None:
+    result, _ = await read(Reply(words_as_tokens("# Title\n\nSome *text*.")), Task(kind=TaskKind.PARSE))
+    assert result.markdown == "# Title\n\nSome *text*."
+    assert result.text.split() == ["Title", "Some", "text."]
+    assert result.blocks == ()
+
+
+async def test_spotted_lines_are_in_pixels_of_the_page_with_their_own_confidence() -> None:
+    places = "".join(f"<|LOC_{value}|>" for value in (100, 100, 500, 100, 500, 200, 100, 200))
+    result, stub = await read(Reply(["Total", places], logprob=-0.5), Task(kind=TaskKind.SPOT))
+
+    (line,) = result.lines
+    assert line.text == "Total"
+    assert line.quad == ((64.0, 36.0), (320.0, 36.0), (320.0, 72.0), (64.0, 72.0))
+    assert line.confidence == pytest.approx(math.exp(-0.5))
+    assert stub.seen[0]["skip_special_tokens"] is False
+
+
+async def test_a_blank_page_asks_nothing_but_whether_the_server_is_there() -> None:
+    blank = ArrayPage(np.full((300, 200, 3), 255, np.uint8))
+    with running_stub(GOOD) as stub:
+        async with engine_on(stub) as engine:
+            assert (await engine.read(blank, Task())).text == ""
+            stub.models_status = 500
+            with pytest.raises(EngineFailed, match="upstream_failed"):
+                await engine.read(blank, Task())
+    assert stub.seen == []
+
+
+async def test_what_runs_in_circles_is_ended_and_asked_again_with_another_temperature() -> None:
+    result, stub = await read(one_after_the_other(LOOP, GOOD))
+
+    assert result.text.startswith("Invoice number 20417\nTotal")
+    assert result.error is None
+    assert outcomes(result) == [("", "output_repeats"), ("temperature 0.2", "")]
+    assert [request["temperature"] for request in stub.seen] == [0, 0.2]
+    assert stub.left == 1
+
+
+async def test_the_ladder_ends_with_what_was_read_and_the_error() -> None:
+    result, stub = await read(LOOP)
+
+    assert result.error is not None
+    assert result.error.code == "output_repeats"
+    assert result.text.startswith("Invoice number 20417.\nAnd so it goes.")
+    assert len(result.text) < 60
+    changes = ["", "temperature 0.2", "temperature 0.5", "size 0.7"]
+    assert outcomes(result) == [(change, "output_repeats") for change in changes]
+    limits = [request["mm_processor_kwargs"]["max_pixels"] for request in stub.seen]
+    assert limits[-1] < limits[0]
+    assert stub.left == 4
+
+
+async def test_a_repetition_that_the_server_ended_is_one() -> None:
+    looping = Reply(["Once. ", *["again "] * 40], finish="repetition")
+    result, _ = await read(one_after_the_other(looping, GOOD))
+    assert [code for _, code in outcomes(result)] == ["output_repeats", ""]
+    assert result.error is None
+
+
+async def test_an_answer_cut_off_by_its_token_limit_is_an_error_with_what_was_read() -> None:
+    result, stub = await read(Reply(words_as_tokens("only the first half"), finish="length"))
+    assert result.error is not None
+    assert (result.error.code, result.text) == ("output_truncated", "only the first half")
+    assert len(stub.seen) == 1
+
+
+async def test_a_loop_at_the_token_limit_is_a_loop() -> None:
+    result, _ = await read(one_after_the_other(Reply(["A. ", *["no "] * 150], finish="length"), GOOD))
+    assert [code for _, code in outcomes(result)] == ["output_repeats", ""]
+    assert result.error is None
+
+
+async def test_another_reason_to_end_is_a_failure() -> None:
+    with pytest.raises(EngineFailed, match=r"upstream_failed.*'abort'"):
+        await read(Reply(["a"], finish="abort"))
+    with pytest.raises(EngineFailed, match="upstream_cut_off"):
+        await read(Reply(["a"], finish=None))
+
+
+async def test_a_fault_while_asking_again_keeps_what_was_read() -> None:
+    result, _ = await read(one_after_the_other(LOOP, error_reply(500, "died")))
+    assert result.error is not None
+    assert result.error.code == "output_repeats"
+    assert result.text.startswith("Invoice number 20417.")
+    assert [attempt.error and attempt.error.code for attempt in result.attempts] == [
+        "output_repeats",
+        "upstream_failed",
+    ]
+
+
+async def test_what_the_server_refuses_is_the_pages_error() -> None:
+    with pytest.raises(InputRejected, match="too long") as rejected:
+        await read(error_reply(400, "The prompt is too long"))
+    assert rejected.value.code == "upstream_rejected"
+
+
+async def test_a_task_that_the_model_cannot_do_is_not_asked() -> None:
+    with running_stub(GOOD) as stub:
+        async with engine_on(stub) as engine:
+            with pytest.raises(InputRejected, match="task_unsupported"):
+                await engine.read(PAGE, Task(kind=TaskKind.EXTRACT))
+    assert stub.seen == []
+
+
+async def test_a_cancelled_page_reaches_the_server() -> None:
+    with running_stub(Reply(["begun"], silent="after")) as stub:
+        async with engine_on(stub) as engine, anyio.create_task_group() as tasks:
+            tasks.start_soon(engine.read, PAGE, Task())
+            await stub.wait_until_asked()
+            tasks.cancel_scope.cancel()
+        await stub.wait_until_left()
+    assert stub.at_once == 0
+
+
+async def test_no_more_pages_are_at_the_server_than_settings_allow() -> None:
+    with running_stub(GOOD) as stub:
+        async with engine_on(stub, VllmSettings(concurrent_pages=2)) as engine, anyio.create_task_group() as tasks:
+            for _ in range(8):
+                tasks.start_soon(engine.read, PAGE, Task())
+    assert len(stub.seen) == 8
+    assert stub.most_at_once <= 2
+
+
+async def test_the_model_is_chosen_by_setting_then_preset_then_as_the_only_one() -> None:
+    served = ("other", "PaddlePaddle/PaddleOCR-VL-1.6")
+    for models, setting, chosen in (
+        (served, "other", "other"),
+        (served, "", "PaddlePaddle/PaddleOCR-VL-1.6"),
+        (("mine",), "", "mine"),
+    ):
+        with running_stub(GOOD, models=models) as stub:
+            async with engine_on(stub, VllmSettings(model=setting)) as engine:
+                await engine.read(PAGE, Task())
+        assert stub.seen[0]["model"] == chosen
+
+
+@pytest.mark.parametrize("setting", ["", "third"])
+async def test_a_model_that_is_not_served_fails_the_start_naming_those_that_are(setting: str) -> None:
+    with running_stub(GOOD, models=("one", "two")) as stub, pytest.raises(EngineFailed, match="'one', 'two'") as failed:
+        async with engine_on(stub, VllmSettings(model=setting)):
+            pass
+    assert failed.value.code == "model_unknown"
+
+
+async def test_a_server_that_is_still_starting_is_waited_for() -> None:
+    with running_stub(GOOD, models_status=503) as stub:
+        async with anyio.create_task_group() as tasks:
+
+            async def ready_once_asked() -> None:
+                with anyio.fail_after(20):
+                    while not stub.headers:  # noqa: ASYNC110 - it happens in the server's thread
+                        await anyio.sleep(0.005)
+                stub.models_status = 200
+
+            tasks.start_soon(ready_once_asked)
+            async with engine_on(stub, VllmSettings(start_s=60)) as engine:
+                assert (await engine.read(PAGE, Task())).error is None
+    assert len(stub.headers) >= 3
+
+
+async def test_a_server_that_does_not_come_fails_the_start() -> None:
+    with running_stub(GOOD) as stub:
+        gone = stub
+    with pytest.raises(EngineFailed, match="upstream_unreachable"):
+        async with engine_on(gone):
+            pass
+
+
+async def test_what_was_not_started_or_is_stopped_says_so() -> None:
+    engine = Vllm(find_preset("hunyuanocr"), VllmSettings(), "http://127.0.0.1:9/v1")
+    await engine.stop()
+    with pytest.raises(EngineFailed, match="engine_unavailable"):
+        await engine.read(PAGE, Task())
+
+
+@pytest.mark.parametrize(
+    ("name", "vllm", "code", "said"),
+    [
+        ("nix", {}, "engine_unknown", "paddleocr-vl-1.6"),
+        ("paddleocr-vl", {}, "engine_incomplete", "--vllm-url http://127.0.0.1:8000/v1"),
+        ("vllm", {"urls": ("http://a/v1",)}, "engine_incomplete", "engine.vllm.preset"),
+        ("hunyuanocr", {"urls": ("http://a/v1", "http://b/v1")}, "engine_incomplete", "one address"),
+        ("vllm", {"preset": "mine", "preset_folder": "no/such/folder"}, "engine_incomplete", "no/such/folder"),
+    ],
+)
+def test_what_an_engine_lacks_is_said(name: str, vllm: dict[str, object], code: str, said: str) -> None:
+    with pytest.raises(InputRejected) as rejected:
+        build_engine(load_settings(engine={"name": name, "vllm": vllm}))
+    assert rejected.value.code == code
+    assert said in rejected.value.detail
+
+
+def test_a_preset_is_an_engine() -> None:
+    urls = ("http://127.0.0.1:8000/v1",)
+    assert build_engine(load_settings(engine={"name": "hunyuanocr", "vllm": {"urls": urls}})).name == "hunyuanocr-1.5"
+    named: dict[str, object] = {"name": "vllm", "vllm": {"urls": urls, "preset": "PaddleOCR-VL-0.9B"}}
+    assert build_engine(load_settings(engine=named)).name == "paddleocr-vl-1.0"
+
+
+def test_the_command_reads_with_a_model_server() -> None:
+    with running_stub(GOOD, models=("one", "two")) as stub:
+        done = inkgate(
+            "read",
+            "-",
+            "--engine",
+            "paddleocr-vl",
+            "--vllm-url",
+            stub.url,
+            "--vllm-model",
+            "two",
+            data=encoded(Image.fromarray(PAGE.rgb), "PNG"),
+        )
+    assert done.stderr == b""
+    assert done.stdout.decode() == "Invoice number 20417\nTotal amount 42.50\n"
+    assert stub.seen[0]["model"] == "two"
