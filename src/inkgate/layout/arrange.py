@@ -18,13 +18,16 @@ from inkgate.layout.frame import Frame, Piece, measure
 from inkgate.layout.markdown import document
 from inkgate.layout.paragraphs import Paragraph, paragraphs_of
 from inkgate.layout.rows import Row, rows_of
+from inkgate.layout.ruled import RuledTable, ruled_tables
 from inkgate.layout.running import RUNNING, told_apart
-from inkgate.layout.tables import Grid, grid_of, widened
+from inkgate.layout.tables import Grid, grid_of, widened, with_stubs
 from inkgate.layout.zones import WHOLE, zones_of
-from inkgate.types import Block, BlockType, Line, Size
+from inkgate.types import Block, BlockType, Box, Line, Size
 
 SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE
 """Types whose regions are one block each."""
+MOST_OF_TABLE = 0.6
+"""A ruled table with fewer than this share of the lines of the layout model's table is a part of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +50,22 @@ class Arrangement:
     footer: str | None
 
 
-def arrange(lines: Sequence[Line], size: Size, regions: Sequence[Region] | None = None) -> Arrangement:
+def arrange(
+    lines: Sequence[Line], size: Size, regions: Sequence[Region] | None = None, cells: Sequence[Box] = ()
+) -> Arrangement:
     """The page in reading order. Pure; the order in which lines are given has no influence on the result.
 
     Args:
         lines: with quads in pixels of the upright page, of any geometry.
         size: of that page.
         regions: of a layout model, in pixels of that page; None leaves everything to geometry.
+        cells: of ruled tables, as `find_cells` gives them, in pixels of that page: the lines of a cell stay together.
     """
     lines = sorted(lines, key=lambda line: (line.quad, line.text, line.confidence))
     frame = measure(lines)
     zones, members = zones_of(regions or (), lines, size)
-    zones, grids = _gridded(zones, members, frame)
+    zones, ruled = _ruled(zones, members, ruled_tables(frame, cells))
+    zones, grids = _gridded(zones, members, frame, ruled)
     drafts: list[Draft] = []
     for flow in flows_of(_loose(frame, zones, members), frame.unit):
         rest = _without_stubs(flow, zones, members, grids)
@@ -70,17 +77,43 @@ def arrange(lines: Sequence[Line], size: Size, regions: Sequence[Region] | None 
     return _arranged(drafts, lines, frame.unit)
 
 
-def _gridded(zones: list[Region], members: list[int], frame: Frame) -> tuple[list[Region], dict[int, Grid]]:
-    """Grids of the zones that hold together, by zone.
+def _ruled(
+    zones: list[Region], members: list[int], tables: Sequence[RuledTable]
+) -> tuple[list[Region], dict[int, Grid]]:
+    """The zones and one for each ruled table, and the grids of these, by zone. Takes their lines over in `members`.
+
+    Left out are those that are a part of a larger table, as the layout model sees it.
+    """
+    grids: dict[int, Grid] = {}
+    for table in tables:
+        taken = [piece.index for piece in table.grid.pieces]
+        larger = [
+            i
+            for i in {members[index] for index in taken}
+            if i >= 0 and zones[i].type is BlockType.TABLE and len(taken) < MOST_OF_TABLE * members.count(i)
+        ]
+        if larger:
+            continue
+        for index in taken:
+            members[index] = len(zones)
+        grids[len(zones)] = table.grid
+        zones = [*zones, Region(BlockType.TABLE, table.box, 1.0)]
+    return zones, grids
+
+
+def _gridded(
+    zones: list[Region], members: list[int], frame: Frame, ruled: dict[int, Grid]
+) -> tuple[list[Region], dict[int, Grid]]:
+    """Grids of the zones that hold together, by zone, those of ruled tables among them.
 
     Tables that turn out to be none become text, and text in figures leaves them: `members` is changed.
     """
-    grids: dict[int, Grid] = {}
+    grids = dict(ruled)
     held: dict[int, list[Piece]] = {}
     for piece in frame.pieces:
         held.setdefault(members[piece.index], []).append(piece)
     for i, zone in enumerate(zones):
-        if zone.type not in WHOLE or i not in held:
+        if zone.type not in WHOLE or i not in held or i in ruled:
             continue
         if zone.type is BlockType.FIGURE:
             for piece in text_in(rows_of(held[i]), zone.box[2] - zone.box[0]):
@@ -112,7 +145,7 @@ def _without_stubs(flow: Flow, zones: Sequence[Region], members: Sequence[int], 
         beside = [piece for piece in flow if piece.zone < 0 and members[piece.index] < 0]
         stubs = widened(grids[table.zone], beside)
         if stubs:
-            grids[table.zone] = grid_of([*grids[table.zone].pieces, *stubs])
+            grids[table.zone] = with_stubs(grids[table.zone], stubs)
             flow = [piece for piece in flow if piece not in stubs]
     return flow
 

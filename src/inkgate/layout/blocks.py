@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from inkgate.layout import markdown
 from inkgate.layout.base import Region
+from inkgate.layout.frame import Piece
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import Paragraph
+from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.tables import Grid, table_in
 from inkgate.types import Block, BlockType, Box, Line
 
@@ -85,14 +87,20 @@ def block_of(draft: Draft, lines: Sequence[Line], first: int, level: int | None)
         text=text,
         markdown=_markdown(draft, text, level),
         level=level,
-        confidence=draft.region.confidence if draft.region else None,
+        confidence=draft.region.confidence if draft.region and not (draft.grid and draft.grid.ruled) else None,
     )
 
 
 def _text(draft: Draft) -> str:
     if draft.grid is None:
         return plain(draft.paragraph)
-    return plain(Paragraph([[piece for cell in row for piece in cell] for row in draft.grid.cells]))
+    return plain(Paragraph([line for row in draft.grid.cells for line in _printed(row, ruled=draft.grid.ruled)]))
+
+
+def _printed(cells: list[list[Piece]], *, ruled: bool) -> list[Row]:
+    """A table's row as lines of text: one, but as many as there are where one cell fills a row of a ruled table."""
+    filled = [cell for cell in cells if cell]
+    return rows_of(filled[0]) if ruled and len(filled) == 1 else [[piece for cell in filled for piece in cell]]
 
 
 def _markdown(draft: Draft, text: str, level: int | None) -> str:

@@ -28,9 +28,18 @@ TRIM = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cells row by row, each with the pieces it holds, left to right. Every row has the same number of cells."""
+    """Cells row by row, each with the pieces it holds, in reading order. Every row has the same number of cells.
+
+    `tops`: where each row begins, of tables whose cells are those between lines on the page, which may hold several
+    rows of text each; of others empty.
+    """
 
     cells: list[list[list[Piece]]]
+    tops: tuple[float, ...] = ()
+
+    @property
+    def ruled(self) -> bool:
+        return bool(self.tops)
 
     @property
     def pieces(self) -> list[Piece]:
@@ -67,6 +76,23 @@ def widened(grid: Grid, beside: Sequence[Piece]) -> list[Piece]:
     near = [piece for piece in beside if low <= piece.middle <= high]
     hits = sum(float(np.abs(middles - piece.middle).min()) < IN_ROW * piece.height for piece in near)
     return near if near and hits >= IN_ROWS * len(near) else []
+
+
+def with_stubs(grid: Grid, stubs: Sequence[Piece]) -> Grid:
+    """The grid and the pieces beside it that `widened` found: a column more on each side of a ruled one."""
+    if not grid.ruled:
+        return grid_of([*grid.pieces, *stubs])
+    left = min(piece.left for piece in grid.pieces)
+    before: list[list[Piece]] = [[] for _ in grid.cells]
+    after: list[list[Piece]] = [[] for _ in grid.cells]
+    for piece in stubs:
+        row = max(0, int(np.searchsorted(grid.tops, piece.middle, side="right")) - 1)
+        (before if piece.left < left else after)[row].append(piece)
+    cells = [
+        [*([ahead] if any(before) else []), *row, *([behind] if any(after) else [])]
+        for ahead, row, behind in zip(before, grid.cells, after, strict=True)
+    ]
+    return Grid(cells, grid.tops)
 
 
 def table_in(rows: Sequence[Sequence[Piece]]) -> Grid | None:
