@@ -19,7 +19,7 @@ FIELDS = "{fields}"
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are chosen, named as in a chat request to vLLM; None is not sent.
+    """How tokens are chosen, named as in a chat request to vLLM; None is not sent. `extra`: other fields, as they are.
 
     Penalties change what is read and belong to the model: vendors' values are not to be mixed.
     """
@@ -34,6 +34,7 @@ class Sampling:
     max_tokens: int | None = None
     max_completion_tokens: int | None = None
     skip_special_tokens: bool | None = None
+    extra: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def most_tokens(self) -> int | None:
@@ -42,8 +43,8 @@ class Sampling:
 
     def as_request(self) -> dict[str, object]:
         """The fields of a chat request."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)}
-        return {name: value for name, value in values.items() if value is not None}
+        values = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "extra"}
+        return {name: value for name, value in values.items() if value is not None} | dict(self.extra)
 
 
 @dataclass(frozen=True, slots=True)
