@@ -8,7 +8,8 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.layout.arrange import Arrangement, arrange
 from inkgate.layout.base import Layout, Region
-from inkgate.types import Page, PageResult, RgbArray, Task, TaskKind
+from inkgate.layout.ruling import find_cells, scaled
+from inkgate.types import Box, Page, PageResult, RgbArray, Task, TaskKind
 
 _LAYOUT_SIDE = 1600
 """Longest side rendered for the layout model, which itself looks at 800 pixels: more is of no use to it."""
@@ -41,20 +42,24 @@ class TextLayerFirst:
         if layer is None or task.kind not in {TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT}:
             return await self._inner.read(page, task)
         timings: dict[str, float] = {}
-        regions = await self._regions(page, timings) if task.kind is TaskKind.PARSE else None
+        regions, cells = await self._seen(page, timings) if task.kind is TaskKind.PARSE else (None, [])
         started = perf_counter()
-        arrangement = await self._threads.run(arrange, layer.lines, page.size, regions)
+        arrangement = await self._threads.run(arrange, layer.lines, page.size, regions, cells)
         timings["arrange"] = (perf_counter() - started) * 1000
         return _result(page, task, arrangement, timings)
 
-    async def _regions(self, page: Page, timings: dict[str, float]) -> list[Region]:
+    async def _seen(self, page: Page, timings: dict[str, float]) -> tuple[list[Region], list[Box]]:
+        """The regions and the ruled tables' cells on the rendered page, in page pixels."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
         rendered = perf_counter()
         found = await self._threads.run(self._find, pixels.rgb, pixels.scale)
+        laid_out = perf_counter()
+        cells = scaled(await self._threads.run(find_cells, pixels.rgb), pixels.scale)
         timings["render"] = (rendered - started) * 1000
-        timings["layout"] = (perf_counter() - rendered) * 1000
-        return found
+        timings["layout"] = (laid_out - rendered) * 1000
+        timings["ruling"] = (perf_counter() - laid_out) * 1000
+        return found, cells
 
     def _find(self, rgb: RgbArray, scale: float) -> list[Region]:
         return [region.scaled(scale) for region in self._layout.find(rgb)]

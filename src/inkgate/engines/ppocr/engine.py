@@ -40,7 +40,7 @@ class PpOcr:
         self._models = None
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """As Engine.read. `timings_ms` has: render, orient, detect, recognize, layout, arrange."""
+        """As Engine.read. `timings_ms` has: render, orient, detect, recognize, layout, ruling, arrange."""
         if task.kind not in KINDS:
             raise InputRejected("task_unsupported", f"The embedded engine can't do {task.kind.value!r}.")
         if self._models is None:

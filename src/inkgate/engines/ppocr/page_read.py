@@ -17,9 +17,10 @@ from inkgate.engines.ppocr.models import PpocrModels
 from inkgate.engines.ppocr.recognition import Reading
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Layout, Region
+from inkgate.layout.ruling import find_cells, scaled
 from inkgate.runtimes.onnx import FloatArray
 from inkgate.settings import PpocrSettings
-from inkgate.types import Line, Page, PageResult, RgbArray, Size, Task, TaskKind
+from inkgate.types import Box, Line, Page, PageResult, RgbArray, Size, Task, TaskKind
 
 Number = TypeVar("Number", int, float)
 
@@ -65,10 +66,11 @@ class PageRead:
         view = await self._find(pixels.rgb)
         lines = await self._recognize(view, pixels.scale)
         regions = await self._regions(view.rgb, pixels.scale) if self.task.kind is TaskKind.PARSE else None
+        cells = await self._cells(view.rgb, pixels.scale)
         sideways = view.degrees in {90, 270}
         size = Size(page.size.height, page.size.width) if sideways else page.size
         with self.stages.stage("arrange"):
-            arranged = await self.threads.run(arrange, lines, size, regions)
+            arranged = await self.threads.run(arrange, lines, size, regions, cells)
         result = PageResult(
             index=page.index,
             width=size.width,
@@ -155,6 +157,10 @@ class PageRead:
     async def _regions(self, rgb: RgbArray, scale: float) -> list[Region]:
         with self.stages.stage("layout"):
             return [region.scaled(scale) for region in await self.threads.run(self.layout.find, rgb)]
+
+    async def _cells(self, rgb: RgbArray, scale: float) -> list[Box]:
+        with self.stages.stage("ruling"):
+            return scaled(await self.threads.run(find_cells, rgb), scale)
 
 
 def _or(chosen: Number | None, default: Number) -> Number:
