@@ -209,9 +209,14 @@ class PageResult:
         length = sum(len(part.text) for part in parts)
         return sum(part.confidence * len(part.text) for part in parts) / length if length else None
 
+    @property
+    def lost(self) -> bool:
+        """Whether nothing of the page was read."""
+        return self.error is not None and not (self.text or self.markdown or self.lines or self.blocks)
+
 
 class DocumentStatus(StrEnum):
-    """`complete`: every page was read; `partial`: some failed; `failed`: none was read."""
+    """`complete`: every page was read; `partial`: some failed, or in part; `failed`: nothing of any was read."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -245,10 +250,9 @@ class DocumentResult:
 
     @property
     def status(self) -> DocumentStatus:
-        failed = sum(page.error is not None for page in self.pages)
-        if not failed:
+        if all(page.error is None for page in self.pages):
             return DocumentStatus.COMPLETE
-        return DocumentStatus.FAILED if failed == len(self.pages) else DocumentStatus.PARTIAL
+        return DocumentStatus.FAILED if all(page.lost for page in self.pages) else DocumentStatus.PARTIAL
 
 
 @dataclass(frozen=True, slots=True)

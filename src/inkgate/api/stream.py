@@ -26,19 +26,21 @@ class _Tally:
         self._reading = reading
         self.pages = 0
         self.failed = 0
+        self.lost = 0
         self.first_error: PageError | None = None
 
     def count(self, page: PageResult) -> None:
         self.pages += 1
         if page.error is not None:
             self.failed += 1
+            self.lost += page.lost
             self.first_error = self.first_error or page.error
 
     @property
     def status(self) -> DocumentStatus:
         if not self.failed:
             return DocumentStatus.COMPLETE
-        return DocumentStatus.FAILED if self.failed == self.pages else DocumentStatus.PARTIAL
+        return DocumentStatus.FAILED if self.lost == self.pages else DocumentStatus.PARTIAL
 
     def summary(self, error: Problem | None = None) -> dict[str, Any]:
         return {
@@ -60,13 +62,13 @@ async def stream_pages(
     """Sends every page of `reading`, then the summary. Nothing is sent before the first page is there.
 
     Raises:
-        InkgateError: the only page asked for failed: nothing was sent, the status can still say so.
+        InkgateError: nothing was read of the only page asked for: nothing was sent, the status can still say so.
     """
     tally = _Tally(reading)
     error: Problem | None = None
     try:
         async for page in reading:
-            if page.error is not None and len(reading.selected) == 1:
+            if page.error is not None and page.lost and len(reading.selected) == 1:
                 raise from_page_error(page.error)
             if not tally.pages:
                 await _start(send)
