@@ -49,6 +49,10 @@ def test_json_without_lines_is_a_blank_page(output: str) -> None:
     assert (answer.text, answer.lines) == ("", ())
 
 
+def test_json_that_nests_without_end_gives_what_came_before() -> None:
+    assert [line.text for line in spotting_json(JSON + '[{"a":' * 20_000, PAGE).lines] == ["Größe: 5 {m}", "文字"]
+
+
 def test_an_answer_that_is_no_json_at_all_is_an_error() -> None:
     with pytest.raises(EngineFailed, match="JSON array") as failed:
         spotting_json("I can't see any text.", PAGE)

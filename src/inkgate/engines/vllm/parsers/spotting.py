@@ -39,8 +39,11 @@ def _json_lines(output: str, size: Size) -> Iterator[PlacedText]:
         end = start + 1
         try:
             element, end = _DECODER.raw_decode(output, start)
-        except (ValueError, RecursionError):
+        except ValueError:
             element = None
+        except RecursionError:
+            # So deep is only a model that runs in circles, and every brace of it would be as deep again.
+            return
         box, text = (element.get("box"), element.get("text")) if isinstance(element, dict) else (None, None)
         corners = _corners(box)
         if isinstance(text, str) and text.strip() and corners:
