@@ -59,6 +59,14 @@ async def test_text_tokens_reason_and_cost_are_streamed() -> None:
     assert stub.seen == [{**REQUEST, "stream": True, "stream_options": {"include_usage": True}}]
 
 
+@pytest.mark.parametrize("broken", ["end", "close"])
+async def test_an_answer_with_its_reason_to_end_is_whole_whatever_comes_after(broken: str) -> None:
+    with running_stub(Reply(["all"], broken=broken, broken_after_finish=True)) as stub:
+        async with client_of(stub.url) as client:
+            deltas = await answer(client)
+    assert ("".join(delta.text for delta in deltas), deltas[-1].finish_reason) == ("all", "stop")
+
+
 async def test_connections_are_used_again() -> None:
     with running_stub(Reply(["a"])) as stub:
         async with client_of(stub.url) as client:

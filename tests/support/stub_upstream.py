@@ -31,7 +31,8 @@ class Reply:
         status, body: another status than 200 is answered with `body`; so is 200, where `body` is set.
         endless: the last token again and again, until the client leaves.
         silent: says nothing at all, until the client leaves. `after`: after the tokens.
-        broken: "end" ends the stream early and well-formed, "close" closes the connection within it.
+        broken: "end" ends the stream early and well-formed, "close" closes the connection within it;
+            before its finish reason, or after it.
     """
 
     tokens: Sequence[str] = ()
@@ -44,6 +45,7 @@ class Reply:
     endless: bool = False
     silent: str = ""
     broken: str = ""
+    broken_after_finish: bool = False
 
 
 def error_reply(status: int, message: str) -> Reply:
@@ -161,9 +163,11 @@ async def _events(reply: Reply) -> AsyncIterator[bytes]:
         await anyio.sleep(0.001)  # so that the other side's leaving is seen
         for token in 20 * [reply.tokens[-1]]:
             yield _event({"content": token}, [_logprob(token, reply.logprob)])
-    if reply.silent or reply.broken:
+    if reply.silent or (reply.broken and not reply.broken_after_finish):
         return
     yield _event({"content": ""}, [_logprob(token, reply.logprob) for token in reply.special], reply.finish)
+    if reply.broken:
+        return
     usage = {"prompt_tokens": 7, "completion_tokens": len(reply.tokens)}
     yield _data({"object": "chat.completion.chunk", "choices": [], "usage": usage})
     yield b"data: [DONE]\n\n"

@@ -130,41 +130,44 @@ class ChatClient:
 
     async def _deltas(self, response: httpx.Response, deadline: float) -> AsyncGenerator[Delta, None]:
         lines = EventLines()
-        started = finished = False
+        started = whole = done = False
         async with aclosing(response.aiter_raw()) as chunks:  # type: ignore[type-var]  # it is a generator
             while True:
                 with anyio.CancelScope(deadline=deadline) as scope:
-                    chunk = await _next(chunks)
+                    chunk = await _next(chunks, whole=whole)
                 if scope.cancelled_caught:
                     raise _stalled("next token" if started else "first token")
                 if chunk is None:
                     break
                 for payload in lines.feed(chunk):
                     # After the end the rest is read too: a connection that was read to its end is used again.
-                    finished = finished or payload == b"[DONE]"
-                    if finished:
+                    done = done or payload == b"[DONE]"
+                    if done:
                         continue
                     delta = delta_of(payload)
                     started = started or bool(delta.text or delta.tokens)
+                    whole = whole or delta.finish_reason is not None
                     if started:
                         deadline = anyio.current_time() + self._patience.progress
                     yield delta
-        if not finished:
+        if not whole:
             raise EngineFailed("upstream_cut_off", "The model server's answer ended before it was whole.")
 
     def _unreachable(self) -> EngineFailed:
         return EngineFailed("upstream_unreachable", "No connection to the model server.")
 
 
-async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
-    """The next bytes; None at the end.
+async def _next(chunks: AsyncIterator[bytes], *, whole: bool) -> bytes | None:
+    """The next bytes; None at the end. `whole`: nothing that matters is to come.
 
     Raises:
-        EngineFailed: "upstream_cut_off": the connection broke.
+        EngineFailed: "upstream_cut_off": the connection broke before that.
     """
     try:
         return await anext(chunks, None)
     except httpx.HTTPError as error:
+        if whole:
+            return None
         raise EngineFailed("upstream_cut_off", "The connection to the model server broke.") from error
 
 
