@@ -12,6 +12,7 @@ import anyio
 from inkgate.concurrency import Threads, single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
+from inkgate.engines.fallback import Fallback
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.engines.vllm.engine import Vllm
@@ -42,7 +43,10 @@ def build_engine(settings: Settings) -> Engine:
     """
     ppocr = settings.engine.ppocr
     layout = CdlaLayout(threads=ppocr.threads)
-    inner = PpOcr(ppocr, layout) if settings.engine.name == "ppocr" else _vllm(settings.engine)
+    inner: Engine = PpOcr(ppocr, layout)
+    if settings.engine.name != "ppocr":
+        model = _vllm(settings.engine)
+        inner = Fallback(model, inner) if settings.engine.vllm.fallback else model
     return TextLayerFirst(inner, layout, Threads("text_layer", ppocr.concurrent_pages))
 
 

@@ -109,6 +109,7 @@ class VllmSettings(Branch):
     logprobs: bool = Field(default=True, description="Ask for log-probabilities: the confidence of words and pages.")
     jpeg_quality: int = Field(95, ge=0, le=100, description="Of the images that are sent; 0: PNG, without loss.")
     encoding_threads: PositiveInt = Field(2, description="Pages shrunk and encoded at once.")
+    fallback: bool = Field(default=True, description="Read pages that the model runs in circles on with `ppocr`.")
     repetition_count: int = Field(
         200, ge=0, description="Repeats of a pattern after which vLLM itself ends an answer; under 2: never."
     )

@@ -1,0 +1,64 @@
+"""The last step for a page that a model runs in circles on: another engine reads it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+
+import anyio
+import structlog
+
+from inkgate.engines.base import Engine
+from inkgate.errors import InkgateError
+from inkgate.types import Attempt, Page, PageResult, Task
+
+log = structlog.get_logger(__name__)
+
+TAKEN_OVER = frozenset({"output_repeats", "engine_output_invalid"})
+"""Errors of a page that lie with the model: another one may well read it."""
+
+
+class Fallback:
+    """An Engine around two: what `inner` gives up on is read by `other`, which is started when it is first needed."""
+
+    def __init__(self, inner: Engine, other: Engine) -> None:
+        self._inner = inner
+        self._other = other
+        self._starting = anyio.Lock()
+        self._started = False
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def start(self) -> None:
+        await self._inner.start()
+
+    async def stop(self) -> None:
+        self._started = False
+        await self._inner.stop()
+        await self._other.stop()
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        """As Engine.read of `inner`. Of `other`, the result has the attempts of both; where that fails, `inner`'s."""
+        result = await self._inner.read(page, task)
+        if result.error is None or result.error.code not in TAKEN_OVER:
+            return result
+        log.warning("page_taken_over", page=page.index, by=self._other.name, code=result.error.code)
+        change = f"engine {self._other.name}"
+        begun = perf_counter()
+        try:
+            await self._start_other()
+            second = await self._other.read(page, task)
+        except InkgateError as error:
+            failed = Attempt(change, error.as_page_error(), (perf_counter() - begun) * 1000)
+            return replace(result, attempts=(*result.attempts, failed))
+        taken = Attempt(change, second.error, (perf_counter() - begun) * 1000)
+        kept = result if second.error is not None else second
+        return replace(kept, attempts=(*result.attempts, *second.attempts, taken))
+
+    async def _start_other(self) -> None:
+        async with self._starting:
+            if not self._started:
+                await self._other.start()
+                self._started = True

@@ -1,0 +1,94 @@
+"""The engine that reads what another gave up on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.lowlevel
+import numpy as np
+import pytest
+
+from inkgate.engines.fallback import Fallback
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.types import Attempt, Page, PageResult, Task
+from support.ppocr import ArrayPage
+
+pytestmark = pytest.mark.anyio
+
+PAGE = ArrayPage(np.zeros((4, 4, 3), np.uint8))
+
+
+@dataclass
+class Said:
+    """An Engine that says one thing: a result, with `error` if set; raises `fault`, if set."""
+
+    name: str
+    error: str = ""
+    fault: InkgateError | None = None
+    events: list[str] = field(default_factory=list)
+
+    async def start(self) -> None:
+        self.events.append("start")
+        await anyio.lowlevel.checkpoint()
+
+    async def stop(self) -> None:
+        self.events.append("stop")
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        self.events.append("read")
+        if self.fault is not None:
+            raise self.fault
+        error = EngineFailed(self.error, "So.").as_page_error() if self.error else None
+        attempts = (Attempt("", error, 1.0),) if self.name == "inner" else ()
+        return PageResult(page.index, text=f"by {self.name}", engine=self.name, error=error, attempts=attempts)
+
+
+@pytest.mark.parametrize("code", ["output_repeats", "engine_output_invalid"])
+async def test_what_the_model_gives_up_on_is_read_by_the_other(code: str) -> None:
+    result = await Fallback(Said("inner", code), Said("other")).read(PAGE, Task())
+
+    assert (result.text, result.engine, result.error) == ("by other", "other", None)
+    assert [(attempt.change, attempt.error and attempt.error.code) for attempt in result.attempts] == [
+        ("", code),
+        ("engine other", None),
+    ]
+
+
+@pytest.mark.parametrize("code", ["", "output_truncated"])
+async def test_everything_else_is_left_as_it_is(code: str) -> None:
+    other = Said("other")
+    result = await Fallback(Said("inner", code), other).read(PAGE, Task())
+    assert result.text == "by inner"
+    assert other.events == []
+
+
+async def test_faults_of_the_server_are_not_taken_over() -> None:
+    other = Said("other")
+    with pytest.raises(EngineFailed, match="upstream_failed"):
+        await Fallback(Said("inner", fault=EngineFailed("upstream_failed", "Died.")), other).read(PAGE, Task())
+    assert other.events == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Said("other", fault=InputRejected("task_unsupported", "No.")), Said("other", "engine_failed")],
+    ids=["raises", "says so"],
+)
+async def test_where_the_other_fails_too_what_was_read_is_kept(other: Said) -> None:
+    result = await Fallback(Said("inner", "output_repeats"), other).read(PAGE, Task())
+    assert (result.text, result.error and result.error.code) == ("by inner", "output_repeats")
+    assert [attempt.error is not None for attempt in result.attempts] == [True, True]
+
+
+async def test_the_other_is_started_once_when_it_is_first_needed_and_stopped() -> None:
+    inner, other = Said("inner", "output_repeats"), Said("other")
+    engine = Fallback(inner, other)
+    await engine.start()
+    assert (engine.name, other.events) == ("inner", [])
+    async with anyio.create_task_group() as tasks:
+        for _ in range(3):
+            tasks.start_soon(engine.read, PAGE, Task())
+    await engine.stop()
+    assert sorted(other.events) == ["read", "read", "read", "start", "stop"]
+    assert other.events[0] == "start"
