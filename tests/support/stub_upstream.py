@@ -188,13 +188,13 @@ def _logprob(token: str, logprob: float) -> dict[str, object]:
 
 @contextmanager
 def running_stub(
-    script: Script | Reply, models: Sequence[str] = ("stub-model",), models_status: int = 200
+    script: Script | Reply, models: Sequence[str] = ("stub-model",), models_status: int = 200, port: int = 0
 ) -> Iterator[StubUpstream]:
-    """A stub that listens. A Reply is given to every request."""
+    """A stub that listens. A Reply is given to every request; port 0 is any free one."""
     reply = script
     stub = StubUpstream((lambda _: reply) if isinstance(reply, Reply) else reply, models, models_status)
     config = uvicorn.Config(
-        stub, port=0, log_level="critical", lifespan="off", ws="none", loop="asyncio", timeout_graceful_shutdown=1
+        stub, port=port, log_level="critical", lifespan="off", ws="none", loop="asyncio", timeout_graceful_shutdown=1
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
