@@ -142,6 +142,7 @@ async def test_spotted_lines_are_in_pixels_of_the_page_with_their_own_confidence
     assert line.quad == ((64.0, 36.0), (320.0, 36.0), (320.0, 72.0), (64.0, 72.0))
     assert line.confidence == pytest.approx(math.exp(-0.5))
     assert stub.seen[0]["skip_special_tokens"] is False
+    assert image_of(stub.seen[0]).shape == (720, 1280, 3)  # small images are doubled for this task
 
 
 async def test_a_blank_page_asks_nothing_but_whether_the_server_is_there() -> None:

@@ -24,13 +24,17 @@ class EncodedImage:
     target: Size
 
 
-def encode(rgb: RgbArray, target: Size, jpeg_quality: int) -> EncodedImage:
-    """`rgb` (H, W, 3) shrunk to fit `target`, never enlarged, as JPEG; as PNG where `jpeg_quality` is 0."""
+def encode(rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1.0) -> EncodedImage:
+    """`rgb` (H, W, 3) shrunk to fit `target`, or enlarged by `enlarge` at most, as JPEG; as PNG for quality 0.
+
+    The server fits what it gets to its grid: enlarging for that is left to it, and doesn't travel.
+    """
     height, width = rgb.shape[:2]
-    factor = min(1.0, target.width / width, target.height / height)
+    factor = min(enlarge, target.width / width, target.height / height)
     size = Size(max(1, round(width * factor)), max(1, round(height * factor)))
-    if factor < 1.0:
-        rgb = np.asarray(cv2.resize(rgb, (size.width, size.height), interpolation=cv2.INTER_AREA), np.uint8)
+    if size != Size(width, height):
+        kernel = cv2.INTER_AREA if factor < 1.0 else cv2.INTER_CUBIC
+        rgb = np.asarray(cv2.resize(rgb, (size.width, size.height), interpolation=kernel), np.uint8)
     bgr = cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR)
     if jpeg_quality:
         kind, done, data = "jpeg", *cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality])

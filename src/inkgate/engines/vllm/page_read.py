@@ -122,7 +122,10 @@ class PageReader:
         target = plan.limits.resized(size)
         if last is not None and last.target == target:
             return last
-        return await self.threads.run(encode, rgb, target, self.settings.jpeg_quality)
+        # Doubling small images is part of how such a model is asked; its server doesn't do it.
+        under = plan.limits.double_under
+        enlarge = 2.0 if under is not None and max(size.width, size.height) < under else 1.0
+        return await self.threads.run(encode, rgb, target, self.settings.jpeg_quality, enlarge=enlarge)
 
     async def _attempt(self, page: Page, plan: Plan, image: EncodedImage, timings: dict[str, float]) -> _Read:
         reply = await ask(self.client, self.request(plan, image.url))
