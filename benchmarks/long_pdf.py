@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import io
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from time import perf_counter
 
 import httpx
@@ -56,7 +58,11 @@ def build_pdf(folder: Path, pages: int) -> bytes:
 def server(*flags: str) -> Iterator[tuple[str, int]]:
     """A server on a free port, as users start it: its base URL and process ID."""
     command = [sys.executable, "-m", "inkgate", "serve", "--port", "7869", *flags]
-    with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+    environment = os.environ | {"INKGATE_LIMITS__TIME_S": "7200"}
+    with (
+        tempfile.TemporaryFile() as log,
+        subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process,
+    ):
         try:
             base = "http://127.0.0.1:7869"
             wait_until_ready(base, process)
@@ -111,8 +117,10 @@ async def measure(base: str, pid: int, pdf: bytes) -> dict[str, object]:
     arrivals: list[float] = []
     memory: list[float] = []
     last: dict[str, object] = {}
+    failed = 0
     async for last in lines(base, pdf):
         if "index" in last:
+            failed += last["error"] is not None
             arrivals.append(perf_counter() - started)
             memory.append(resident_mb(pid))
     gaps = sorted(b - a for a, b in pairwise(arrivals))
@@ -120,6 +128,7 @@ async def measure(base: str, pid: int, pdf: bytes) -> dict[str, object]:
     return {
         "pages": len(arrivals),
         "status": last.get("status"),
+        "pages_failed": failed,
         "first_page_s": round(arrivals[0], 2),
         "median_gap_s": round(gaps[len(gaps) // 2], 3),
         "mean_page_s": round(arrivals[-1] / len(arrivals), 3),
@@ -128,6 +137,8 @@ async def measure(base: str, pid: int, pdf: bytes) -> dict[str, object]:
         "rss_min_after_50_mb": round(min(after)),
         "rss_max_after_50_mb": round(max(after)),
         "rss_spread_after_50_mb": round(max(after) - min(after)),
+        "rss_median_pages_50_to_150_mb": round(median(after[:100])),
+        "rss_median_last_100_pages_mb": round(median(after[-100:])),
     }
 
 

@@ -27,6 +27,9 @@ class PpOcr:
         self._layout = layout
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("ppocr", settings.concurrent_pages)
+        # One page is detected at a time: that is where an engine needs most memory by far, and one call of the
+        # model takes every core anyway.
+        self._detections = Threads("ppocr_detection", 1)
         self._models: PpocrModels | None = None
 
     async def start(self) -> None:
@@ -45,7 +48,7 @@ class PpOcr:
             raise InputRejected("task_unsupported", f"The embedded engine can't do {task.kind.value!r}.")
         if self._models is None:
             raise EngineFailed("engine_unavailable", "The embedded engine has not been started.")
-        reading = PageRead(self._models, self._layout, self._threads, self._settings, task)
+        reading = PageRead(self._models, self._layout, self._threads, self._detections, self._settings, task)
         async with self._pages:
             try:
                 return await reading.read(page)

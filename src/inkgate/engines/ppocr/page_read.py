@@ -55,6 +55,7 @@ class PageRead:
     models: PpocrModels
     layout: Layout
     threads: Threads
+    detections: Threads
     settings: PpocrSettings
     task: Task
     stages: Stages = field(default_factory=Stages)
@@ -109,7 +110,7 @@ class PageRead:
     async def _detect(self, rgb: RgbArray, degrees: int) -> _View:
         with self.stages.stage("detect"):
             item = DetectionInput(rgb, self._detection_options())
-            (boxes,) = await self.threads.run(self.models.detector.predict, [item])
+            (boxes,) = await self.detections.run(self.models.detector.predict, [item])
         return _View(rgb, boxes.quads, degrees)
 
     def _detection_options(self) -> DetectionOptions:
