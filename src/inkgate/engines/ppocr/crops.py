@@ -35,11 +35,19 @@ def with_margin(quad: FloatArray) -> FloatArray:
     return np.asarray(quad + np.stack([-along - down, along - down, along + down, down - along]), np.float32)
 
 
-def without_margin(positions: FloatArray, quad: FloatArray) -> FloatArray:
-    """Positions along the crop of `with_margin(quad)`, as positions along the quad: 0 at its left, 1 at its right."""
+def along_quad(positions: FloatArray, quad: FloatArray) -> FloatArray:
+    """Positions along the crop of `with_margin(quad)`, as positions along the quad: 0 at its left, 1 at its right.
+
+    What stands in the margin is below 0 or above 1.
+    """
     width, height = float(np.linalg.norm(quad[1] - quad[0])), float(np.linalg.norm(quad[3] - quad[0]))
     margin = MARGIN_ALONG * min(width, height) / max(width, 1e-6)
-    return np.asarray(np.clip(positions * (1 + 2 * margin) - margin, 0, 1), np.float32)
+    return np.asarray(positions * (1 + 2 * margin) - margin, np.float32)
+
+
+def without_margin(positions: FloatArray, quad: FloatArray) -> FloatArray:
+    """As `along_quad`, with what stands in the margin at the quad's ends."""
+    return np.asarray(np.clip(along_quad(positions, quad), 0, 1), np.float32)
 
 
 def crop(rgb: RgbArray, quad: FloatArray) -> RgbArray:

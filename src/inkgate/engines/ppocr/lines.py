@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inkgate.engines.ppocr.crops import TALL, crop, side_lengths, with_margin, without_margin
+from inkgate.engines.ppocr.neighbours import Read, own_text
 from inkgate.engines.ppocr.recognition import Reading
 from inkgate.engines.ppocr.words import part_of, words_of
 from inkgate.runtimes.onnx import FloatArray
@@ -78,7 +79,8 @@ def legible(reading: Reading, least: float) -> bool:
 
 def lines_of(read: Sequence[tuple[Crop, Reading]], scale: float, least: float) -> list[Line]:
     """The legible lines, in page pixels, of which there are `scale` to one pixel of the image."""
-    return [line_of(reading, item.quad, scale) for item, reading in read if legible(reading, least)]
+    lines = [Read(item.quad, reading) for item, reading in read if legible(reading, least)]
+    return [line_of(own_text(line, lines), line.quad, scale) for line in lines]
 
 
 def line_of(reading: Reading, quad: FloatArray, scale: float) -> Line:

@@ -1,0 +1,54 @@
+"""What a line's crop shows of the lines beside it is not read twice.
+
+Crops show a little more than the line's box (`crops.with_margin`). Where another box begins within that margin, its
+first or last character is seen in both, and may be read in both: "16" and "6 Annual Report" of a footnote's mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import cv2
+import numpy as np
+
+from inkgate.engines.ppocr.crops import along_quad
+from inkgate.engines.ppocr.recognition import Reading
+from inkgate.runtimes.onnx import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A line's quad (4, 2) and what was read of its crop."""
+
+    quad: FloatArray
+    reading: Reading
+
+
+def own_text(line: Read, lines: Sequence[Read]) -> Reading:
+    """The line's reading without a character at either end that stands in another line, and was read there, too."""
+    text = line.reading.text
+    if len(text) < 2:
+        return line.reading
+    places = along_quad(line.reading.positions, line.quad)
+    first = int(places[0] < 0 and any(_holds(other, line, places[0], -1) for other in lines))
+    last = int(places[-1] > 1 and any(_holds(other, line, places[-1], 0) for other in lines))
+    if not first and not last:
+        return line.reading
+    inner = text[first : len(text) - last]
+    kept = slice(first + len(inner) - len(inner.lstrip()), first + len(inner.rstrip()))
+    reading = line.reading
+    return replace(reading, text=text[kept], confidences=reading.confidences[kept], positions=reading.positions[kept])
+
+
+def _holds(other: Read, line: Read, place: float, end: int) -> bool:
+    """Whether another line covers the point at `place` along the middle of `line`, and has its character at that end.
+
+    `end`: the other line's last character (-1) for what stands before a line, its first (0) for what stands after.
+    """
+    character = line.reading.text[0 if end else -1]
+    if other is line or not other.reading.text or other.reading.text[end] != character:
+        return False
+    left, right = (line.quad[0] + line.quad[3]) / 2, (line.quad[1] + line.quad[2]) / 2
+    x, y = (left + (right - left) * place).tolist()
+    return cv2.pointPolygonTest(np.asarray(other.quad, np.float32), (x, y), measureDist=False) >= 0

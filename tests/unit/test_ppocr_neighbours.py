@@ -1,0 +1,70 @@
+"""Characters that a crop's margin shows of the line beside it are left out; the line's own stay."""
+
+import numpy as np
+import pytest
+
+from inkgate.engines.ppocr.neighbours import Read, own_text
+from inkgate.engines.ppocr.recognition import Reading
+from inkgate.runtimes.onnx import FloatArray
+
+HEIGHT = 20.0
+
+
+def quad(left: float, right: float, top: float = 0.0) -> FloatArray:
+    return np.array([[left, top], [right, top], [right, top + HEIGHT], [left, top + HEIGHT]], np.float32)
+
+
+def reading(text: str, first_x: float, last_x: float, of: FloatArray) -> Reading:
+    """A reading whose characters stand evenly from `first_x` to `last_x` on the page."""
+    width = float(of[1, 0] - of[0, 0])
+    margin = 0.2 * min(width, HEIGHT)
+    x = np.linspace(first_x, last_x, len(text))
+    positions = (x - (of[0, 0] - margin)) / (width + 2 * margin)
+    return Reading(text, np.full(len(text), 0.9, np.float32), positions.astype(np.float32))
+
+
+def read(text: str, first_x: float, last_x: float, of: FloatArray) -> Read:
+    return Read(of, reading(text, first_x, last_x, of))
+
+
+MARK = read("16", 4, 18, quad(0, 20))
+NOTE = quad(21, 121)
+
+
+def test_the_last_character_of_the_line_on_the_left_is_not_read_again() -> None:
+    note = read("6 Annual", 18.5, 115, NOTE)
+    assert own_text(note, [MARK, note]).text == "Annual"
+    assert own_text(MARK, [MARK, note]).text == "16"
+
+
+def test_the_first_character_of_the_line_on_the_right_is_not_read_again() -> None:
+    name, price = read("Tea 4", 5, 103, quad(0, 100)), read("4.20", 104, 135, quad(101, 140))
+    kept = own_text(name, [name, price])
+    assert kept.text == "Tea"
+    assert len(kept.confidences) == len(kept.positions) == 3
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [],
+        [read("16", 4, 18, quad(0, 20, top=30))],
+        [read("16", -50, 10, quad(-60, 15))],
+        [read("15", 4, 18, quad(0, 20))],
+        [read("", 0, 0, quad(0, 20))],
+    ],
+    ids=["alone", "another row", "further left", "another character", "nothing read"],
+)
+def test_a_character_in_the_margin_stays_unless_another_line_holds_it(others: list[Read]) -> None:
+    own = read("6 Annual", 18.5, 115, NOTE)
+    assert own_text(own, [own, *others]).text == "6 Annual"
+
+
+def test_a_character_within_its_own_box_stays_though_another_line_covers_it() -> None:
+    own = read("Tea", 5, 95, quad(0, 100))
+    assert own_text(own, [own, read("T", 5, 5, quad(-20, 30))]).text == "Tea"
+
+
+def test_a_reading_of_one_character_stays() -> None:
+    own = read("6", 18.5, 18.5, NOTE)
+    assert own_text(own, [MARK, own]).text == "6"
