@@ -60,9 +60,10 @@ def test_a_character_in_the_margin_stays_unless_another_line_holds_it(others: li
     assert own_text(own, [own, *others]).text == "6 Annual"
 
 
-def test_a_character_within_its_own_box_stays_though_another_line_covers_it() -> None:
-    own = read("Tea", 5, 95, quad(0, 100))
-    assert own_text(own, [own, read("T", 5, 5, quad(-20, 30))]).text == "Tea"
+def test_a_character_that_stands_in_both_boxes_stays_with_the_line_that_ends_there() -> None:
+    ends, begins = read("16", 4, 24, quad(0, 30)), read("6 Annual", 25, 115, quad(21, 121))
+    assert own_text(ends, [ends, begins]).text == "16"
+    assert own_text(begins, [ends, begins]).text == "Annual"
 
 
 def test_a_reading_of_one_character_stays() -> None:

@@ -1,7 +1,7 @@
-"""What a line's crop shows of the lines beside it is not read twice.
+"""A character at the edge of two lines is read once.
 
-Crops show a little more than the line's box (`crops.with_margin`). Where another box begins within that margin, its
-first or last character is seen in both, and may be read in both: "16" and "6 Annual Report" of a footnote's mark.
+Boxes of neighbours on a row may overlap, and crops show a little more than their boxes (`crops.with_margin`): the
+character there may be read in both lines, as in "16" and "6 Annual Report" of a footnote's mark.
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ class Read:
 
 
 def own_text(line: Read, lines: Sequence[Read]) -> Reading:
-    """The line's reading without a character at either end that stands in another line, and was read there, too."""
+    """The line's reading without a character at either end that stands in another line, and was read there, too.
+
+    What stands in both boxes stays with the line that ends there; what stands in a crop's margin goes.
+    """
     text = line.reading.text
     if len(text) < 2:
         return line.reading
     places = along_quad(line.reading.positions, line.quad)
-    first = int(places[0] < 0 and any(_holds(other, line, places[0], -1) for other in lines))
+    first = int(any(_holds(other, line, places[0], -1) for other in lines))
     last = int(places[-1] > 1 and any(_holds(other, line, places[-1], 0) for other in lines))
     if not first and not last:
         return line.reading
