@@ -69,7 +69,9 @@ def test_ctrl_c_leaves_whole_files_only(small: Path, tmp_path: Path) -> None:
     for number in range(200):
         shutil.copy(small, tmp_path / f"{number}.png")
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "inkgate", "read", str(tmp_path), "-o", str(out), "-f", "json"]
+    # Whoever starts the tests in the background of a shell has SIGINT ignored, and so has all that they start.
+    hearing = ["env", "--default-signal=INT", sys.executable, "-m", "inkgate"]
+    command = [*hearing, "read", str(tmp_path), "-o", str(out), "-f", "json"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=clean_environment()) as process:
         while process.poll() is None and not list(out.glob("*.json")):
             time.sleep(0.05)
