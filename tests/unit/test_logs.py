@@ -25,6 +25,7 @@ def _as_it_was() -> Iterator[None]:
 
 def test_json_lines_carry_the_context_and_the_libraries_too() -> None:
     out = io.StringIO()
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # as a library may have left it
     configure_logs(LogSettings(format=LogFormat.JSON), out)
     structlog.contextvars.bind_contextvars(request_id="r1")
     structlog.get_logger("inkgate.test").info("read", pages=3, name="Größe")

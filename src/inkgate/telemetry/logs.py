@@ -54,6 +54,7 @@ def configure_logs(options: LogOptions, stream: TextIO | None = None) -> None:
     for name in _ROUTED:
         logger = logging.getLogger(name)
         logger.handlers.clear()
+        logger.setLevel(logging.NOTSET)
         logger.propagate = True
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
