@@ -17,6 +17,7 @@ from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.reader import Reader
@@ -64,7 +65,7 @@ def _vllm(engine: EngineSettings) -> Vllm:
         raise InputRejected("engine_unknown", f"There is no engine {name!r} but `ppocr`: {error.detail}.") from error
     match vllm.urls:
         case (url,):
-            return Vllm(preset, vllm, url)
+            return Vllm(preset, vllm, ModelServer(url, vllm.connect_s, vllm.api_key.get_secret_value()))
         case ():
             raise InputRejected(
                 "engine_incomplete",

@@ -17,6 +17,7 @@ from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.settings import PpocrSettings, VllmSettings
@@ -48,7 +49,7 @@ def built(name: str) -> Iterator[Engine]:
         preset = find_preset("paddleocr-vl")
         tasks = {kind: preset.tasks[kind] for kind in (TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT)}
         with running_stub(read_by_stub) as stub:
-            yield Vllm(replace(preset, tasks=tasks, elements=None), VllmSettings(), stub.url)
+            yield Vllm(replace(preset, tasks=tasks, elements=None), VllmSettings(), ModelServer(stub.url, 5))
     else:
         yield ppocr if name == "ppocr" else TextLayerFirst(ppocr, layout, Threads("text_layer", 1))
 

@@ -10,27 +10,28 @@ import anyio
 import pytest
 
 from inkgate.engines.vllm.client import ChatClient, Patience
+from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.wire import Delta, Usage
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from support.stub_upstream import Reply, error_reply, running_stub
 
 pytestmark = pytest.mark.anyio
 
-PATIENT = Patience(connect=10, first_token=60, progress=60)
+PATIENT = Patience(first_token=60, progress=60)
 HASTY = {
-    "at all": Patience(connect=10, first_token=0.3, progress=60),
-    "after": Patience(connect=10, first_token=60, progress=0.3),
+    "at all": Patience(first_token=0.3, progress=60),
+    "after": Patience(first_token=60, progress=0.3),
 }
 REQUEST: dict[str, object] = {"model": "stub-model", "messages": []}
 
 
 @asynccontextmanager
 async def client_of(url: str, patience: Patience = PATIENT, api_key: str = "") -> AsyncIterator[ChatClient]:
-    client = ChatClient(url, patience, api_key)
+    server = ModelServer(url, connect_s=10, api_key=api_key)
     try:
-        yield client
+        yield ChatClient(server, patience)
     finally:
-        await client.close()
+        await server.close()
 
 
 async def answer(client: ChatClient) -> list[Delta]:

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from inkgate.bootstrap import build_engine
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import VllmSettings, load_settings
 from inkgate.types import PageResult, Task, TaskKind
@@ -42,7 +43,9 @@ LOOP = Reply(["Invoice number 20417.\n", "And so it goes. "], endless=True)
 
 @asynccontextmanager
 async def engine_on(stub: StubUpstream, settings: VllmSettings | None = None) -> AsyncIterator[Vllm]:
-    engine = Vllm(find_preset("paddleocr-vl"), settings or VllmSettings(start_s=0.001), stub.url)
+    settings = settings or VllmSettings(start_s=0.001)
+    server = ModelServer(stub.url, settings.connect_s, settings.api_key.get_secret_value())
+    engine = Vllm(find_preset("paddleocr-vl"), settings, server)
     await engine.start()
     try:
         yield engine
@@ -297,7 +300,7 @@ async def test_a_server_that_does_not_come_fails_the_start() -> None:
 
 
 async def test_what_was_not_started_or_is_stopped_says_so() -> None:
-    engine = Vllm(find_preset("hunyuanocr"), VllmSettings(), "http://127.0.0.1:9/v1")
+    engine = Vllm(find_preset("hunyuanocr"), VllmSettings(), ModelServer("http://127.0.0.1:9/v1", 1))
     await engine.stop()
     with pytest.raises(EngineFailed, match="engine_unavailable"):
         await engine.read(PAGE, Task())

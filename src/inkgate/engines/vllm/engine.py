@@ -9,6 +9,7 @@ from inkgate.concurrency import Threads
 from inkgate.engines.vllm.client import ChatClient, Patience, model_unknown
 from inkgate.engines.vllm.page_read import PageReader
 from inkgate.engines.vllm.preset import Preset
+from inkgate.engines.vllm.upstream import Upstream
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.settings import VllmSettings
 from inkgate.types import Page, PageResult, Task
@@ -23,14 +24,13 @@ _WAITED_FOR = frozenset({"upstream_unreachable", "upstream_busy"})
 class Vllm:
     """An Engine. `settings.concurrent_pages` pages are at the server at once; others wait, without pixels."""
 
-    def __init__(self, preset: Preset, settings: VllmSettings, url: str) -> None:
-        """`url`: of the server, ending in `/v1`."""
+    def __init__(self, preset: Preset, settings: VllmSettings, upstream: Upstream) -> None:
+        """`upstream` is closed by `stop`."""
         self._preset = preset
         self._settings = settings
-        self._url = url
+        self._upstream = upstream
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("vllm", settings.encoding_threads)
-        self._client: ChatClient | None = None
         self._reader: PageReader | None = None
 
     @property
@@ -44,21 +44,19 @@ class Vllm:
             EngineFailed: the server is not there, is none of the kind, or has no such model.
         """
         settings = self._settings
-        patience = Patience(settings.connect_s, settings.first_token_s, settings.progress_s)
-        self._client = ChatClient(self._url, patience, settings.api_key.get_secret_value())
         try:
-            model = self._chosen(await self._served(self._client))
+            model = self._chosen(await self._served())
         except InkgateError:
             await self.stop()
             raise
-        self._reader = PageReader(self._preset, model, settings, self._client, self._threads)
-        log.info("model_server_found", url=self._url, model=model, preset=self._preset.name)
+        client = ChatClient(self._upstream, Patience(settings.first_token_s, settings.progress_s))
+        self._reader = PageReader(self._preset, model, settings, client, self._threads)
+        log.info("model_server_found", model=model, preset=self._preset.name)
 
     async def stop(self) -> None:
         """Closes the connections; what is being read fails."""
-        client, self._client, self._reader = self._client, None, None
-        if client is not None:
-            await client.close()
+        self._reader = None
+        await self._upstream.close()
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read; an answer that isn't whole is given with `error` set, see PageReader.read."""
@@ -68,18 +66,18 @@ class Vllm:
         async with self._pages:
             return await self._reader.read(page, task, plan)
 
-    async def _served(self, client: ChatClient) -> tuple[str, ...]:
+    async def _served(self) -> tuple[str, ...]:
         """The names of the models on the server, which is waited for while it isn't there."""
         give_up = anyio.current_time() + self._settings.start_s
         waiting = False
         while True:
             try:
-                return await client.models()
+                return await self._upstream.models()
             except EngineFailed as error:
                 if error.code not in _WAITED_FOR or anyio.current_time() >= give_up:
                     raise
             if not waiting:
-                log.warning("waiting_for_model_server", url=self._url, up_to_s=self._settings.start_s)
+                log.warning("waiting_for_model_server", up_to_s=self._settings.start_s)
             waiting = True
             await anyio.sleep(_PAUSE_S)
 
