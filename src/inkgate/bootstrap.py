@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -18,6 +18,7 @@ from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.upstream import Upstream
 from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.reader import Reader
@@ -34,25 +35,43 @@ class Service:
     reader: Reader
     engine: Engine
     limiter: Limiter
+    upstream: Upstream | None
 
 
-def build_engine(settings: Settings) -> Engine:
-    """The stack of handlers that reads pages.
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What reads, built and not started yet.
+
+    Attributes:
+        engine: the stack of handlers that reads pages.
+        upstream: the model servers behind it, for chat requests that are passed through; None where it has none.
+        background: runs from before the engine is started until after it is stopped; ended by cancelling it.
+    """
+
+    engine: Engine
+    upstream: Upstream | None = None
+    background: tuple[Callable[[], Coroutine[None, None, None]], ...] = ()
+
+
+def build_parts(settings: Settings) -> Parts:
+    """What the settings ask for.
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
     """
     ppocr = settings.engine.ppocr
     layout = CdlaLayout(threads=ppocr.threads)
-    inner: Engine = PpOcr(ppocr, layout)
+    parts = Parts(PpOcr(ppocr, layout))
     if settings.engine.name != "ppocr":
-        model = _vllm(settings.engine)
-        inner = Fallback(model, inner) if settings.engine.vllm.fallback else model
-    return TextLayerFirst(inner, layout, Threads("text_layer", ppocr.concurrent_pages))
+        embedded, parts = parts.engine, _vllm(settings.engine)
+        if settings.engine.vllm.fallback:
+            parts = replace(parts, engine=Fallback(parts.engine, embedded))
+    first = TextLayerFirst(parts.engine, layout, Threads("text_layer", ppocr.concurrent_pages))
+    return replace(parts, engine=first)
 
 
-def _vllm(engine: EngineSettings) -> Vllm:
-    """The engine for a preset's name, or for `vllm` and `engine.vllm.preset`. Raises as build_engine."""
+def _vllm(engine: EngineSettings) -> Parts:
+    """The engine for a preset's name, or for `vllm` and `engine.vllm.preset`. Raises as build_parts."""
     vllm = engine.vllm
     if engine.name == "vllm" and not vllm.preset:
         raise InputRejected("engine_incomplete", "The engine `vllm` needs to know the model: set `engine.vllm.preset`.")
@@ -65,7 +84,8 @@ def _vllm(engine: EngineSettings) -> Vllm:
         raise InputRejected("engine_unknown", f"There is no engine {name!r} but `ppocr`: {error.detail}.") from error
     match vllm.urls:
         case (url,):
-            return Vllm(preset, vllm, ModelServer(url, vllm.connect_s, vllm.api_key.get_secret_value()))
+            server = ModelServer(url, vllm.connect_s, vllm.api_key.get_secret_value())
+            return Parts(Vllm(preset, vllm, server), server)
         case ():
             raise InputRejected(
                 "engine_incomplete",
@@ -83,16 +103,19 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
     Raises:
         EngineFailed: the engine did not start.
     """
-    engine = build_engine(settings)
+    parts = build_parts(settings)
+    engine = parts.engine
     limiter = FixedLimiter(settings.limits.max_in_flight)
     memory = MemoryReturn()
     with single_error():
         async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
             background.start_soon(memory.run, name="memory")
+            for run in parts.background:
+                background.start_soon(run)
             try:
                 await engine.start()
                 reader = Reader(opener, engine, settings.limits, after_page=memory.work_ended)
-                yield Service(settings, reader, engine, limiter)
+                yield Service(settings, reader, engine, limiter, parts.upstream)
             finally:
                 with anyio.CancelScope(shield=True):
                     await engine.stop()

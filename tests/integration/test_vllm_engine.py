@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from pydantic import SecretStr
 
-from inkgate.bootstrap import build_engine
+from inkgate.bootstrap import build_parts
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
@@ -318,16 +318,19 @@ async def test_what_was_not_started_or_is_stopped_says_so() -> None:
 )
 def test_what_an_engine_lacks_is_said(name: str, vllm: dict[str, object], code: str, said: str) -> None:
     with pytest.raises(InputRejected) as rejected:
-        build_engine(load_settings(engine={"name": name, "vllm": vllm}))
+        build_parts(load_settings(engine={"name": name, "vllm": vllm}))
     assert rejected.value.code == code
     assert said in rejected.value.detail
 
 
 def test_a_preset_is_an_engine() -> None:
     urls = ("http://127.0.0.1:8000/v1",)
-    assert build_engine(load_settings(engine={"name": "hunyuanocr", "vllm": {"urls": urls}})).name == "hunyuanocr-1.5"
+    assert (
+        build_parts(load_settings(engine={"name": "hunyuanocr", "vllm": {"urls": urls}})).engine.name
+        == "hunyuanocr-1.5"
+    )
     named: dict[str, object] = {"name": "vllm", "vllm": {"urls": urls, "preset": "PaddleOCR-VL-0.9B"}}
-    assert build_engine(load_settings(engine=named)).name == "paddleocr-vl-1.0"
+    assert build_parts(load_settings(engine=named)).engine.name == "paddleocr-vl-1.0"
 
 
 def test_the_command_reads_with_a_model_server() -> None:
