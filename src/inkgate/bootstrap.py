@@ -23,6 +23,7 @@ from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn
+from inkgate.serving.balancer import Balanced, BalancerSettings
 from inkgate.serving.limiter import FixedLimiter, Limiter
 from inkgate.settings import EngineSettings, Settings
 
@@ -82,18 +83,15 @@ def _vllm(engine: EngineSettings) -> Parts:
         raise InputRejected("engine_incomplete", f"`engine.vllm.preset_folder`: {error}.") from error
     except InputRejected as error:
         raise InputRejected("engine_unknown", f"There is no engine {name!r} but `ppocr`: {error.detail}.") from error
-    match vllm.urls:
-        case (url,):
-            server = ModelServer(url, vllm.connect_s, vllm.api_key.get_secret_value())
-            return Parts(Vllm(preset, vllm, server), server)
-        case ():
-            raise InputRejected(
-                "engine_incomplete",
-                f"The engine {name!r} needs a vLLM that serves the model: start one, and give its address with "
-                "`--vllm-url http://127.0.0.1:8000/v1` or as `engine.vllm.urls`.",
-            )
-        case _:
-            raise InputRejected("engine_incomplete", "`engine.vllm.urls` takes one address for now.")
+    if not vllm.urls:
+        raise InputRejected(
+            "engine_incomplete",
+            f"The engine {name!r} needs a vLLM that serves the model: start one, and give its address with "
+            "`--vllm-url http://127.0.0.1:8000/v1` or as `engine.vllm.urls`.",
+        )
+    servers = [ModelServer(url, vllm.connect_s, vllm.api_key.get_secret_value()) for url in vllm.urls]
+    balanced = Balanced(servers, BalancerSettings(stalled_s=vllm.stalled_s, recover_s=vllm.recover_s))
+    return Parts(Vllm(preset, vllm, balanced), balanced, (balanced.run,))
 
 
 @asynccontextmanager

@@ -312,7 +312,6 @@ async def test_what_was_not_started_or_is_stopped_says_so() -> None:
         ("nix", {}, "engine_unknown", "paddleocr-vl-1.6"),
         ("paddleocr-vl", {}, "engine_incomplete", "--vllm-url http://127.0.0.1:8000/v1"),
         ("vllm", {"urls": ("http://a/v1",)}, "engine_incomplete", "engine.vllm.preset"),
-        ("hunyuanocr", {"urls": ("http://a/v1", "http://b/v1")}, "engine_incomplete", "one address"),
         ("vllm", {"preset": "mine", "preset_folder": "no/such/folder"}, "engine_incomplete", "no/such/folder"),
     ],
 )

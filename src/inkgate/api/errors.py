@@ -70,6 +70,16 @@ STATUSES: dict[str, int] = {
     "internal": 500,
 }
 """The HTTP status of every error code. A test holds it complete."""
+TRANSIENT_S = {
+    "engine_unavailable": 10,
+    "upstream_unreachable": 10,
+    "upstream_busy": 2,
+    "upstream_failed": 5,
+    "upstream_cut_off": 5,
+    "upstream_stalled": 30,
+}
+"""Failures that pass by themselves, and after how many seconds it is worth trying again: a server that died is
+restarted, one that stands still is found out first. A fault that comes again with the same page is not among them."""
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
@@ -91,6 +101,8 @@ class Problem:
         headers: dict[str, str] = {}
         if isinstance(error, Overloaded):
             headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+        elif error.code in TRANSIENT_S:
+            headers["Retry-After"] = str(TRANSIENT_S[error.code])
         if error.code == "unauthenticated":
             headers["WWW-Authenticate"] = "Bearer"
         status = STATUSES[error.code]

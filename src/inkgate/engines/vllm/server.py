@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
@@ -15,6 +16,7 @@ from inkgate.errors import EngineFailed
 
 _KEEP_ALIVE_S = 4.0
 """Idle connections are closed before vLLM does (uvicorn: 5 s): none is lost under a request that was just sent."""
+_GENERATED = re.compile(r"^vllm:generation_tokens_total(?:\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE)
 _LIST_S = 10.0
 """A list of models takes milliseconds; a server that is busy with images answers late."""
 
@@ -95,6 +97,15 @@ class ModelServer:
                 raise upstream_error(answer.status, b"".join([chunk async for chunk in answer.chunks]))
             async for _ in answer.chunks:
                 pass
+
+    async def tokens_generated(self) -> float | None:
+        """How many tokens it has generated since it started; None where it doesn't say (vLLM does, at /metrics)."""
+        try:
+            answer = await self._http.get(f"{self.base_url.removesuffix('/v1')}/metrics")
+        except (httpx.HTTPError, httpx.InvalidURL):
+            return None
+        counts = _GENERATED.findall(answer.text) if answer.status_code == 200 else []
+        return sum(map(float, counts)) if counts else None
 
 
 async def _chunks(response: httpx.Response) -> AsyncGenerator[bytes, None]:

@@ -1,0 +1,248 @@
+"""Several model servers as one: the least loaded is asked, the one that fails is left alone until it works again."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import anyio
+import structlog
+
+from inkgate.engines.vllm.upstream import Answer, Call, Upstream
+from inkgate.errors import EngineFailed, InkgateError
+from inkgate.serving.replicas import Lease, Replica, ReplicaSet, ReplicaState
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+_TRIES = 2
+"""Once more elsewhere: what two servers fail on, a third may be killed by."""
+
+
+class Server(Upstream, Protocol):
+    """An Upstream that can be tried without anybody waiting for the answer."""
+
+    @property
+    def base_url(self) -> str: ...
+
+    async def probe(self) -> None:
+        """Nothing, when it does real work. Raises InkgateError."""
+        ...
+
+    async def tokens_generated(self) -> float | None:
+        """How many since it started; None where it doesn't say."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class BalancerSettings:
+    """Times in seconds.
+
+    Attributes:
+        stalled_s: a server that has calls and says nothing to any for so long stands still.
+        recover_s: how long a call waits for a server to be there again.
+        probe_s: how long a server that is tried may take.
+        first_pause_s, longest_pause_s: between tries, doubled each time.
+    """
+
+    stalled_s: float = 60.0
+    recover_s: float = 30.0
+    probe_s: float = 15.0
+    first_pause_s: float = 0.5
+    longest_pause_s: float = 15.0
+
+
+class Balanced:
+    """An Upstream around several servers; `run` has to run beside it.
+
+    A call goes to the server with the fewest tokens outstanding. A server that can't be reached, breaks off, answers
+    with a failure of its own or stands still is taken out, tried in the background with real but cheap work, and comes
+    back when that succeeds. A call that has no part of an answer yet is sent once more, elsewhere if there is one.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        settings: BalancerSettings | None = None,
+        clock: Callable[[], float] = anyio.current_time,
+    ) -> None:
+        self._settings = settings or BalancerSettings()
+        replicas = [Replica(server.base_url, server) for server in servers]
+        self.set = ReplicaSet(replicas, self._settings.stalled_s, clock)
+
+    async def close(self) -> None:
+        """See Upstream."""
+        for replica in self.set.replicas:
+            await replica.server.close()
+
+    async def models(self) -> tuple[str, ...]:
+        """See Upstream: of the first server that answers.
+
+        Raises:
+            InputRejected, EngineFailed: none does; the error is the first one's.
+        """
+        first: InkgateError | None = None
+        for replica in sorted(self.set.replicas, key=lambda replica: replica.state is ReplicaState.OUT):
+            try:
+                return await replica.server.models()
+            except InkgateError as error:
+                first = first or error
+                if isinstance(error, EngineFailed):
+                    self._failed(replica, error.code)
+        raise first or _nobody("none is known")
+
+    @asynccontextmanager
+    async def send(self, call: Call) -> AsyncIterator[Answer]:
+        """See Upstream. What is sent again was not answered in any part; from then on it is the caller's to do."""
+        tried: Replica[Server] | None = None
+        for left in reversed(range(_TRIES)):
+            replica = await self._available(call, tried)
+            async with AsyncExitStack() as stack:
+                lease = self.set.lease(replica, call.tokens)
+                stack.callback(lease.end)
+                try:
+                    answer = await _heard(lease, stack.enter_async_context(replica.server.send(call)))
+                    first = await _heard(lease, anext(answer.chunks, None))
+                except EngineFailed as error:
+                    self._failed(replica, error.code)
+                    if not left:
+                        raise
+                    tried = replica
+                    continue
+                if answer.failed:
+                    self._failed(replica, f"status {answer.status}")
+                    if left:
+                        tried = replica
+                        continue
+                chunks = await stack.enter_async_context(aclosing(self._chunks(lease, answer.chunks, first)))
+                yield Answer(answer.status, answer.headers, chunks)
+                return
+
+    async def drain(self, name: str) -> None:
+        """Gives the server at this address nothing more; returns when what it has is done."""
+        (replica,) = [replica for replica in self.set.replicas if replica.name == name]
+        replica.set_state(ReplicaState.DRAINING)
+        while replica.leases:
+            await replica.changed.wait()
+
+    def readmit(self, name: str) -> None:
+        """Undoes `drain`."""
+        (replica,) = [replica for replica in self.set.replicas if replica.name == name]
+        if replica.state is ReplicaState.DRAINING:
+            replica.set_state(ReplicaState.UP)
+
+    async def run(self) -> None:
+        """Watches for servers that stand still, and tries those that are out. Until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for replica in self.set.replicas:
+                tasks.start_soon(self._watch, replica)
+                tasks.start_soon(self._tend, replica)
+
+    async def _watch(self, replica: Replica[Server]) -> None:
+        while True:
+            await anyio.sleep(self._settings.stalled_s / 8)
+            if not self.set.seems_stalled(replica):
+                continue
+            if await self._gets_on(replica):
+                self.set.progressed(replica)
+            elif self.set.seems_stalled(replica):
+                self._failed(replica, "upstream_stalled", stalled=True)
+
+    async def _gets_on(self, replica: Replica[Server]) -> bool:
+        """Whether a server whose calls hear nothing works all the same: answers that aren't streamed come at their end.
+
+        Its own count of tokens says so; where that doesn't move, a call of ours.
+        """
+        with anyio.move_on_after(self._settings.probe_s):
+            before = await replica.server.tokens_generated()
+            await anyio.sleep(self._settings.probe_s / 4)
+            after = await replica.server.tokens_generated()
+            if before is not None and after is not None and after > before:
+                return True
+        return await self._works(replica)
+
+    async def _tend(self, replica: Replica[Server]) -> None:
+        while True:
+            if replica.state is not ReplicaState.OUT:
+                await replica.changed.wait()
+                continue
+            pause = self._settings.first_pause_s
+            while not await self._works(replica):
+                await anyio.sleep(pause)
+                pause = min(2 * pause, self._settings.longest_pause_s)
+            log.info("model_server_back", url=replica.name)
+            replica.set_state(ReplicaState.UP)
+
+    async def _works(self, replica: Replica[Server]) -> bool:
+        with anyio.move_on_after(self._settings.probe_s) as scope:
+            try:
+                await replica.server.probe()
+            except InkgateError as error:
+                log.debug("model_server_still_out", url=replica.name, code=error.code)
+                return False
+        return not scope.cancelled_caught
+
+    def _failed(self, replica: Replica[Server], why: str, *, stalled: bool = False) -> None:
+        if self.set.take_out(replica, why, stalled=stalled):
+            log.warning("model_server_out", url=replica.name, why=why, calls=len(replica.leases))
+
+    async def _available(self, call: Call, avoid: Replica[Server] | None) -> Replica[Server]:
+        """A replica that is up, which is waited for.
+
+        Raises:
+            EngineFailed: "upstream_unreachable": none is in time.
+        """
+        with anyio.move_on_after(self._settings.recover_s):
+            while True:
+                replica = self.set.choose(call.tokens, call.key, avoid)
+                if replica is not None:
+                    return replica
+                await _any_changes(self.set.replicas)
+        raise _nobody("; ".join(sorted({replica.why or replica.state for replica in self.set.replicas})))
+
+    async def _chunks(
+        self, lease: Lease[Server], chunks: AsyncIterator[bytes], first: bytes | None
+    ) -> AsyncGenerator[bytes, None]:
+        chunk = first
+        while chunk is not None:
+            lease.progressed()
+            yield chunk
+            try:
+                chunk = await _heard(lease, anext(chunks, None))
+            except EngineFailed as error:
+                self._failed(lease.replica, error.code)
+                raise
+
+
+async def _heard(lease: Lease[Server], awaited: Awaitable[T]) -> T:
+    """What is awaited of a server, unless the server stands still meanwhile.
+
+    Raises:
+        EngineFailed: "upstream_stalled": it does.
+    """
+    with anyio.CancelScope() as scope:
+        lease.waiting = scope
+        try:
+            if lease.lost:
+                scope.cancel()
+            return await awaited
+        finally:
+            lease.waiting = None
+    raise EngineFailed("upstream_stalled", "The model server stands still.")
+
+
+async def _any_changes(replicas: Sequence[Replica[Server]]) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def one(replica: Replica[Server]) -> None:
+            await replica.changed.wait()
+            tasks.cancel_scope.cancel()
+
+        for replica in replicas:
+            tasks.start_soon(one, replica)
+
+
+def _nobody(why: str) -> EngineFailed:
+    return EngineFailed("upstream_unreachable", f"No model server is there to be asked ({why}).")
