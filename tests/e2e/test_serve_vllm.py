@@ -21,7 +21,15 @@ def test_a_model_server_that_dies_is_told_of_and_found_again_by_itself() -> None
     with ExitStack() as stack:
         first = stack.enter_context(ExitStack())
         stub = first.enter_context(running_stub(READ))
-        server = stack.enter_context(running_server("--engine", "paddleocr-vl", "--vllm-url", stub.url))
+        server = stack.enter_context(
+            running_server(
+                "--engine",
+                "paddleocr-vl",
+                "--vllm-url",
+                stub.url,
+                environment={"INKGATE_ENGINE__VLLM__RECOVER_S": "2"},
+            )
+        )
         client = stack.enter_context(httpx.Client(base_url=server.url, timeout=60))
         ready = client.get("/readyz")
         whole = client.post("/ocr", files={"file": IMAGE})
@@ -34,5 +42,6 @@ def test_a_model_server_that_dies_is_told_of_and_found_again_by_itself() -> None
     assert (whole.status_code, whole.json()["text"]) == (200, "Invoice number 20417\n")
     assert whole.json()["engine"] == "paddleocr-vl-1.6"
     assert (gone.status_code, gone.json()["code"]) == (502, "upstream_unreachable")
+    assert gone.headers["Retry-After"] == "10"
     assert "engine.vllm.urls" in gone.json()["remedy"]
     assert (again.status_code, again.json()["text"]) == (200, "Invoice number 20417\n")

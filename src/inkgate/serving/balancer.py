@@ -71,9 +71,12 @@ class Balanced:
         self._settings = settings or BalancerSettings()
         replicas = [Replica(server.base_url, server) for server in servers]
         self.set = ReplicaSet(replicas, self._settings.stalled_s, clock)
+        self._watching: anyio.CancelScope | None = None
 
     async def close(self) -> None:
-        """See Upstream."""
+        """See Upstream. Ends `run` too."""
+        if self._watching is not None:
+            self._watching.cancel()
         for replica in self.set.replicas:
             await replica.server.close()
 
@@ -134,11 +137,12 @@ class Balanced:
             replica.set_state(ReplicaState.UP)
 
     async def run(self) -> None:
-        """Watches for servers that stand still, and tries those that are out. Until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            for replica in self.set.replicas:
-                tasks.start_soon(self._watch, replica)
-                tasks.start_soon(self._tend, replica)
+        """Watches for servers that stand still, and tries those that are out. Until `close`, or cancelled."""
+        with anyio.CancelScope() as self._watching:
+            async with anyio.create_task_group() as tasks:
+                for replica in self.set.replicas:
+                    tasks.start_soon(self._watch, replica)
+                    tasks.start_soon(self._tend, replica)
 
     async def _watch(self, replica: Replica[Server]) -> None:
         while True:

@@ -48,6 +48,8 @@ class ModelServer:
         Raises:
             InputRejected, EngineFailed: the server is not there, or is no such server.
         """
+        if self._http.is_closed:
+            raise _unreachable()
         try:
             with anyio.fail_after(self._connect_s + _LIST_S):
                 answer = await self._http.get(f"{self.base_url}/models")
@@ -67,6 +69,8 @@ class ModelServer:
     @asynccontextmanager
     async def send(self, call: Call) -> AsyncIterator[Answer]:
         """See Upstream."""
+        if self._http.is_closed:
+            raise _unreachable()
         request = self._http.build_request(
             "POST", f"{self.base_url}/{call.path}", content=call.body, headers={"Content-Type": "application/json"}
         )
@@ -100,6 +104,8 @@ class ModelServer:
 
     async def tokens_generated(self) -> float | None:
         """How many tokens it has generated since it started; None where it doesn't say (vLLM does, at /metrics)."""
+        if self._http.is_closed:
+            return None
         try:
             answer = await self._http.get(f"{self.base_url.removesuffix('/v1')}/metrics")
         except (httpx.HTTPError, httpx.InvalidURL):

@@ -1,0 +1,178 @@
+"""Several model servers as one: stub servers that die, stand still, fail and come back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from urllib.parse import urlsplit
+
+import anyio
+import pytest
+
+from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.upstream import Call
+from inkgate.errors import EngineFailed
+from inkgate.serving.balancer import Balanced, BalancerSettings
+from inkgate.serving.replicas import ReplicaState
+from support.stub_upstream import Reply, StubUpstream, error_reply, running_stub
+
+pytestmark = pytest.mark.anyio
+
+QUICK = BalancerSettings(stalled_s=0.4, recover_s=10, probe_s=0.4, first_pause_s=0.05, longest_pause_s=0.2)
+CALL = Call(b'{"model": "stub-model", "messages": [], "stream": true}', tokens=50)
+GOOD = Reply(["fine"])
+
+
+@asynccontextmanager
+async def balanced(urls: Sequence[str], settings: BalancerSettings = QUICK) -> AsyncIterator[Balanced]:
+    found = Balanced([ModelServer(url, 2) for url in urls], settings)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(found.run)
+        try:
+            yield found
+        finally:
+            await found.close()
+            tasks.cancel_scope.cancel()
+
+
+async def asked(found: Balanced, call: Call = CALL) -> tuple[int, bytes]:
+    async with found.send(call) as answer:
+        return answer.status, b"".join([chunk async for chunk in answer.chunks])
+
+
+async def until(found: Balanced, *states: ReplicaState) -> None:
+    with anyio.fail_after(20):
+        while tuple(replica.state for replica in found.set.replicas) != states:  # noqa: ASYNC110 - a test
+            await anyio.sleep(0.01)
+
+
+def pair(stack: ExitStack, first: Reply, second: Reply = GOOD) -> tuple[StubUpstream, StubUpstream]:
+    return stack.enter_context(running_stub(first)), stack.enter_context(running_stub(second))
+
+
+async def test_calls_at_once_are_shared_out() -> None:
+    with ExitStack() as stack:
+        stubs = pair(stack, GOOD)
+        async with balanced([stub.url for stub in stubs]) as found, anyio.create_task_group() as tasks:
+            for _ in range(12):
+                tasks.start_soon(asked, found)
+    assert [len(stub.seen) for stub in stubs] == [6, 6]
+
+
+@pytest.mark.parametrize("fault", ["gone", "500", "close"])
+async def test_a_call_without_an_answer_is_sent_once_more_elsewhere(fault: str) -> None:
+    replies = {"500": error_reply(500, "EngineCore died"), "close": Reply(broken="close")}
+    with ExitStack() as stack:
+        bad, good = pair(stack, replies.get(fault, GOOD))
+        urls = ["http://127.0.0.1:9/v1" if fault == "gone" else bad.url, good.url]
+        # The role alone is the first event of a stream that breaks: it says nothing, but it was given on.
+        async with balanced(urls) as found:
+            if fault == "close":
+                with pytest.raises(EngineFailed, match="upstream_cut_off"):
+                    await asked(found)
+            else:
+                status, body = await asked(found)
+                assert (status, b"fine" in body) == (200, True)
+            assert found.set.replicas[0].state is ReplicaState.OUT
+            assert b"fine" in (await asked(found))[1]
+
+
+async def test_a_failure_everywhere_is_passed_on() -> None:
+    with ExitStack() as stack:
+        stubs = pair(stack, error_reply(500, "first"), error_reply(500, "second"))
+        async with balanced([stub.url for stub in stubs]) as found:
+            status, body = await asked(found)
+    assert status == 500
+    assert b"second" in body
+
+
+async def test_a_refusal_is_no_failure() -> None:
+    with running_stub(error_reply(400, "too long")) as stub:
+        async with balanced([stub.url]) as found:
+            assert (await asked(found))[0] == 400
+            assert found.set.replicas[0].state is ReplicaState.UP
+
+
+async def test_a_server_that_comes_back_is_waited_for() -> None:
+    with ExitStack() as stack:
+        with running_stub(GOOD) as stub:
+            port = urlsplit(stub.url).port or 0
+        async with balanced([stub.url]) as found, anyio.create_task_group() as tasks:
+            answers: list[tuple[int, bytes]] = []
+
+            async def ask() -> None:
+                answers.append(await asked(found))
+
+            for _ in range(8):
+                tasks.start_soon(ask)
+            await until(found, ReplicaState.OUT)
+            stack.enter_context(running_stub(GOOD, port=port))
+            await until(found, ReplicaState.UP)
+    assert [status for status, _ in answers] == [200] * 8
+
+
+async def test_nobody_waits_for_ever() -> None:
+    settings = BalancerSettings(recover_s=0.2, first_pause_s=0.05)
+    async with balanced(["http://127.0.0.1:9/v1"], settings) as found:
+        with pytest.raises(EngineFailed, match="upstream_unreachable: No model server"):
+            await asked(found)
+
+
+@pytest.mark.parametrize("silent", ["at all", "after"])
+async def test_a_server_that_stands_still_is_taken_out_and_its_calls_end(silent: str) -> None:
+    with ExitStack() as stack:
+        frozen, good = pair(stack, Reply(["begun"], silent=silent))
+        async with balanced([frozen.url, good.url]) as found:
+            if silent == "after":
+                with pytest.raises(EngineFailed, match="upstream_stalled"):
+                    await asked(found)
+            else:
+                assert b"fine" in (await asked(found))[1]
+            await until(found, ReplicaState.OUT, ReplicaState.UP)
+            assert found.set.replicas[0].why == "upstream_stalled"
+
+
+async def test_a_server_whose_calls_hear_nothing_but_that_works_stays() -> None:
+    """An answer that is not streamed comes at its end: another call shows that the server works."""
+
+    def script(request: dict[str, object]) -> Reply:
+        return GOOD if "max_tokens" in request else Reply(silent="at all")
+
+    with running_stub(script) as stub:
+        async with balanced([stub.url]) as found, anyio.create_task_group() as tasks:
+            tasks.start_soon(asked, found)
+            with anyio.fail_after(20):
+                while sum("max_tokens" in request for request in stub.seen) < 2:  # noqa: ASYNC110 - a test
+                    await anyio.sleep(0.01)
+            assert found.set.replicas[0].state is ReplicaState.UP
+            tasks.cancel_scope.cancel()
+
+
+async def test_leaving_reaches_the_server() -> None:
+    with running_stub(Reply(["on "], endless=True)) as stub:
+        async with balanced([stub.url]) as found:
+            async with found.send(CALL) as answer:
+                async for _ in answer.chunks:
+                    break
+            await stub.wait_until_left()
+            assert found.set.replicas[0].outstanding == 0
+
+
+async def test_draining_lets_what_has_begun_end() -> None:
+    with ExitStack() as stack:
+        slow, other = pair(stack, Reply(["on "], endless=True))
+        async with balanced([slow.url, other.url]) as found, anyio.create_task_group() as tasks:  # noqa: SIM117 - tasks outlive it
+            async with found.send(CALL) as answer:
+                await anext(answer.chunks)
+                tasks.start_soon(found.drain, slow.url)
+                await until(found, ReplicaState.DRAINING, ReplicaState.UP)
+                assert {(await asked(found))[0] for _ in range(3)} == {200}
+                assert (len(slow.seen), len(other.seen)) == (1, 3)
+        found.readmit(slow.url)
+        assert found.set.replicas[0].state is ReplicaState.UP
+
+
+async def test_models_are_those_of_a_server_that_answers() -> None:
+    with running_stub(GOOD, models=("m",)) as stub:
+        async with balanced(["http://127.0.0.1:9/v1", stub.url]) as found:
+            assert await found.models() == ("m",)
