@@ -44,10 +44,11 @@ async def test_a_pdf_is_opened_whatever_it_is_called(opener: Opener) -> None:
         assert (await page.pixels()).rgb.shape == (32, 48, 3)
 
 
-async def test_images_need_no_worker_process(opener: Opener) -> None:
-    async with opener.open(Document(encoded(corners(), "JPEG"))) as opened:
-        await (await opened.page(0)).pixels()
-    assert opener.worker_pids == ()
+async def test_images_need_no_worker_process() -> None:
+    async with Opener(LimitSettings(), PdfSettings(warm_workers=0)) as opener:
+        async with opener.open(Document(encoded(corners(), "JPEG"))) as opened:
+            await (await opened.page(0)).pixels()
+        assert opener.worker_pids == ()
 
 
 @pytest.mark.parametrize(

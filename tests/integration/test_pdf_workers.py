@@ -195,12 +195,24 @@ async def test_calls_that_wait_are_served_in_the_order_they_came() -> None:
 
 
 async def test_workers_start_when_needed_and_prefer_documents_they_know() -> None:
-    async with PdfPool(PdfSettings(workers=3)) as pool:
+    async with PdfPool(PdfSettings(workers=3, warm_workers=0)) as pool:
         assert pool.worker_pids == ()
         async with pool.open(numbered_pages(), PdfText.NEVER) as pdf:
             for index in (0, 1, 2):
                 await pdf.page(index)
             assert len(pool.worker_pids) == 1
+
+
+@pytest.mark.parametrize(("warm", "there"), [(1, 1), (2, 2), (5, 3)])
+async def test_warm_workers_are_there_before_the_first_document(warm: int, there: int) -> None:
+    async with PdfPool(PdfSettings(workers=3, warm_workers=warm)) as pool:
+        with anyio.fail_after(20):
+            while len(pool.worker_pids) < there:  # noqa: ASYNC110 - nothing tells of it
+                await anyio.sleep(0.01)
+        pids = pool.worker_pids
+        async with pool.open(numbered_pages(), PdfText.NEVER) as pdf:
+            await pdf.page(0)
+        assert pool.worker_pids == pids
 
 
 async def test_a_worker_gives_back_the_documents_nobody_uses() -> None:

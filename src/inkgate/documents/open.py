@@ -53,7 +53,7 @@ class _OpenPdf:
 class Opener:
     """Opens documents. Owns the threads that decode images and the worker processes that render PDFs.
 
-    Nothing of a page is kept: asked for twice, it is decoded twice. Processes start with the first PDF.
+    Nothing of a page is kept: asked for twice, it is decoded twice.
     """
 
     def __init__(self, limits: LimitSettings, pdf: PdfSettings) -> None:

@@ -7,11 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import anyio
+import structlog
 
 from inkgate.concurrency import Threads
 from inkgate.documents.pdf.process import Cause, WorkerDied, WorkerProcess
 from inkgate.documents.pdf.wire import Call, Op, Reply
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
+
+log = structlog.get_logger(__name__)
 
 MAX_OPEN_DOCUMENTS = 8
 """Documents that one worker keeps open; the one not used for longest is closed, and opened again when needed."""
@@ -92,9 +95,11 @@ class Lane:
         for source in [source for source in self._open.values() if source.closed]:
             self._close(source)
 
-    async def run(self) -> None:
-        """Serve what is given, until cancelled; then no process is left."""
+    async def run(self, warm: bool) -> None:
+        """Serve what is given, until cancelled; then no process is left. `warm`: start the worker at once."""
         try:
+            if warm:
+                await self._warm()
             while True:
                 self._given = anyio.Event()
                 self._idle(self)
@@ -107,6 +112,17 @@ class Lane:
             if self._job is not None and not self._job.done.is_set():
                 self._job.fail(stopped())
             await self._discard()
+
+    async def _warm(self) -> None:
+        try:
+            await self._start()
+        except EngineFailed as error:  # the first job will say so, to somebody who can do something about it
+            log.warning("pdf_worker_not_started", detail=error.detail)
+
+    async def _start(self) -> WorkerProcess:
+        if self._process is None:
+            self._process = await WorkerProcess.start(self._settings.command, self._settings.memory_mb, self._reaper)
+        return self._process
 
     async def _serve(self, job: Job) -> None:
         """Run `job` to its end. What another job may have left behind in the worker isn't held against this one:
@@ -135,8 +151,7 @@ class Lane:
             return
 
     async def _attempt(self, job: Job) -> Reply:
-        if self._process is None:
-            self._process = await WorkerProcess.start(self._settings.command, self._settings.memory_mb, self._reaper)
+        process = await self._start()
         call, source, fds = job.call, job.source, []
         if source.number not in self._open:
             self._make_room()
@@ -149,7 +164,7 @@ class Lane:
             return Reply({})
         self._open[source.number] = source
         self._open.move_to_end(source.number)
-        return await self._process.call(call, fds, self._settings.timeout_s)
+        return await process.call(call, fds, self._settings.timeout_s)
 
     def _make_room(self) -> None:
         while len(self._open) >= MAX_OPEN_DOCUMENTS:

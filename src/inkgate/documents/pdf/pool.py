@@ -27,9 +27,10 @@ from inkgate.types import Pixels, TextLayer
 class PdfPool:
     """Runs calls on PDF documents in worker processes, first come, first served, page by page.
 
-    A worker is started when there is work for it. One that crashes, hangs or takes too much memory costs the page it
-    was at, and is replaced; so a document of a thousand pages holds nobody up for longer than the pages before theirs.
-    A caller that is cancelled leaves at once: its call, if it runs already, ends unheard.
+    A worker is started when there is work for it, the first `warm_workers` at once. One that crashes, hangs or takes
+    too much memory costs the page it was at, and is replaced; so a document of a thousand pages holds nobody up for
+    longer than the pages before theirs. A caller that is cancelled leaves at once: its call, if it runs already, ends
+    unheard.
     """
 
     def __init__(self, settings: PdfSettings, command: Sequence[str] | None = None) -> None:
@@ -52,8 +53,8 @@ class PdfPool:
         self._stack.enter_context(single_error())
         group = await self._stack.enter_async_context(anyio.create_task_group())
         self._lanes = [Lane(self._lane_settings, self._threads, self._rest) for _ in range(self._settings.workers)]
-        for lane in self._lanes:
-            group.start_soon(lane.run)
+        for number, lane in enumerate(self._lanes):
+            group.start_soon(lane.run, number < self._settings.warm_workers)
         self._stack.callback(group.cancel_scope.cancel)
         self._running = True
         return self
