@@ -33,6 +33,7 @@ BRANCHES = {
     "engine": "Who reads the pages.",
     "engine.ppocr": "The built-in engine.",
     "engine.vllm": "Vision-language models on a vLLM server.",
+    "engine.vllm.managed": "The vLLM that is started where `engine.vllm.urls` is empty (vllm.md).",
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",
     "log": "What is logged. Neither contents of documents nor keys ever are.",
 }
@@ -101,6 +102,8 @@ def _toml(value: object) -> str:
         return f'"{value}"'
     if isinstance(value, tuple):
         return "[" + ", ".join(_toml(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {_toml(item)}" for name, item in value.items()) + "}"
     return str(value).replace("_", "")
 
 
@@ -113,6 +116,8 @@ def _allowed(field: FieldInfo) -> str:
         return ", ".join(f"`{value}`" for value in schema["pattern"].strip("^$()").split("|"))
     if schema["type"] == "array":
         return f"list of {_TYPES[schema['items']['type']]}s"
+    if schema["type"] == "object":
+        return f"table of {_TYPES[schema['additionalProperties']['type']]}s"
     bounds = [f"{words} {schema[key]}" for key, words in _BOUNDS.items() if key in schema]
     return ", ".join([_TYPES[schema["type"]], *bounds])
 

@@ -16,6 +16,9 @@ from inkgate.engines.fallback import Fallback
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.engines.vllm.engine import Vllm
+from inkgate.engines.vllm.managed.command import server_command
+from inkgate.engines.vllm.managed.engine import Managed
+from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import Upstream
@@ -83,15 +86,15 @@ def _vllm(engine: EngineSettings) -> Parts:
         raise InputRejected("engine_incomplete", f"`engine.vllm.preset_folder`: {error}.") from error
     except InputRejected as error:
         raise InputRejected("engine_unknown", f"There is no engine {name!r} but `ppocr`: {error.detail}.") from error
-    if not vllm.urls:
-        raise InputRejected(
-            "engine_incomplete",
-            f"The engine {name!r} needs a vLLM that serves the model: start one, and give its address with "
-            "`--vllm-url http://127.0.0.1:8000/v1` or as `engine.vllm.urls`.",
-        )
-    servers = [ModelServer(url, vllm.connect_s, vllm.api_key.get_secret_value()) for url in vllm.urls]
+    key = vllm.api_key.get_secret_value()
+    managed = None if vllm.urls else ManagedServer(server_command(preset, vllm), vllm.managed, key)
+    urls = vllm.urls if managed is None else (managed.url,)
+    servers = [ModelServer(url, vllm.connect_s, key) for url in urls]
     balanced = Balanced(servers, BalancerSettings(stalled_s=vllm.stalled_s, recover_s=vllm.recover_s))
-    return Parts(Vllm(preset, vllm, balanced), balanced, (balanced.run,))
+    parts = Parts(Vllm(preset, vllm, balanced), balanced, (balanced.run,))
+    if managed is None:
+        return parts
+    return replace(parts, engine=Managed(managed, parts.engine), background=(managed.run, *parts.background))
 
 
 @asynccontextmanager

@@ -310,7 +310,7 @@ async def test_what_was_not_started_or_is_stopped_says_so() -> None:
     ("name", "vllm", "code", "said"),
     [
         ("nix", {}, "engine_unknown", "paddleocr-vl-1.6"),
-        ("paddleocr-vl", {}, "engine_incomplete", "--vllm-url http://127.0.0.1:8000/v1"),
+        ("paddleocr-vl", {"managed": {"python": "no/such/python"}}, "engine_incomplete", "no/such/python"),
         ("vllm", {"urls": ("http://a/v1",)}, "engine_incomplete", "engine.vllm.preset"),
         ("vllm", {"preset": "mine", "preset_folder": "no/such/folder"}, "engine_incomplete", "no/such/folder"),
     ],

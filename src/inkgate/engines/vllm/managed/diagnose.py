@@ -1,0 +1,107 @@
+"""Why a vLLM has ended: by its exit status, its last lines, and what the kernel says of killed processes."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Cause(StrEnum):
+    """Why a model server is gone.
+
+    `out_of_memory`: of the GPU, or of the machine; `killed`: by a SIGKILL of somebody else; `crash`: by another signal,
+    or with an error status; `exit`: by itself, with status 0; `not_ready`: by us, for it did not answer in time.
+    """
+
+    OUT_OF_MEMORY = "out_of_memory"
+    KILLED = "killed"
+    CRASH = "crash"
+    EXIT = "exit"
+    NOT_READY = "not_ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """The end of one run of vLLM. `status`: negative for a signal, None where nobody knows; `reason`: in its words."""
+
+    cause: Cause
+    status: int | None
+    reason: str
+
+    @property
+    def kind(self) -> tuple[Cause, int | None, str]:
+        """The same for deaths that are alike but for numbers such as times, process IDs and addresses."""
+        return (self.cause, self.status, re.sub(r"[0-9a-f]*\d[0-9a-f]*", "0", self.reason))
+
+    def __str__(self) -> str:
+        how = f"status {self.status}" if self.status is not None and self.status >= 0 else "a signal"
+        if self.status is not None and self.status < 0:
+            how = signal.Signals(-self.status).name
+        return f"{self.cause} ({how}){': ' if self.reason else ''}{self.reason}"
+
+
+_OUT_OF_MEMORY = re.compile(
+    r"OutOfMemoryError|(?:CUDA|HIP|XPU) out of memory|CUDA error: out of memory|cudaErrorMemoryAllocation"
+    r"|CUBLAS_STATUS_ALLOC_FAILED|No available memory for the cache blocks"
+    r"|larger than the available KV cache memory|can't allocate memory|std::bad_alloc|^(?:\([^)]*\)\s*)?MemoryError\b"
+)
+_CORE_KILLED = re.compile(r"Failed core proc\(s\): \{[^}]*: -9\b|Engine core \S*.*died unexpectedly")
+"""The API server's words for an engine process that has left without any of its own."""
+_TELLING = re.compile(r"(?:^|[\s.])\w*(?:Error|Exception)\b: \S|\berror: \S|No module named|can't be started|not found")
+_SECOND_HAND = re.compile(r"See root cause above|EngineDeadError|died unexpectedly|error executing child")
+
+
+def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0) -> Death:
+    """Why vLLM ended with `status`. `lines`: its last ones; `oom_kills`: by the kernel while it ran, None: not known.
+
+    Its own word for being out of memory counts, whatever the status: the API server ends with 1 whatever the engine
+    process died of. A SIGKILL is taken for the kernel's unless the kernel says that it has killed nobody.
+    """
+    told = next((line for line in reversed(lines) if _OUT_OF_MEMORY.search(line)), None)
+    if told is not None:
+        return Death(Cause.OUT_OF_MEMORY, status, told)
+    killed = status in (None, -signal.SIGKILL) or any(_CORE_KILLED.search(line) for line in lines)
+    if killed and oom_kills != 0:
+        return Death(Cause.OUT_OF_MEMORY, status, "The machine is out of memory: its kernel has killed the process.")
+    if status in (None, -signal.SIGKILL):
+        return Death(Cause.KILLED, status, "")
+    return Death(Cause.EXIT if status == 0 else Cause.CRASH, status, _reason(lines))
+
+
+def _reason(lines: Sequence[str]) -> str:
+    """The line that says most: the last that names an error at first hand, else at second hand, else the last."""
+    telling = [line for line in lines if _TELLING.search(line)]
+    first_hand = [line for line in telling if not _SECOND_HAND.search(line)]
+    for found in (first_hand, telling, lines):
+        if found:
+            return found[-1].strip()
+    return ""
+
+
+def kernel_oom_kills(vmstat: Path = Path("/proc/vmstat"), events: Path | None = None) -> int | None:
+    """How many processes the kernel has killed for lack of memory: in our own group where it has one, else at all.
+
+    None where the kernel does not say. Files of a few kilobytes that are never on a disk: read on the event loop.
+    """
+    for path in (events or own_memory_events(), vmstat):
+        try:
+            text = path.read_text(encoding="ascii")
+        except OSError:
+            continue
+        found = re.search(r"^oom_kill (\d+)$", text, re.MULTILINE)
+        if found is not None:
+            return int(found[1])
+    return None
+
+
+def own_memory_events(membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> Path:
+    """Where the control group (version 2) of this process counts; the file may be missing."""
+    try:
+        found = re.search(r"^0::/(.*)$", membership.read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:
+        found = None
+    return root / (found[1] if found else "") / "memory.events"

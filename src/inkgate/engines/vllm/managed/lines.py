@@ -1,0 +1,100 @@
+"""vLLM's log: cut into lines, each with its level, and with what it says about loading."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_LONGEST = 4000
+"""Bytes of a line; more are left out. The longest of vLLM's own, its settings at start, has some 3000."""
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_PROCESS = r"(?:\([^)]{1,60}\)\s*)?"
+_LEVEL = re.compile(_PROCESS + r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b")
+_TRACEBACK = re.compile(_PROCESS + r"Traceback \(most recent call last\)")
+
+
+class Lines:
+    """Lines of bytes that come in pieces. A carriage return ends one too: progress bars are drawn with them."""
+
+    def __init__(self) -> None:
+        self._open = b""
+
+    def feed(self, chunk: bytes) -> Iterator[str]:
+        """The lines that `chunk` completes; empty ones are left out."""
+        *whole, self._open = re.split(rb"[\r\n]+", self._open + chunk)
+        self._open = self._open[:_LONGEST]
+        yield from (text for line in whole if (text := _text(line)))
+
+    def rest(self) -> Iterator[str]:
+        """What came after the last end of a line."""
+        text, self._open = _text(self._open), b""
+        if text:
+            yield text
+
+
+class Levels:
+    """The level of each line in turn: a line without one goes with the line before it."""
+
+    def __init__(self) -> None:
+        self._last = "info"
+
+    def of(self, line: str) -> str:
+        """`debug`, `info`, `warning` or `error`."""
+        found = _LEVEL.match(line)
+        if found is not None:
+            self._last = {"CRITICAL": "error"}.get(found[1], found[1].lower())
+        elif _TRACEBACK.match(line):
+            self._last = "error"
+        return self._last
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far vLLM is with its start.
+
+    Attributes:
+        stage: `download`, `weights`, `compile`, `graphs`, `kv_cache` or `listening`, mostly in this order.
+        percent: of the stage, 0 to 100; None where vLLM does not say.
+        kv_tokens: how many tokens the KV cache holds, with the stage `kv_cache`.
+    """
+
+    stage: str
+    percent: int | None = None
+    kv_tokens: int | None = None
+
+
+_STAGES = (
+    (re.compile(r"Fetching \d+ files:\s*(\d+)%"), "download"),
+    (re.compile(r"Loading \S+ checkpoint shards[^:]*:\s*(\d+)%"), "weights"),
+    (re.compile(r"Capturing CUDA graphs?[^:]*:\s*(\d+)%"), "graphs"),
+)
+_MOMENTS = (
+    (re.compile(r"Starting to load model"), Progress("weights", 0)),
+    (re.compile(r"(?:Loading weights|Model loading) took"), Progress("weights", 100)),
+    (re.compile(r"torch\.compile|Dynamo bytecode transform|Compiling a graph"), Progress("compile")),
+    (re.compile(r"Graph capturing finished"), Progress("graphs", 100)),
+    (re.compile(r"Application startup complete"), Progress("listening")),
+)
+_KV_CACHE = re.compile(r"KV cache size: ([\d,]+) tokens")
+
+
+def progress_of(line: str) -> Progress | None:
+    """What a line says about loading; None for all others. Worded as vLLM 0.32 does it."""
+    for pattern, stage in _STAGES:
+        found = pattern.search(line)
+        if found is not None:
+            return Progress(stage, min(100, int(found[1])))
+    found = _KV_CACHE.search(line)
+    if found is not None:
+        return Progress("kv_cache", None, int(found[1].replace(",", "")))
+    return next((progress for pattern, progress in _MOMENTS if pattern.search(line)), None)
+
+
+def is_bar(line: str) -> bool:
+    """Whether a line is one state of a progress bar, which says nothing else."""
+    return any(pattern.search(line) for pattern, _ in _STAGES)
+
+
+def _text(line: bytes) -> str:
+    return _COLOURS.sub("", line[:_LONGEST].decode("utf-8", errors="replace")).rstrip()

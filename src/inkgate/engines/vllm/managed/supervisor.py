@@ -1,0 +1,222 @@
+"""ManagedServer: a vLLM of ours that is kept alive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+
+import anyio
+import structlog
+
+from inkgate.engines.vllm.managed.command import ServerCommand
+from inkgate.engines.vllm.managed.diagnose import Cause, Death, kernel_oom_kills
+from inkgate.engines.vllm.managed.life import Life, OomKills
+from inkgate.engines.vllm.server import ModelServer
+from inkgate.errors import EngineFailed
+from inkgate.settings import ManagedSettings
+
+log = structlog.get_logger(__name__)
+
+_TRIES = 3
+"""So many deaths of one kind before it ever was ready: the next would be the same."""
+_SHOWN_LINES = 12
+_CONNECT_S = 1.0
+
+
+class State(StrEnum):
+    """What a managed server is doing. `paused`: between a death and the next start."""
+
+    IDLE = "idle"
+    STARTING = "starting"
+    READY = "ready"
+    PAUSED = "paused"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+class Pauses:
+    """Pauses in seconds between a death and the next start: each twice the last, anew after a time of good service."""
+
+    def __init__(self, first_s: float, most_s: float, stable_s: float) -> None:
+        self._first_s = self._next_s = first_s
+        self._most_s = most_s
+        self._stable_s = stable_s
+
+    def after(self, served_s: float) -> float:
+        """The pause after a life that was ready for `served_s`."""
+        if served_s >= self._stable_s:
+            self._next_s = self._first_s
+        pause = min(self._next_s, self._most_s)
+        self._next_s = pause * 2
+        return pause
+
+
+def fewer_sequences(max_num_seqs: int, *, served: bool) -> int:
+    """How many sequences a server gets that ran out of memory with `max_num_seqs` at once.
+
+    Three quarters where it had `served`: it nearly fits. Half where it never was ready: each try costs a whole start.
+    """
+    return max(1, max_num_seqs * 3 // 4 if served else max_num_seqs // 2)
+
+
+class ManagedServer:
+    """A vLLM server at one address. `run` must be running from before `start` until after `stop`; it owns the process.
+
+    Attributes:
+        state: what it is doing.
+        restarts: how often it was started again.
+        deaths: how often it died, by cause.
+        max_num_seqs: sequences at once; becomes less where memory does not suffice.
+        kv_tokens: tokens that its KV cache holds, as it has told last; None before.
+    """
+
+    def __init__(
+        self,
+        command: ServerCommand,
+        settings: ManagedSettings,
+        api_key: str = "",
+        oom_kills: OomKills = kernel_oom_kills,
+    ) -> None:
+        """`api_key`: what `command`'s environment tells the server to ask for."""
+        self.state = State.IDLE
+        self.restarts = 0
+        self.deaths: Counter[Cause] = Counter()
+        self.max_num_seqs = command.launch.max_num_seqs
+        self.kv_tokens: int | None = None
+        self._command = command
+        self._settings = settings
+        self._api_key = api_key
+        self._oom_kills = oom_kills
+        self._pauses = Pauses(settings.restart_pause_s, settings.restart_pause_most_s, settings.stable_s)
+        self._life: Life | None = None
+        self._alike: Counter[tuple[Cause, int | None, str]] = Counter()
+        self._failure: EngineFailed | None = None
+        self._served = False
+        self._running = False
+        self._wanted = anyio.Event()
+        self._settled = anyio.Event()
+        self._stopping = anyio.Event()
+        self._ended = anyio.Event()
+        self._log = log.bind(replica=command.url)
+
+    @property
+    def url(self) -> str:
+        """Its address, ending in `/v1`; the same for all its lives."""
+        return self._command.url
+
+    @property
+    def pid(self) -> int | None:
+        """Of vLLM's first process; None while there is none."""
+        return None if self._life is None else self._life.pid
+
+    async def start(self) -> None:
+        """Starts the server, and returns when it answers. `run` does the work.
+
+        Raises:
+            EngineFailed: "engine_unavailable": it does not start, with its last lines; or it was stopped.
+        """
+        self._wanted.set()
+        await self._settled.wait()
+        if self._failure is not None:
+            raise self._failure
+        if self._stopping.is_set():
+            raise EngineFailed("engine_unavailable", "vLLM was stopped before it was ready.")
+
+    async def stop(self) -> None:
+        """Ends the server and all its processes. Safe to call twice, and without a `start`."""
+        self._stopping.set()
+        self._wanted.set()
+        if self._running:
+            await self._ended.wait()
+
+    async def run(self) -> None:
+        """Keeps the server alive from `start` until `stop`. Cancelled, it ends the server, too."""
+        self._running = True
+        server = ModelServer(self.url, _CONNECT_S, self._api_key)
+        try:
+            await self._wanted.wait()
+            await self._keep_alive(server)
+        finally:
+            self.state = State.STOPPED if self._failure is None else State.FAILED
+            self._settled.set()
+            self._ended.set()
+            with anyio.CancelScope(shield=True):
+                await server.close()
+
+    async def _keep_alive(self, server: ModelServer) -> None:
+        deadline = anyio.current_time() + self._settings.start_s
+        while not self._stopping.is_set():
+            death = await self._live(server, deadline)
+            if death is None:
+                return
+            self._bury(death)
+            if not self._served and self._hopeless(death):
+                return
+            self._settle_for_less(death)
+            await self._pause()
+            if self._served:
+                deadline = anyio.current_time() + self._settings.start_s
+
+    async def _live(self, server: ModelServer, deadline: float) -> Death | None:
+        """One life of the server; None where it was stopped."""
+        self.state = State.STARTING
+        self._log.info("model_server_starting", model=self._command.model, max_num_seqs=self.max_num_seqs)
+        self._life = Life(self._command, self.max_num_seqs, self._settings.stop_s, self._oom_kills)
+        try:
+            return await self._life.run(server, deadline, self._stopping, self._ready)
+        except EngineFailed as error:  # the machine can't start a process now: the same as one that dies at once
+            return Death(Cause.CRASH, None, error.detail)
+
+    def _ready(self) -> None:
+        self.state = State.READY
+        self._served = True
+        self.kv_tokens = self._life.kv_tokens if self._life is not None else None
+        self._log.info("model_server_ready", max_num_seqs=self.max_num_seqs, kv_tokens=self.kv_tokens, pid=self.pid)
+        self._settled.set()
+
+    def _bury(self, death: Death) -> None:
+        self.deaths[death.cause] += 1
+        self._alike[death.kind] += 1
+        self._log.error(
+            "model_server_died",
+            cause=death.cause.value,
+            status=death.status,
+            reason=death.reason,
+            served_s=round(self._served_s(), 1),
+        )
+
+    def _served_s(self) -> float:
+        """How long the last life was ready."""
+        ready_at = self._life.ready_at if self._life is not None else None
+        return 0.0 if ready_at is None else anyio.current_time() - ready_at
+
+    def _hopeless(self, death: Death) -> bool:
+        """Whether a server that never was ready won't ever be; then `start` is told why."""
+        if death.cause is Cause.OUT_OF_MEMORY:
+            hopeless = self.max_num_seqs == 1
+        else:
+            hopeless = death.cause is Cause.NOT_READY or self._alike[death.kind] >= _TRIES
+        if hopeless:
+            said = list(self._life.lines)[-_SHOWN_LINES:] if self._life is not None else []
+            last = "".join(f"\n  {line}" for line in said) or " nothing."
+            self._failure = EngineFailed("engine_unavailable", f"vLLM does not start: {death}\nIts last lines:{last}\n")
+        return hopeless
+
+    def _settle_for_less(self, death: Death) -> None:
+        """After a lack of memory: fewer sequences at once, for good."""
+        if death.cause is not Cause.OUT_OF_MEMORY:
+            return
+        before = self.max_num_seqs
+        self.max_num_seqs = fewer_sequences(before, served=self._served_s() > 0)
+        self._log.warning(
+            "model_server_out_of_memory", old_max_num_seqs=before, new_max_num_seqs=self.max_num_seqs, said=death.reason
+        )
+
+    async def _pause(self) -> None:
+        pause_s = self._pauses.after(self._served_s())
+        self.state = State.PAUSED
+        self._life = None
+        self._log.info("model_server_restarting", pause_s=pause_s)
+        with anyio.move_on_after(pause_s):
+            await self._stopping.wait()
+        self.restarts += not self._stopping.is_set()

@@ -1,0 +1,200 @@
+"""A vLLM of ours: started, watched, started again, and never left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from inkgate.engines.vllm.managed.diagnose import Cause
+from inkgate.engines.vllm.managed.engine import Managed
+from inkgate.engines.vllm.managed.supervisor import State
+from inkgate.errors import EngineFailed
+from support.managed import FakeVllm, managed, parent, until
+from support.scripted_engine import ScriptedEngine
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeVllm:
+    return FakeVllm(tmp_path)
+
+
+async def fail(url: str, how: str) -> None:
+    """Makes the server at `url` die."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        with pytest.raises(httpx.HTTPError):
+            await client.post(f"{url.removesuffix('/v1')}/fail?how={how}")
+
+
+async def names_at(url: str) -> list[str]:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        return [model["id"] for model in (await client.get(f"{url}/models")).json()["data"]]
+
+
+async def test_it_is_ready_when_it_answers_and_gone_when_it_is_stopped(fake: FakeVllm) -> None:
+    with capture_logs() as logs:
+        async with managed(fake) as server:
+            await server.start()
+            names = await names_at(server.url)
+            running, state, pid, kv_tokens = fake.alive(), server.state, server.pid, server.kv_tokens
+            await server.stop()
+            left = fake.alive()
+    assert names == ["PaddleOCR-VL-1.6-0.9B"]
+    assert (state, server.state) == (State.READY, State.STOPPED)
+    assert len(running) == 2
+    assert pid in running
+    assert left == set()
+    assert (server.restarts, dict(server.deaths), kv_tokens) == (0, {}, 65_536)
+    loading = [(log["stage"], log.get("percent")) for log in logs if log["event"] == "model_server_loading"]
+    assert loading[:3] == [("weights", 0), ("weights", 50), ("weights", 100)]
+    passed_on = [log for log in logs if log["event"] == "model_server_log"]
+    assert {(log["source"], log["replica"]) for log in passed_on} == {("vllm", server.url)}
+    assert "Starting to load model tiny" in passed_on[0]["line"]
+
+
+async def test_one_that_takes_no_notice_of_sigterm_is_killed_with_all_it_started(fake: FakeVllm) -> None:
+    async with managed(fake, orders={"stubborn": True}, stop_s=0.1) as server:
+        await server.start()
+        running = fake.alive()
+        await server.stop()
+        assert len(running) == 2
+        assert fake.alive() == set()
+
+
+async def test_one_that_is_killed_comes_back_at_the_same_address(fake: FakeVllm) -> None:
+    async with managed(fake) as server:
+        await server.start()
+        first = fake.pids()
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGKILL)
+        await until(lambda: server.restarts == 1 and server.state is State.READY)
+        assert await names_at(server.url) == ["PaddleOCR-VL-1.6-0.9B"]
+        assert fake.alive().isdisjoint(first)
+        assert len(fake.alive()) == 2
+        assert dict(server.deaths) == {Cause.KILLED: 1}
+        assert fake.sequences() == [16, 16]
+
+
+@pytest.mark.parametrize("oom_kills", [1, None])
+async def test_one_that_the_kernel_killed_for_memory_comes_back_smaller(fake: FakeVllm, oom_kills: int | None) -> None:
+    async with managed(fake, oom_kills) as server:
+        await server.start()
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGKILL)
+        await until(lambda: server.restarts == 1 and server.state is State.READY)
+        assert dict(server.deaths) == {Cause.OUT_OF_MEMORY: 1}
+        assert fake.sequences() == [16, 12]
+
+
+async def test_out_of_memory_at_start_halves_the_sequences_until_it_fits(fake: FakeVllm) -> None:
+    with capture_logs() as logs:
+        async with managed(fake, orders={"oom_above": 5}) as server:
+            await server.start()
+            assert server.max_num_seqs == 4
+    assert fake.sequences() == [16, 8, 4]
+    told = [log for log in logs if log["event"] == "model_server_out_of_memory"]
+    assert [(log["old_max_num_seqs"], log["new_max_num_seqs"]) for log in told] == [(16, 8), (8, 4)]
+    assert "torch.OutOfMemoryError: CUDA out of memory" in told[0]["said"]
+
+
+async def test_out_of_memory_in_service_takes_a_quarter_of_the_sequences(fake: FakeVllm) -> None:
+    async with managed(fake, max_num_seqs=6) as server:
+        await server.start()
+        await fail(server.url, "oom")
+        await until(lambda: server.restarts == 1 and server.state is State.READY)
+        assert dict(server.deaths) == {Cause.OUT_OF_MEMORY: 1}
+    assert fake.sequences() == [6, 4]
+
+
+async def test_one_that_never_fits_fails_the_start(fake: FakeVllm) -> None:
+    async with managed(fake, orders={"oom_above": 0}, max_num_seqs=2) as server:
+        with pytest.raises(EngineFailed, match=r"engine_unavailable: .*out_of_memory.*CUDA out of memory"):
+            await server.start()
+    assert fake.sequences() == [2, 1]
+    assert fake.alive() == set()
+
+
+async def test_a_wrong_flag_fails_the_start_with_what_it_said(fake: FakeVllm) -> None:
+    complaint = "api_server.py: error: unrecognized arguments: --nonsense"
+    async with managed(fake, orders={"complaint": complaint}, extra_flags=("--nonsense",)) as server:
+        with pytest.raises(EngineFailed) as failed:
+            await server.start()
+        assert failed.value.code == "engine_unavailable"
+        assert f"Its last lines:\n  {complaint}" in failed.value.detail
+        assert server.state is State.FAILED
+        assert server.deaths[Cause.CRASH] == 3
+    assert "--nonsense" in fake.starts()[0]["arguments"]
+
+
+async def test_one_that_does_not_answer_in_time_fails_the_start(fake: FakeVllm) -> None:
+    async with managed(fake, orders={"silent": True}, start_s=0.5) as server:
+        with pytest.raises(EngineFailed, match="not_ready"):
+            await server.start()
+        assert fake.alive() == set()
+
+
+async def test_stopped_while_it_starts_it_leaves_nothing(fake: FakeVllm) -> None:
+    async with managed(fake, orders={"silent": True}) as server, anyio.create_task_group() as tasks:
+        failures = []
+
+        async def start() -> None:
+            try:
+                await server.start()
+            except EngineFailed as error:
+                failures.append(error.code)
+
+        tasks.start_soon(start)
+        await until(lambda: len(fake.alive()) == 2)
+        await server.stop()
+        assert fake.alive() == set()
+    assert failures == ["engine_unavailable"]
+
+
+async def test_a_cancelled_run_ends_the_server(fake: FakeVllm) -> None:
+    async with anyio.create_task_group() as tasks, managed(fake) as server:
+        await server.start()
+        running = fake.alive()
+        tasks.cancel_scope.cancel()
+        await anyio.sleep_forever()
+    assert len(running) == 2
+    assert fake.alive() == set()
+
+
+async def test_a_killed_guardian_takes_the_server_along(fake: FakeVllm) -> None:
+    async with managed(fake) as server:
+        await server.start()
+        assert server.pid is not None
+        first = server.pid
+        strays = fake.alive() - {first}
+        try:
+            os.kill(parent(first), signal.SIGKILL)
+            await until(lambda: server.restarts == 1 and server.state is State.READY)
+            assert first not in fake.alive()
+        finally:
+            for stray in strays:  # in a session of its own, with nobody left to end it
+                os.kill(stray, signal.SIGKILL)
+
+
+async def test_an_engine_that_does_not_start_stops_its_server(fake: FakeVllm) -> None:
+    class Broken(ScriptedEngine):
+        async def start(self) -> None:
+            raise EngineFailed("model_unknown", "as told")
+
+    async with managed(fake) as server:
+        with pytest.raises(EngineFailed, match="model_unknown"):
+            await Managed(server, Broken()).start()
+        assert server.state is State.STOPPED
+        assert fake.alive() == set()
+
+
+async def test_what_was_never_started_can_be_stopped(fake: FakeVllm) -> None:
+    async with managed(fake) as server:
+        await server.stop()
+    assert fake.pids() == set()
