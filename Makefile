@@ -7,18 +7,25 @@ ARGS ?=
 FOLDER ?= examples
 
 .DEFAULT_GOAL := help
-.PHONY: help serve test check format docs bench wheel clean distclean setup-serve setup-dev
+.PHONY: help serve demo-vllm test test-servers check format docs bench wheel clean distclean setup-serve setup-dev
 
 help: ## say what there is
 	@echo 'usage: make TARGET [ARGS="..."]'
 	@echo
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo 'ARGS go to the program behind the target:  make serve ARGS="--port 8000"   make test ARGS="-k pdf"'
 	@echo 'PYTHON names the Python to use, VENV the folder of the environment:  make PYTHON=python3.12 test'
 
 serve: setup-serve ## start the service on http://127.0.0.1:7860
 	@exec $(BIN)/inkgate serve $(ARGS)
+
+demo-vllm: setup-serve ## serve with a real vLLM on the CPU and a tiny model that reads one line (3.4 GB the first time)
+	@scripts/setup_vllm
+	@exec $(BIN)/inkgate serve --config tests/models/demo.toml $(ARGS)
+
+test-servers: ## install the real vLLM that some tests need (3.4 GB); without it they are skipped
+	@scripts/setup_vllm
 
 test: setup-dev ## run all tests
 	@exec $(BIN)/python -m pytest -q $(ARGS)

@@ -1,0 +1,21 @@
+"""The model that train.py trains: reads one line of DejaVu Sans Mono, 28 pixels high."""
+
+from __future__ import annotations
+
+from inkgate.engines.vllm.images import ImageLimits
+from inkgate.engines.vllm.parsers.markdown import markdown, plain
+from inkgate.engines.vllm.preset import Attempt, Launch, Preset, Sampling, TaskPrompt
+from inkgate.types import TaskKind
+
+PRESETS = (
+    Preset(
+        name="tiny-paddleocr-vl",
+        served_names=("tiny-paddleocr-vl",),
+        tasks={TaskKind.TEXT: TaskPrompt("OCR:", plain), TaskKind.PARSE: TaskPrompt("OCR:", markdown)},
+        # As in its preprocessor_config.json; nothing is sent.
+        limits=ImageLimits(patch=14, merge=2, min_pixels=28 * 28, max_pixels=28 * 28 * 256, raise_sides=True),
+        sampling=Sampling(temperature=0.0, max_completion_tokens=128),
+        launch=Launch(None, ("--enforce-eager",), max_model_len=2048),
+        ladder=(Attempt(temperature=0.2),),
+    ),
+)
