@@ -56,6 +56,7 @@ class Told:
         complaint: is written before it ends with status 2 at start.
         silent: never listens.
         stubborn: takes no notice of SIGTERM.
+        kills_gateway: kills its guardian's parent at start.
     """
 
     folder: str
@@ -63,6 +64,7 @@ class Told:
     complaint: str = ""
     silent: bool = False
     stubborn: bool = False
+    kills_gateway: bool = False
 
 
 def flag(name: str) -> str:
@@ -123,6 +125,9 @@ def main() -> None:
         say(*OOM)
         os._exit(1)
     signal.signal(signal.SIGTERM, signal.SIG_IGN if told.stubborn else lambda *_: os._exit(0))
+    if told.kills_gateway:
+        stat = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
+        os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
     if told.silent:
         time.sleep(600)
     server = ThreadingHTTPServer((flag("--host"), int(flag("--port"))), Handler)

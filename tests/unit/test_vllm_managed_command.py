@@ -1,0 +1,164 @@
+"""The command lines and environments that vLLM is started with."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from inkgate.engines.vllm.managed.command import free_port, server_command, server_environment
+from inkgate.engines.vllm.preset import Launch
+from inkgate.engines.vllm.presets import find_preset
+from inkgate.errors import InputRejected
+from inkgate.settings import ManagedSettings, VllmSettings
+
+PADDLE = find_preset("paddleocr-vl")
+
+
+def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
+    """A file that can be run."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> str:
+    return str(program(tmp_path / "env" / "bin" / "python"))
+
+
+def test_a_preset_s_flags_and_the_safe_defaults(python: str) -> None:
+    command = server_command(PADDLE, VllmSettings(managed=ManagedSettings(python=python, port=8123)))
+    assert command.url == "http://127.0.0.1:8123/v1"
+    assert command.arguments(16) == [
+        *(python, "-m", "vllm.entrypoints.openai.api_server"),
+        *("--model", "PaddlePaddle/PaddleOCR-VL-1.6", "--served-model-name", "PaddleOCR-VL-1.6-0.9B"),
+        *("--host", "127.0.0.1", "--port", "8123", "--disable-uvicorn-access-log"),
+        *("--trust-remote-code", "--max-num-batched-tokens", "16384", "--no-enable-prefix-caching"),
+        *("--mm-processor-cache-gb", "0", "--max-model-len", "16384"),
+        *("--gpu-memory-utilization", "0.9", "--max-num-seqs", "16"),
+    ]
+
+
+def test_settings_come_before_the_preset_s_and_further_flags_last(python: str) -> None:
+    managed = ManagedSettings(
+        python=python,
+        model="/srv/weights",
+        max_num_seqs=4,
+        gpu_memory_utilization=0.5,
+        max_model_len=2048,
+        tensor_parallel_size=2,
+        quantization="fp8",
+        extra_flags=("--enforce-eager",),
+    )
+    command = server_command(PADDLE, VllmSettings(model="my-model", managed=managed))
+    line = " ".join(command.arguments(3))
+    assert "--model /srv/weights --served-model-name my-model" in line
+    assert line.endswith(
+        "--max-model-len 2048 --gpu-memory-utilization 0.5 --max-num-seqs 3 "
+        "--tensor-parallel-size 2 --quantization fp8 --enforce-eager"
+    )
+    assert command.launch.max_num_seqs == 4
+
+
+def test_what_a_preset_says_stands_where_the_settings_say_nothing(python: str) -> None:
+    own = replace(PADDLE, launch=Launch("m", max_model_len=512, gpu_memory_utilization=0.4, max_num_seqs=64))
+    launch = server_command(own, VllmSettings(managed=ManagedSettings(python=python))).launch
+    assert (launch.max_model_len, launch.gpu_memory_utilization, launch.max_num_seqs) == (512, 0.4, 64)
+
+
+def test_weights_without_a_repository_need_a_folder(python: str) -> None:
+    old = find_preset("hunyuanocr-1.0")
+    with pytest.raises(InputRejected, match=r"engine_incomplete: .*hunyuanocr-1.0.*engine\.vllm\.managed\.model"):
+        server_command(old, VllmSettings(managed=ManagedSettings(python=python)))
+    given = VllmSettings(managed=ManagedSettings(python=python, model="/srv/v1.0"))
+    assert server_command(old, given).name == "HunyuanOCR-1.0"
+
+
+def test_the_key_goes_into_the_environment_and_not_onto_the_command_line(python: str) -> None:
+    settings = VllmSettings(api_key=SecretStr("hush"), managed=ManagedSettings(python=python, environment={"A": "b"}))
+    command = server_command(PADDLE, settings)
+    assert (command.environment["VLLM_API_KEY"], command.environment["A"]) == ("hush", "b")
+    assert "hush" not in " ".join(command.arguments(1))
+
+
+def test_the_environment_is_ours_without_our_python_and_settings() -> None:
+    ours = {
+        "PATH": "/usr/bin",
+        "HOME": "/home/me",
+        "VIRTUAL_ENV": "/ours",
+        "PYTHONPATH": "/ours",
+        "INKGATE_AUTH__KEY_HASHES": "[]",
+        "VLLM_API_KEY": "of somebody else",
+        "DO_NOT_TRACK": "0",
+    }
+    theirs = server_environment(ours, "/srv/vllm/bin/python", {"VLLM_API_KEY": "", "HF_HOME": "/srv/hub"})
+    assert theirs == {
+        "PATH": f"/srv/vllm/bin{os.pathsep}/usr/bin",
+        "HOME": "/home/me",
+        "DO_NOT_TRACK": "0",
+        "VLLM_NO_USAGE_STATS": "1",
+        "PYTHONUNBUFFERED": "1",
+        "NO_COLOR": "1",
+        "HF_HOME": "/srv/hub",
+    }
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory; nothing but its `bin` is on the PATH."""
+    monkeypatch.chdir(tmp_path)  # where it is looked for is what is tested
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    return tmp_path
+
+
+def test_an_environment_beside_us_is_found_first(elsewhere: Path) -> None:
+    beside = program(elsewhere / ".venv-vllm" / "bin" / "python")
+    program(elsewhere / "bin" / "vllm")
+    program(elsewhere / "bin" / "python")
+    assert server_command(PADDLE, VllmSettings()).python == str(beside)
+
+
+def test_the_python_that_the_command_names_is_found(elsewhere: Path) -> None:
+    named = program(elsewhere / "tools" / "python3.12")
+    program(elsewhere / "bin" / "vllm", f"#!{named}\nimport vllm\n")
+    assert server_command(PADDLE, VllmSettings()).python == str(named)
+
+
+def test_the_python_beside_the_command_is_found(elsewhere: Path) -> None:
+    beside = program(elsewhere / "env" / "bin" / "python")
+    script = program(elsewhere / "env" / "bin" / "vllm", "#!/bin/sh\n")
+    (elsewhere / "bin").mkdir()
+    (elsewhere / "bin" / "vllm").symlink_to(script)
+    assert server_command(PADDLE, VllmSettings()).python == str(beside)
+
+
+def test_without_any_vllm_it_is_said_how_to_get_one(elsewhere: Path) -> None:
+    with pytest.raises(InputRejected) as rejected:
+        server_command(PADDLE, VllmSettings())
+    assert rejected.value.code == "engine_incomplete"
+    for said in ("pip install vllm", "engine.vllm.managed.python", "--vllm-url http://127.0.0.1:8000/v1"):
+        assert said in rejected.value.detail
+
+
+def test_a_python_that_is_none_is_told_of_at_once(elsewhere: Path) -> None:
+    with pytest.raises(InputRejected, match=r"engine_incomplete: .*nix/python is no program"):
+        server_command(PADDLE, VllmSettings(managed=ManagedSettings(python="nix/python")))
+
+
+@pytest.mark.parametrize("flag", ["--port", "--port=1", "--max_num_seqs", "--api-key=x", "--host"])
+def test_flags_that_are_for_us_to_choose_are_refused(flag: str) -> None:
+    with pytest.raises(ValidationError, match="instead of --"):
+        ManagedSettings(extra_flags=("--enforce-eager", flag))
+
+
+def test_a_port_is_free_and_not_one_of_those_for_outgoing_connections() -> None:
+    port = free_port()
+    assert 20_000 <= port < 32_000
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", port))

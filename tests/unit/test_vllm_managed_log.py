@@ -1,0 +1,161 @@
+"""What is made of vLLM's log: lines, levels, progress, and why it died. Lines are as vLLM 0.32 writes them."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from inkgate.engines.vllm.managed.diagnose import Cause, Death, diagnose, kernel_oom_kills, own_memory_events
+from inkgate.engines.vllm.managed.lines import Levels, Lines, Progress, is_bar, progress_of
+from inkgate.engines.vllm.managed.supervisor import Pauses, fewer_sequences
+
+BAR = "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:01<00:01,  1.00s/it]"
+
+
+def test_lines_are_cut_wherever_the_bytes_are() -> None:
+    text = "one\n\x1b[36mtwo\x1b[0m\r\n\n50%\r100%\nGröße \xff"
+    data = text.encode().replace("ÿ".encode(), b"\xff")
+    for cut in range(len(data)):
+        lines = Lines()
+        found = [*lines.feed(data[:cut]), *lines.feed(data[cut:]), *lines.rest(), *lines.rest()]
+        assert found == ["one", "two", "50%", "100%", "Größe \ufffd"]
+
+
+def test_a_line_without_end_takes_no_memory() -> None:
+    lines = Lines()
+    for _ in range(100):
+        assert list(lines.feed(b"x" * 1000)) == []
+    assert list(lines.feed(b"\nnext\n")) == ["x" * 4000, "next"]
+
+
+def test_levels_are_the_server_s_own_and_stay_for_what_belongs_to_a_line() -> None:
+    levels = Levels()
+    lines = [
+        ("INFO:     Started server process [7]", "info"),
+        ("(EngineCore pid=7) WARNING 11-20 23:00:00 [core.py:1] slow", "warning"),
+        ("  and why", "warning"),
+        ("(APIServer pid=6) Traceback (most recent call last):", "error"),
+        ('(APIServer pid=6)   File "x.py", line 1', "error"),
+        ("(APIServer pid=6) DEBUG 11-20 23:00:00 [core.py:1] on", "debug"),
+        ("CRITICAL 11-20 23:00:00 [core.py:1] end", "error"),
+    ]
+    assert [levels.of(line) for line, _ in lines] == [level for _, level in lines]
+
+
+@pytest.mark.parametrize(
+    ("line", "progress"),
+    [
+        (BAR, Progress("weights", 50)),
+        ("Loading pt checkpoint shards: 100% Completed | 1/1 [00:00<00:00,  9.34it/s]", Progress("weights", 100)),
+        ("Fetching 12 files:  25%|██▌       | 3/12 [00:04<00:12]", Progress("download", 25)),
+        ("Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  40%|████      | 2/5", Progress("graphs", 40)),
+        ("INFO [gpu_model_runner.py:1] Graph capturing finished in 9 secs, took 0.4 GiB", Progress("graphs", 100)),
+        ("INFO [backends.py:1] Dynamo bytecode transform time: 4.1 s", Progress("compile")),
+        (
+            "INFO [kv_cache_utils.py:1] GPU KV cache size: 1,234,567 tokens, Maximum",
+            Progress("kv_cache", None, 1234567),
+        ),
+        ("INFO:     Application startup complete.", Progress("listening")),
+        ("INFO:     Waiting for application startup.", None),
+    ],
+)
+def test_progress_is_recognised(line: str, progress: Progress | None) -> None:
+    assert progress_of(line) == progress
+
+
+def test_only_states_of_bars_are_left_out_of_the_log() -> None:
+    assert is_bar(BAR)
+    assert not is_bar("INFO [kv_cache_utils.py:1] GPU KV cache size: 1,234 tokens")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "(EngineCore pid=7) ERROR [core.py:1] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB.",
+        "RuntimeError: CUDA error: out of memory",
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`",
+        "ValueError: To serve a request, (2 GiB is needed, which is larger than the available KV cache memory.",
+        "RuntimeError: [enforce fail at alloc_cpu.cpp:1] DefaultCPUAllocator: can't allocate memory: you tried",
+        "MemoryError",
+    ],
+)
+def test_a_lack_of_memory_is_known_by_its_words(line: str) -> None:
+    after = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
+    death = diagnose(1, ["before", line, after])
+    assert (death.cause, death.reason) == (Cause.OUT_OF_MEMORY, line)
+
+
+CORE_KILLED = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'E': -9}"
+
+
+@pytest.mark.parametrize(
+    ("status", "line", "oom_kills", "cause"),
+    [
+        (-signal.SIGKILL, "fine", 1, Cause.OUT_OF_MEMORY),
+        (-signal.SIGKILL, "fine", None, Cause.OUT_OF_MEMORY),
+        (-signal.SIGKILL, "fine", 0, Cause.KILLED),
+        (None, "fine", 0, Cause.KILLED),
+        (1, CORE_KILLED, 1, Cause.OUT_OF_MEMORY),
+        (1, CORE_KILLED, 0, Cause.CRASH),
+        (-signal.SIGSEGV, "fine", 1, Cause.CRASH),
+        (1, "ValueError: no", 1, Cause.CRASH),
+        (0, "fine", 0, Cause.EXIT),
+    ],
+)
+def test_a_kill_is_the_kernel_s_where_the_kernel_says_so(
+    status: int | None, line: str, oom_kills: int | None, cause: Cause
+) -> None:
+    assert diagnose(status, [line], oom_kills).cause is cause
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (["OSError: no file named config.json", "RuntimeError: X failed. See root cause above."], "OSError: no file"),
+        (["api_server.py: error: unrecognized arguments: --x", "bye"], "api_server.py: error: unrecognized"),
+        (["/usr/bin/python: No module named vllm"], "/usr/bin/python: No module named vllm"),
+        (["something", "the last"], "the last"),
+        ([], ""),
+    ],
+)
+def test_the_line_that_says_most_is_the_reason(lines: list[str], reason: str) -> None:
+    death = diagnose(1, lines)
+    assert death.cause is Cause.CRASH
+    assert death.reason.startswith(reason)
+
+
+def test_deaths_are_alike_whatever_the_numbers_in_them() -> None:
+    first = Death(Cause.CRASH, 1, "(APIServer pid=123) ERROR 11-20 23:00:01 ValueError: no 0x7f3a")
+    assert first.kind == Death(Cause.CRASH, 1, "(APIServer pid=45) ERROR 11-21 01:12:44 ValueError: no 0x1b").kind
+    assert first.kind != Death(Cause.CRASH, 1, "TypeError: no").kind
+
+
+def test_a_death_is_told_in_a_line() -> None:
+    assert str(Death(Cause.KILLED, -9, "")) == "killed (SIGKILL)"
+    assert str(Death(Cause.CRASH, 2, "no such flag")) == "crash (status 2): no such flag"
+    assert str(Death(Cause.KILLED, None, "")) == "killed (a signal)"
+
+
+def test_the_kernel_s_count_is_that_of_our_group_where_it_has_one(tmp_path: Path) -> None:
+    (tmp_path / "vmstat").write_text("nr_free_pages 7\noom_kill 5\n")
+    (tmp_path / "events").write_text("oom 9\noom_kill 2\noom_group_kill 0\n")
+    (tmp_path / "cgroup").write_text("0::/a/b\n")
+    missing = tmp_path / "missing"
+    assert kernel_oom_kills(tmp_path / "vmstat", tmp_path / "events") == 2
+    assert kernel_oom_kills(tmp_path / "vmstat", missing) == 5
+    assert kernel_oom_kills(missing, missing) is None
+    assert own_memory_events(tmp_path / "cgroup", Path("/c")) == Path("/c/a/b/memory.events")
+    assert own_memory_events(missing, Path("/c")) == Path("/c/memory.events")
+
+
+def test_pauses_grow_to_a_limit_and_begin_anew_after_good_service() -> None:
+    pauses = Pauses(first_s=1, most_s=5, stable_s=300)
+    assert [pauses.after(served_s=10) for _ in range(5)] == [1, 2, 4, 5, 5]
+    assert [pauses.after(served_s) for served_s in (300, 0)] == [1, 2]
+
+
+def test_fewer_sequences_never_become_none() -> None:
+    assert [fewer_sequences(count, served=True) for count in (16, 12, 3, 1)] == [12, 9, 2, 1]
+    assert [fewer_sequences(count, served=False) for count in (16, 3, 1)] == [8, 1, 1]
