@@ -77,13 +77,13 @@ def _stat(pid: int) -> list[str]:
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
 
 
-async def until(happened: Callable[[], bool]) -> None:
+async def until(happened: Callable[[], bool], at_most_s: float = WAIT_S) -> None:
     """Returns when it has happened.
 
     Raises:
         TimeoutError: it doesn't.
     """
-    with anyio.fail_after(WAIT_S):
+    with anyio.fail_after(at_most_s):
         while not happened():  # noqa: ASYNC110 - it happens in another process
             await anyio.sleep(0.01)
 
