@@ -16,6 +16,7 @@ from starlette.responses import Response
 
 from inkgate.api.errors import Problem
 from inkgate.api.exchange import Call, Order
+from inkgate.api.lines_only import with_lines
 from inkgate.api.options import OcrOptions, parse
 from inkgate.documents.formats.json import page_to_dict
 from inkgate.errors import InputRejected
@@ -114,7 +115,7 @@ class _Envelope:
         return {"logId": self.log_id, "errorCode": 0, "errorMsg": "Success", "result": shown}
 
     def _pruned(self, page: PageResult) -> dict[str, Any]:
-        lines = page_to_dict(page)["lines"]
+        lines = page_to_dict(with_lines(page))["lines"]
         polygons = [[[round(x), round(y)] for x, y in line["quad"]] for line in lines]
         pruned = {
             "model_settings": self._model_settings(),

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from inkgate.api.errors import Problem
 from inkgate.api.exchange import Call, Order
 from inkgate.api.forms_simple import ordered
+from inkgate.api.lines_only import with_lines
 from inkgate.api.options import parse
 from inkgate.api.sources import document
 from inkgate.documents.formats.json import page_to_dict
@@ -36,7 +37,7 @@ class _Shown:
 
     def __call__(self, result: DocumentResult) -> dict[str, Any]:
         """`{"0": {"rec_txt", "dt_boxes", "score"}, ...}` over all pages; empty when nothing was found."""
-        lines = [line for page in result.pages for line in page_to_dict(page)["lines"]]
+        lines = [line for page in result.pages for line in page_to_dict(with_lines(page))["lines"]]
         answer: dict[str, Any] = {}
         for number, line in enumerate(lines):
             entry: dict[str, Any] = {}
