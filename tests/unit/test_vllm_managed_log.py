@@ -59,6 +59,7 @@ def test_levels_are_the_server_s_own_and_stay_for_what_belongs_to_a_line() -> No
         ),
         ("INFO:     Application startup complete.", Progress("listening")),
         ("INFO:     Waiting for application startup.", None),
+        ("WARNING 11-20 23:00:00 [vllm.py:1703] Enforce eager set, disabling torch.compile, CUDAGraphs", None),
     ],
 )
 def test_progress_is_recognised(line: str, progress: Progress | None) -> None:
@@ -84,9 +85,15 @@ def test_only_states_of_bars_are_left_out_of_the_log() -> None:
 def test_a_lack_of_memory_is_known_by_its_words(line: str) -> None:
     after = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
     death = diagnose(1, ["before", line, after])
-    assert (death.cause, death.reason) == (Cause.OUT_OF_MEMORY, line)
+    assert death.cause is Cause.OUT_OF_MEMORY
+    assert line.endswith(death.reason)
+    assert not death.reason.startswith("(")
 
 
+CORE_GONE = (
+    "(APIServer pid=6) ERROR 11-20 23:00:01 [async_llm.py:1] vllm.v1.engine.exceptions.EngineDeadError: EngineCore"
+)
+WARNED = "(Worker pid=8) WARNING 11-20 23:00:00 [cpu_worker.py:1] KeyError: libiomp is not found in LD_PRELOAD"
 CORE_KILLED = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'E': -9}"
 
 
@@ -99,6 +106,8 @@ CORE_KILLED = "RuntimeError: Engine core initialization failed. See root cause a
         (None, "fine", 0, Cause.KILLED),
         (1, CORE_KILLED, 1, Cause.OUT_OF_MEMORY),
         (1, CORE_KILLED, 0, Cause.CRASH),
+        (0, CORE_GONE, 1, Cause.OUT_OF_MEMORY),
+        (0, CORE_GONE, 0, Cause.CRASH),
         (-signal.SIGSEGV, "fine", 1, Cause.CRASH),
         (1, "ValueError: no", 1, Cause.CRASH),
         (0, "fine", 0, Cause.EXIT),
@@ -116,7 +125,9 @@ def test_a_kill_is_the_kernel_s_where_the_kernel_says_so(
         (["OSError: no file named config.json", "RuntimeError: X failed. See root cause above."], "OSError: no file"),
         (["api_server.py: error: unrecognized arguments: --x", "bye"], "api_server.py: error: unrecognized"),
         (["/usr/bin/python: No module named vllm"], "/usr/bin/python: No module named vllm"),
-        (["something", "the last"], "the last"),
+        ([WARNED, CORE_GONE, "INFO:     Shutting down"], "vllm.v1.engine.exceptions.EngineDeadError: EngineCore"),
+        (["something", "the last", WARNED], "the last"),
+        ([WARNED], "KeyError: libiomp"),
         ([], ""),
     ],
 )

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from inkgate.engines.vllm.managed.lines import bare
+
 
 class Cause(StrEnum):
     """Why a model server is gone.
@@ -47,39 +49,34 @@ class Death:
 _OUT_OF_MEMORY = re.compile(
     r"OutOfMemoryError|(?:CUDA|HIP|XPU) out of memory|CUDA error: out of memory|cudaErrorMemoryAllocation"
     r"|CUBLAS_STATUS_ALLOC_FAILED|No available memory for the cache blocks"
-    r"|larger than the available KV cache memory|can't allocate memory|std::bad_alloc|^(?:\([^)]*\)\s*)?MemoryError\b"
+    r"|larger than the available KV cache memory|can't allocate memory|std::bad_alloc|^MemoryError\b"
 )
-_CORE_KILLED = re.compile(r"Failed core proc\(s\): \{[^}]*: -9\b|Engine core \S*.*died unexpectedly")
-"""The API server's words for an engine process that has left without any of its own."""
-_TELLING = re.compile(r"(?:^|[\s.])\w*(?:Error|Exception)\b: \S|\berror: \S|No module named|can't be started|not found")
-_SECOND_HAND = re.compile(r"See root cause above|EngineDeadError|died unexpectedly|error executing child")
+_SECOND_HAND = re.compile(r"See root cause above|EngineDeadError|died unexpectedly|Failed core proc\(s\)")
+"""What the API server says when its engine process is gone. It may well end with status 0 after that."""
+_FIRST_HAND = re.compile(r"\w*(?:Error|Exception)\b: \S|\berror: \S|No module named|can't be started|^Fatal ")
+_QUIET = re.compile(r"(?:\([^)]*\)\s*)?(?:DEBUG|INFO|WARNING)\b")
 
 
 def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0) -> Death:
     """Why vLLM ended with `status`. `lines`: its last ones; `oom_kills`: by the kernel while it ran, None: not known.
 
     Its own word for being out of memory counts, whatever the status: the API server ends with 1 whatever the engine
-    process died of. A SIGKILL is taken for the kernel's unless the kernel says that it has killed nobody.
+    process died of. Processes that are killed, or leave without a word, are taken for the kernel's unless it says that
+    it has killed nobody.
     """
-    told = next((line for line in reversed(lines) if _OUT_OF_MEMORY.search(line)), None)
+    told = next((bare(line) for line in reversed(lines) if _OUT_OF_MEMORY.search(bare(line))), None)
     if told is not None:
         return Death(Cause.OUT_OF_MEMORY, status, told)
-    killed = status in (None, -signal.SIGKILL) or any(_CORE_KILLED.search(line) for line in lines)
-    if killed and oom_kills != 0:
+    loud = [bare(line) for line in lines if not _QUIET.match(line)]
+    second_hand = [line for line in loud if _SECOND_HAND.search(line)]
+    first_hand = [line for line in loud if _FIRST_HAND.search(line) and line not in second_hand]
+    killed = status in (None, -signal.SIGKILL)
+    if oom_kills != 0 and (killed or (second_hand and not first_hand)):
         return Death(Cause.OUT_OF_MEMORY, status, "The machine is out of memory: its kernel has killed the process.")
-    if status in (None, -signal.SIGKILL):
+    if killed:
         return Death(Cause.KILLED, status, "")
-    return Death(Cause.EXIT if status == 0 else Cause.CRASH, status, _reason(lines))
-
-
-def _reason(lines: Sequence[str]) -> str:
-    """The line that says most: the last that names an error at first hand, else at second hand, else the last."""
-    telling = [line for line in lines if _TELLING.search(line)]
-    first_hand = [line for line in telling if not _SECOND_HAND.search(line)]
-    for found in (first_hand, telling, lines):
-        if found:
-            return found[-1].strip()
-    return ""
+    said = first_hand or second_hand or loud or [bare(line) for line in lines] or [""]
+    return Death(Cause.EXIT if status == 0 and not second_hand else Cause.CRASH, status, said[-1])
 
 
 def kernel_oom_kills(vmstat: Path = Path("/proc/vmstat"), events: Path | None = None) -> int | None:

@@ -11,6 +11,7 @@ _LONGEST = 4000
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PROCESS = r"(?:\([^)]{1,60}\)\s*)?"
 _LEVEL = re.compile(_PROCESS + r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b")
+_PREFIX = re.compile("^" + _PROCESS + r"(?:[A-Z]+ \S+ \S+ \[[^\]]*\] )?")
 _TRACEBACK = re.compile(_PROCESS + r"Traceback \(most recent call last\)")
 
 
@@ -31,6 +32,11 @@ class Lines:
         text, self._open = _text(self._open), b""
         if text:
             yield text
+
+
+def bare(line: str) -> str:
+    """What a line says, without the process, level, time and place that vLLM puts before it."""
+    return _PREFIX.sub("", line, count=1).strip()
 
 
 class Levels:
@@ -72,7 +78,7 @@ _STAGES = (
 _MOMENTS = (
     (re.compile(r"Starting to load model"), Progress("weights", 0)),
     (re.compile(r"(?:Loading weights|Model loading) took"), Progress("weights", 100)),
-    (re.compile(r"torch\.compile|Dynamo bytecode transform|Compiling a graph"), Progress("compile")),
+    (re.compile(r"Dynamo bytecode transform time|Compiling a graph for|torch\.compile took"), Progress("compile")),
     (re.compile(r"Graph capturing finished"), Progress("graphs", 100)),
     (re.compile(r"Application startup complete"), Progress("listening")),
 )
