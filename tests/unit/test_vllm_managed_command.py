@@ -97,7 +97,7 @@ def test_the_environment_is_ours_without_our_python_and_settings() -> None:
         "VLLM_API_KEY": "of somebody else",
         "DO_NOT_TRACK": "0",
     }
-    theirs = server_environment(ours, "/srv/vllm/bin/python", {"VLLM_API_KEY": "", "HF_HOME": "/srv/hub"})
+    theirs = server_environment(ours, "/srv/vllm/bin/python", {"CUDA_VISIBLE_DEVICES": ""}, "hush")
     assert theirs == {
         "PATH": f"/srv/vllm/bin{os.pathsep}/usr/bin",
         "HOME": "/home/me",
@@ -105,7 +105,8 @@ def test_the_environment_is_ours_without_our_python_and_settings() -> None:
         "VLLM_NO_USAGE_STATS": "1",
         "PYTHONUNBUFFERED": "1",
         "NO_COLOR": "1",
-        "HF_HOME": "/srv/hub",
+        "CUDA_VISIBLE_DEVICES": "",
+        "VLLM_API_KEY": "hush",
     }
 
 

@@ -93,13 +93,16 @@ def server_command(preset: Preset, settings: VllmSettings) -> ServerCommand:
         environment=server_environment(
             os.environ,  # noqa: TID251 - the child gets what we were given; no setting is read
             python,
-            {**managed.environment, "VLLM_API_KEY": settings.api_key.get_secret_value()},
+            managed.environment,
+            settings.api_key.get_secret_value(),
         ),
     )
 
 
-def server_environment(ours: Mapping[str, str], python: str, extra: Mapping[str, str]) -> dict[str, str]:
-    """Our environment as vLLM may have it, as if its own were activated, and `extra` (empty ones are left out)."""
+def server_environment(
+    ours: Mapping[str, str], python: str, extra: Mapping[str, str], api_key: str = ""
+) -> dict[str, str]:
+    """Our environment as vLLM may have it, as if its own were activated, then `extra`, and the key it asks for."""
     kept = {
         name: value
         for name, value in ours.items()
@@ -107,7 +110,8 @@ def server_environment(ours: Mapping[str, str], python: str, extra: Mapping[str,
     }
     tools = str(Path(python).parent.absolute()) if os.sep in python else ""
     path = os.pathsep.join(part for part in (tools, kept.get("PATH", "")) if part)
-    return {**_DEFAULTS, **kept, "PATH": path, **{name: value for name, value in extra.items() if value}}
+    key = {"VLLM_API_KEY": api_key} if api_key else {}
+    return {**_DEFAULTS, **kept, "PATH": path, **extra, **key}
 
 
 def free_port() -> int:
