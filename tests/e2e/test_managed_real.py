@@ -71,5 +71,5 @@ async def test_a_killed_engine_process_comes_back_and_nothing_is_left_at_the_end
         finally:
             with anyio.CancelScope(shield=True):
                 await server.stop()
-        assert not any(alive(pid) for pid in second if pid is not None)
+        assert not any(alive(pid) for pid in second)
     assert sum(server.deaths.values()) == 1

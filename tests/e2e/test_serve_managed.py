@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from PIL import Image
 from support.images import encoded
 from support.managed import WAIT_S, FakeVllm
 from support.ppocr import drawn
-from support.server import SERVE, inkgate, running_server
+from support.server import SERVE, clean_environment, inkgate, running_server
 
 IMAGE = encoded(Image.fromarray(drawn(["Invoice number 20417"])), "PNG")
 ENGINE = ("--engine", "paddleocr-vl")
@@ -69,6 +71,24 @@ def _loading(fake: FakeVllm) -> dict[str, str]:
     return settings(fake, silent=True, kills_gateway=True)
 
 
+def test_ctrl_c_while_vllm_loads_ends_both(fake: FakeVllm, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    variables = clean_environment(**settings(fake, silent=True))
+    with (
+        log.open("wb") as out,
+        subprocess.Popen([sys.executable, *SERVE, *ENGINE], stdout=out, stderr=out, env=variables) as process,
+    ):
+        give_up = time.monotonic() + WAIT_S
+        while len(fake.alive()) < 2:
+            assert time.monotonic() < give_up
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        status = process.wait(WAIT_S)
+        left = fake.alive()
+    assert (status, left) == (130, set())
+    assert "Traceback" not in log.read_text(encoding="utf-8")
+
+
 def test_a_gateway_that_stops_has_stopped_its_vllm(fake: FakeVllm) -> None:
     with running_server(*ENGINE, environment=settings(fake)) as server:
         running = fake.alive()
@@ -95,6 +115,7 @@ def test_pages_are_read_again_when_vllm_is_back(fake: FakeVllm) -> None:
 def test_the_command_reads_with_a_vllm_of_its_own(fake: FakeVllm) -> None:
     done = inkgate("read", "-", *ENGINE, data=IMAGE, environment=settings(fake))
     assert (done.returncode, done.stdout.decode()) == (0, "Invoice number 20417\n")
+    assert "model_server_log" not in done.stderr.decode()
     assert len(fake.pids()) == 2
     assert fake.alive() == set()
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ async def until(happened: Callable[[], bool], at_most_s: float = WAIT_S) -> None
 async def managed(
     fake: FakeVllm, oom_kills: int | None = 0, orders: dict[str, object] | None = None, **settings: object
 ) -> AsyncIterator[ManagedServer]:
-    """A managed PaddleOCR-VL, not started; everything is ended with the block."""
+    """A managed PaddleOCR-VL, not started; everything is ended with the block. `oom_kills`: by the kernel, each life."""
     given: dict[str, object] = {
         "python": str(fake.python),
         "environment": fake.told(**(orders or {})),
@@ -102,11 +103,11 @@ async def managed(
         **settings,
     }
     vllm = VllmSettings(managed=ManagedSettings.model_validate(given))
-    kills = iter(range(0, 1000, oom_kills or 1)) if oom_kills else None
+    counted = count(0, oom_kills or 0)
     server = ManagedServer(
         server_command(find_preset("paddleocr-vl"), vllm),
         vllm.managed,
-        oom_kills=lambda: next(kills) if kills is not None else oom_kills,
+        oom_kills=lambda: None if oom_kills is None else next(counted),
     )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.run)
