@@ -93,7 +93,7 @@ async def until(happened: Callable[[], bool], at_most_s: float = WAIT_S) -> None
 async def managed(
     fake: FakeVllm, oom_kills: int | None = 0, orders: dict[str, object] | None = None, **settings: object
 ) -> AsyncIterator[ManagedServer]:
-    """A managed PaddleOCR-VL, not started; everything is ended with the block. `oom_kills`: by the kernel, each life."""
+    """A managed PaddleOCR-VL, not started; all is ended with the block. `oom_kills`: by the kernel, each life."""
     given: dict[str, object] = {
         "python": str(fake.python),
         "environment": fake.told(**(orders or {})),
