@@ -82,6 +82,17 @@ async def test_one_that_is_killed_comes_back_at_the_same_address(fake: FakeVllm)
         assert fake.sequences() == [16, 16]
 
 
+async def test_shared_memory_of_one_that_is_killed_is_freed(fake: FakeVllm) -> None:
+    async with managed(fake, orders={"shares": True}) as server:
+        await server.start()
+        (shared,) = fake.shared()
+        there = shared.exists()
+        assert server.pid is not None
+        os.kill(server.pid, signal.SIGKILL)
+        await until(lambda: server.restarts == 1)
+        assert (there, shared.exists()) == (True, False)
+
+
 @pytest.mark.parametrize("oom_kills", [1, None])
 async def test_one_that_the_kernel_killed_for_memory_comes_back_smaller(fake: FakeVllm, oom_kills: int | None) -> None:
     async with managed(fake, oom_kills) as server:

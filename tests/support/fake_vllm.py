@@ -15,6 +15,7 @@ import threading
 import time
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
 OOM = (
@@ -56,6 +57,7 @@ class Told:
         complaint: is written before it ends with status 2 at start.
         silent: never listens.
         stubborn: takes no notice of SIGTERM.
+        shares: makes a piece of shared memory, and leaves a file `shared-NAME`.
         kills_gateway: kills its guardian's parent at start.
     """
 
@@ -64,6 +66,7 @@ class Told:
     complaint: str = ""
     silent: bool = False
     stubborn: bool = False
+    shares: bool = False
     kills_gateway: bool = False
 
 
@@ -125,6 +128,9 @@ def main() -> None:
         say(*OOM)
         os._exit(1)
     signal.signal(signal.SIGTERM, signal.SIG_IGN if told.stubborn else lambda *_: os._exit(0))
+    if told.shares:
+        shared = SharedMemory(create=True, size=4096)
+        (folder / f"shared-{shared.name}").touch()
     if told.kills_gateway:
         stat = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
         os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)

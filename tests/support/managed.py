@@ -55,6 +55,10 @@ class FakeVllm:
         """Of every `main` or `core` process there ever was."""
         return {int(path.name.partition("-")[2]) for path in self.folder.glob(f"{kind}-*") if path.suffix != ".json"}
 
+    def shared(self) -> list[Path]:
+        """Each piece of shared memory there ever was, where the system has it."""
+        return [Path("/dev/shm") / path.name.partition("-")[2] for path in self.folder.glob("shared-*")]  # noqa: S108 - not ours to choose
+
     def alive(self) -> set[int]:
         """Those that still run."""
         return {pid for pid in self.pids() if alive(pid)}

@@ -25,6 +25,9 @@ _PR_SET_CHILD_SUBREAPER = 36
 _NOT_STARTED = 127
 _GONE_S = 30.0
 """A process that outlives a SIGKILL for so long hangs in a driver; nothing here can end it."""
+_TIDY_S = 2.0
+_TIDIES = b"multiprocessing.resource_tracker"
+"""Unlinks the shared memory of killed Python processes (hundreds of MB of vLLM's), once they are gone, and ends."""
 _STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _libc = ctypes.CDLL(None)
 
@@ -39,7 +42,7 @@ def main() -> None:
     pid = started(command)
     tell(lifeline, f"pid {pid}\n")
     status = wait(pid, lifeline, signals, grace_s)
-    end_all(time.monotonic() + _GONE_S)
+    end_all(time.monotonic())
     tell(lifeline, f"exit {status}\n")
 
 
@@ -108,10 +111,15 @@ def reaped(pid: int) -> int | None:
         return found
 
 
-def end_all(give_up: float) -> None:
-    """Kills all that descend from this process, until none is left or the monotonic time `give_up` has come."""
-    while time.monotonic() < give_up:
+def end_all(now: float) -> None:
+    """Kills all that descends from this process, until nothing is left or a process doesn't end for too long.
+
+    What tidies up after the others is left a little time to do so. `now`: by the monotonic clock.
+    """
+    while time.monotonic() < now + _GONE_S:
         for pid in descendants(os.getpid()):
+            if time.monotonic() < now + _TIDY_S and tidies(pid):
+                continue
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:  # ended by itself
@@ -122,6 +130,14 @@ def end_all(give_up: float) -> None:
         except ChildProcessError:
             return
         time.sleep(0.01)
+
+
+def tidies(pid: int) -> bool:
+    """Whether a process only waits for the end of others, to remove what they leave."""
+    try:
+        return _TIDIES in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # it has ended
+        return False
 
 
 def descendants(root: int) -> list[int]:
