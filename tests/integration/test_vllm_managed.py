@@ -11,6 +11,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
+from inkgate.engines.vllm.managed.child import Child
 from inkgate.engines.vllm.managed.diagnose import Cause
 from inkgate.engines.vllm.managed.engine import Managed
 from inkgate.engines.vllm.managed.supervisor import State
@@ -166,6 +167,14 @@ async def test_stopped_while_it_starts_it_leaves_nothing(fake: FakeVllm) -> None
         await server.stop()
         assert fake.alive() == set()
     assert failures == ["engine_unavailable"]
+
+
+async def test_an_order_to_stop_that_comes_before_the_program_is_not_lost() -> None:
+    child = Child.spawn(["sleep", "60"], {"PATH": os.defpath}, grace_s=20)
+    await child.stop()
+    status = await child.wait()
+    child.close()
+    assert status == -signal.SIGTERM
 
 
 async def test_a_cancelled_run_ends_the_server(fake: FakeVllm) -> None:

@@ -15,6 +15,7 @@ import threading
 import time
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing import resource_tracker
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 
@@ -120,17 +121,21 @@ def main() -> None:
     if told.complaint:
         say(told.complaint)
         sys.exit(2)
+    kept: tuple[int, ...] = ()
+    if told.shares:
+        shared = SharedMemory(create=True, size=4096)
+        (folder / f"shared-{shared.name}").touch()
+        tracker = resource_tracker.getfd()
+        assert tracker is not None
+        kept = (tracker,)  # as all of vLLM's processes have it: it waits for the last of them
     # in a session of its own: nothing that is sent to a process group reaches it
-    core = subprocess.Popen([sys.executable, "-I", "-S", "-c", CORE], start_new_session=True)
+    core = subprocess.Popen([sys.executable, "-I", "-S", "-c", CORE], start_new_session=True, pass_fds=kept)
     (folder / f"core-{core.pid}").touch()
     say(*LOADING)
     if int(flag("--max-num-seqs")) > told.oom_above:
         say(*OOM)
         os._exit(1)
     signal.signal(signal.SIGTERM, signal.SIG_IGN if told.stubborn else lambda *_: os._exit(0))
-    if told.shares:
-        shared = SharedMemory(create=True, size=4096)
-        (folder / f"shared-{shared.name}").touch()
     if told.kills_gateway:
         stat = Path(f"/proc/{os.getppid()}/stat").read_text(encoding="utf-8")
         os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)

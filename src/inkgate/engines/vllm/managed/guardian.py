@@ -60,14 +60,17 @@ def _signals() -> int:
 def started(command: list[str]) -> int:
     """The process, which leads a process group of its own and dies with this one."""
     ours = os.getpid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)  # one that comes before the child has its own handlers waits
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
         return pid
     try:
         os.setpgid(0, 0)
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         for number in (*_STOPPING, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
         if os.getppid() == ours:
             os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
     except OSError as error:
