@@ -90,7 +90,11 @@ def _vllm(engine: EngineSettings) -> Parts:
     managed = None if vllm.urls else ManagedServer(server_command(preset, vllm), vllm.managed, key)
     urls = vllm.urls if managed is None else (managed.url,)
     servers = [ModelServer(url, vllm.connect_s, key) for url in urls]
-    balanced = Balanced(servers, BalancerSettings(stalled_s=vllm.stalled_s, recover_s=vllm.recover_s))
+    if managed is None:
+        times, on_stalled = BalancerSettings(vllm.stalled_s, vllm.recover_s), None
+    else:
+        times, on_stalled = BalancerSettings(vllm.stalled_s, vllm.managed.recover_s), managed.restart_stalled
+    balanced = Balanced(servers, times, on_stalled=on_stalled)
     parts = Parts(Vllm(preset, vllm, balanced), balanced, (balanced.run,))
     if managed is None:
         return parts

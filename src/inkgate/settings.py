@@ -114,6 +114,7 @@ class ManagedSettings(Branch):
     stop_s: PositiveFloat = Field(10.0, description="Time for vLLM to stop by itself before it is killed.")
     restart_pause_s: PositiveFloat = Field(1.0, description="Pause before the first restart; doubled for each more.")
     restart_pause_most_s: PositiveFloat = Field(60.0, description="Longest pause before a restart.")
+    recover_s: PositiveFloat = Field(300.0, description="How long a request waits for a vLLM that is restarted.")
     stable_s: PositiveFloat = Field(300.0, description="Good service after which pauses begin anew.")
 
     @field_validator("extra_flags")

@@ -132,6 +132,23 @@ async def test_a_server_that_stands_still_is_taken_out_and_its_calls_end(silent:
             assert found.set.replicas[0].why == "upstream_stalled"
 
 
+async def test_whoever_can_start_a_stalled_server_anew_is_told() -> None:
+    told = anyio.Event()
+
+    async def tell() -> None:
+        told.set()
+
+    with running_stub(Reply(["begun"], silent="after")) as stub:
+        found = Balanced([ModelServer(stub.url, 2)], QUICK, on_stalled=tell)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(found.run)
+            with pytest.raises(EngineFailed, match="upstream_stalled"):
+                await asked(found)
+            with anyio.fail_after(20):
+                await told.wait()
+            await found.close()
+
+
 async def test_a_server_whose_calls_hear_nothing_but_that_works_stays() -> None:
     """An answer that is not streamed comes at its end: another call shows that the server works."""
 

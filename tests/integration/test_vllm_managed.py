@@ -83,6 +83,20 @@ async def test_one_that_is_killed_comes_back_at_the_same_address(fake: FakeVllm)
         assert fake.sequences() == [16, 16]
 
 
+async def test_one_that_stands_still_is_started_anew(fake: FakeVllm) -> None:
+    async with managed(fake, stop_s=0.1) as server:
+        await server.start()
+        first = fake.alive()
+        for pid in first:
+            os.kill(pid, signal.SIGSTOP)
+        await server.restart_stalled()
+        await server.restart_stalled()
+        await until(lambda: server.restarts == 1 and server.state is State.READY)
+        assert fake.alive().isdisjoint(first)
+        assert dict(server.deaths) == {Cause.STALLED: 1}
+        assert fake.sequences() == [16, 16]
+
+
 async def test_shared_memory_of_one_that_is_killed_is_freed(fake: FakeVllm) -> None:
     async with managed(fake, orders={"shares": True}) as server:
         await server.start()

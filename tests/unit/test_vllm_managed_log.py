@@ -146,7 +146,7 @@ def test_deaths_are_alike_whatever_the_numbers_in_them() -> None:
 def test_a_death_is_told_in_a_line() -> None:
     assert str(Death(Cause.KILLED, -9, "")) == "killed (SIGKILL)"
     assert str(Death(Cause.CRASH, 2, "no such flag")) == "crash (status 2): no such flag"
-    assert str(Death(Cause.KILLED, None, "")) == "killed (a signal)"
+    assert str(Death(Cause.STALLED, None, "It stood still.")) == "stalled: It stood still."
 
 
 def test_the_kernel_s_count_is_that_of_our_group_where_it_has_one(tmp_path: Path) -> None:

@@ -67,10 +67,13 @@ class Balanced:
         servers: Sequence[Server],
         settings: BalancerSettings | None = None,
         clock: Callable[[], float] = anyio.current_time,
+        on_stalled: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`on_stalled` is awaited when a server was found to stand still."""
         self._settings = settings or BalancerSettings()
         replicas = [Replica(server.base_url, server) for server in servers]
         self.set = ReplicaSet(replicas, self._settings.stalled_s, clock)
+        self._on_stalled = on_stalled
         self._watching: anyio.CancelScope | None = None
 
     async def close(self) -> None:
@@ -153,6 +156,8 @@ class Balanced:
                 self.set.progressed(replica)
             elif self.set.seems_stalled(replica):
                 self._failed(replica, "upstream_stalled", stalled=True)
+                if self._on_stalled is not None:
+                    await self._on_stalled()
 
     async def _gets_on(self, replica: Replica[Server]) -> bool:
         """Whether a server whose calls hear nothing works all the same: answers that aren't streamed come at their end.

@@ -16,7 +16,8 @@ class Cause(StrEnum):
     """Why a model server is gone.
 
     `out_of_memory`: of the GPU, or of the machine; `killed`: by a SIGKILL of somebody else; `crash`: by another signal,
-    or with an error status; `exit`: by itself, with status 0; `not_ready`: by us, for it did not answer in time.
+    or with an error status; `exit`: by itself, with status 0; `not_ready`, `stalled`: by us, for it did not
+    answer in time, or stood still.
     """
 
     OUT_OF_MEMORY = "out_of_memory"
@@ -24,6 +25,7 @@ class Cause(StrEnum):
     CRASH = "crash"
     EXIT = "exit"
     NOT_READY = "not_ready"
+    STALLED = "stalled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +42,10 @@ class Death:
         return (self.cause, self.status, re.sub(r"[0-9a-f]*\d[0-9a-f]*", "0", self.reason))
 
     def __str__(self) -> str:
-        how = f"status {self.status}" if self.status is not None and self.status >= 0 else "a signal"
-        if self.status is not None and self.status < 0:
-            how = signal.Signals(-self.status).name
-        return f"{self.cause} ({how}){': ' if self.reason else ''}{self.reason}"
+        how = ""
+        if self.status is not None:
+            how = f" (status {self.status})" if self.status >= 0 else f" ({signal.Signals(-self.status).name})"
+        return f"{self.cause}{how}{': ' if self.reason else ''}{self.reason}"
 
 
 _OUT_OF_MEMORY = re.compile(

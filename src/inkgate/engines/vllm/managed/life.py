@@ -47,7 +47,7 @@ class Life:
         self._stop_s = stop_s
         self._oom_kills = oom_kills
         self._child: Child | None = None
-        self._late = False
+        self._ended_for: Death | None = None
         self._told: tuple[str, int | None] | None = None
         self._log = log.bind(source="vllm", replica=command.url)
 
@@ -83,11 +83,17 @@ class Life:
             child.close()
         if stopping.is_set():
             return None
-        if self._late:
-            return Death(Cause.NOT_READY, status, "It did not answer in time.")
+        if self._ended_for is not None:
+            return self._ended_for
         killed = self._oom_kills()
         unknown = killed is None or killed_before is None
         return diagnose(status, self.lines, None if unknown else (killed or 0) - (killed_before or 0))
+
+    async def end_stalled(self) -> None:
+        """Ends the process, which stands still."""
+        if self._child is not None:
+            self._ended_for = Death(Cause.STALLED, None, "It stood still.")
+            await self._child.stop()
 
     async def _find_ready(
         self, child: Child, server: ModelServer, deadline: float, on_ready: Callable[[], None]
@@ -97,7 +103,7 @@ class Life:
             while not await self._answers(server):  # noqa: ASYNC110 - it happens in another process
                 await anyio.sleep(_POLL_S)
         if scope.cancelled_caught:
-            self._late = True
+            self._ended_for = Death(Cause.NOT_READY, None, "It did not answer in time.")
             await child.stop()
             return
         self.ready_at = anyio.current_time()

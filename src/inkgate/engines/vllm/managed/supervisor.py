@@ -129,6 +129,12 @@ class ManagedServer:
         if self._running:
             await self._ended.wait()
 
+    async def restart_stalled(self) -> None:
+        """Starts a server anew that stands still; nothing where it isn't ready, and so on its way already."""
+        if self._life is not None and self.state is State.READY:
+            self.state = State.PAUSED
+            await self._life.end_stalled()
+
     async def run(self) -> None:
         """Keeps the server alive from `start` until `stop`. Cancelled, it ends the server, too."""
         self._running = True
