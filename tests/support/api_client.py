@@ -19,6 +19,7 @@ from inkgate.api.app import create_app
 from inkgate.api.context import Context
 from inkgate.api.fetch import Fetcher
 from inkgate.documents.open import Opener
+from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import FixedLimiter
 from inkgate.settings import Settings, load_settings
@@ -33,6 +34,7 @@ class FakeService:
     reader: Reader
     engine: FakeEngine
     limiter: FixedLimiter
+    upstream: Upstream | None
 
 
 @dataclass(frozen=True)
@@ -50,16 +52,20 @@ class Api:
 
 @asynccontextmanager
 async def running_api(
-    engine: FakeEngine | None = None, fetcher: Fetcher | None = None, **flags: dict[str, object]
+    engine: FakeEngine | None = None,
+    fetcher: Fetcher | None = None,
+    upstream: Upstream | None = None,
+    vllm: dict[str, object] | None = None,
+    **flags: dict[str, object],
 ) -> AsyncIterator[Api]:
-    """The API with the settings that `flags` say."""
-    settings = load_settings(None, **flags)
+    """The API with the settings that `flags` say; `vllm` are those of `engine.vllm`."""
+    settings = load_settings(None, **flags, engine={"vllm": vllm or {}})
     engine = engine or FakeEngine()
     limiter = FixedLimiter(settings.limits.max_in_flight)
     with_context = [structlog.contextvars.merge_contextvars]
     with structlog.testing.capture_logs(processors=with_context) as logs:
         async with Opener(settings.limits, settings.pdf) as opener:
-            service = FakeService(settings, Reader(opener, engine, settings.limits), engine, limiter)
+            service = FakeService(settings, Reader(opener, engine, settings.limits), engine, limiter, upstream)
             app = create_app(service, settings, fetcher)
             transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
             async with (

@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -58,13 +58,19 @@ Script = Callable[[Request], Reply]
 
 @dataclass
 class StubUpstream:
-    """What the server does, and what it saw. `seen`: requests, in order; `left`: clients that left before the end."""
+    """What the server does, and what it saw.
+
+    Attributes:
+        seen, bodies: requests, in order, and their bytes.
+        left: clients that left before the end.
+    """
 
     script: Script
     models: Sequence[str] = ("stub-model",)
     models_status: int = 200
     url: str = ""
     seen: list[Request] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     clients: set[tuple[str, int]] = field(default_factory=set)
     left: int = 0
@@ -80,9 +86,13 @@ class StubUpstream:
             body = json.dumps({"object": "list", "data": [{"id": name} for name in self.models]}).encode()
             await _whole(send, self.models_status, body, "application/json")
         elif scope["path"] == "/v1/chat/completions":
-            request: Request = json.loads(await _body(receive))
+            self.bodies.append(await _body(receive))
+            request: Request = json.loads(self.bodies[-1])
             self.seen.append(request)
-            await self._answered(self.script(request), receive, send)
+            reply = self.script(request)
+            if not request.get("stream") and reply.body is None and not reply.silent:
+                reply = replace(reply, body=_completion(reply))
+            await self._answered(reply, receive, send)
         else:
             await _whole(send, 404, b'{"detail": "Not Found"}', "application/json")
 
@@ -171,6 +181,13 @@ async def _events(reply: Reply) -> AsyncIterator[bytes]:
     usage = {"prompt_tokens": 7, "completion_tokens": len(reply.tokens)}
     yield _data({"object": "chat.completion.chunk", "choices": [], "usage": usage})
     yield b"data: [DONE]\n\n"
+
+
+def _completion(reply: Reply) -> bytes:
+    """The answer where no events were asked for."""
+    message = {"role": "assistant", "content": "".join(reply.tokens)}
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish}
+    return json.dumps({"object": "chat.completion", "choices": [choice]}, ensure_ascii=False).encode()
 
 
 def _event(delta: dict[str, str], logprobs: list[dict[str, object]], finish: str | None = None) -> bytes:

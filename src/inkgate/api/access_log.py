@@ -11,6 +11,8 @@ log = structlog.get_logger("inkgate.access")
 
 CLIENT_LEFT = 499
 """What is logged where nobody was left to be answered; nginx's number for it."""
+_NOTED = frozenset({"caller", "code", "model", "stream", "upstream_status"})
+"""What the layers below have said of the request, where they did."""
 _ROUTINE = frozenset({"/health", "/livez", "/readyz"})
 
 
@@ -49,5 +51,5 @@ class AccessLog:
                 duration_ms=round(1000 * (perf_counter() - begun), 1),
                 bytes=sent,
                 client=client[0] if client else None,
-                **{key: value for key, value in scope.get("state", {}).items() if key in {"caller", "code"}},
+                **{key: value for key, value in scope.get("state", {}).items() if key in _NOTED},
             )

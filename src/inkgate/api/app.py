@@ -13,7 +13,16 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from inkgate import __version__
-from inkgate.api import routes_files, routes_health, routes_home, routes_mistral, routes_models, routes_ocr
+from inkgate.api import (
+    routes_chat,
+    routes_files,
+    routes_health,
+    routes_home,
+    routes_layout_parsing,
+    routes_mistral,
+    routes_models,
+    routes_ocr,
+)
 from inkgate.api.access_log import AccessLog
 from inkgate.api.auth import DOCS_FILES, ApiKeys, Authenticate
 from inkgate.api.context import Context, Service
@@ -27,6 +36,7 @@ from inkgate.api.problems import Problems
 from inkgate.api.ratelimit import LimitRate, RateLimiter, build_rate_limiter
 from inkgate.api.readiness import Readiness
 from inkgate.api.request_id import HEADER, RequestId
+from inkgate.api.served import ServedModels
 from inkgate.api.sources import Sources
 from inkgate.concurrency import Threads
 from inkgate.settings import Settings
@@ -62,9 +72,12 @@ def create_app(service: Service, settings: Settings, fetcher: Fetcher | None = N
         files=files,
         sources=Sources(files, fetcher or Fetcher(settings.fetch, max_bytes), threads),
         readiness=Readiness(service.engine, drain),
+        served=ServedModels(service.upstream),
         threads=threads,
     )
-    for routes in (routes_ocr, routes_mistral, routes_files, routes_models, routes_health, routes_home):
+    # The router looks through them in this order: what is asked for most comes first.
+    readers = (routes_chat, routes_ocr, routes_mistral, routes_layout_parsing)
+    for routes in (*readers, routes_files, routes_models, routes_health, routes_home):
         app.include_router(routes.router)
     # FastAPI's documented way to extend the schema is to replace the method of the instance.
     app.openapi = openapi_of(app, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]

@@ -10,9 +10,11 @@ from starlette.requests import Request
 from inkgate.api.drain import Drain
 from inkgate.api.files import FileStore
 from inkgate.api.readiness import Readiness
+from inkgate.api.served import ServedModels
 from inkgate.api.sources import Sources
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
+from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import Limiter
 from inkgate.settings import Settings
@@ -33,6 +35,11 @@ class Service(Protocol):
     @property
     def limiter(self) -> Limiter: ...
 
+    @property
+    def upstream(self) -> Upstream | None:
+        """The model servers, for requests that are passed through; None for an engine without any."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -48,6 +55,7 @@ class Context:
     files: FileStore
     sources: Sources
     readiness: Readiness
+    served: ServedModels
     threads: Threads
 
 

@@ -8,35 +8,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
-from uuid import uuid4
 
-import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from starlette.responses import Response
 
 from inkgate.api.errors import Problem
 from inkgate.api.exchange import Call, Order
 from inkgate.api.lines_only import with_lines
 from inkgate.api.options import OcrOptions, parse
+from inkgate.api.paddlex_envelope import Envelope, PaddlexFile, data_info
 from inkgate.documents.formats.json import page_to_dict
-from inkgate.errors import InputRejected
 from inkgate.types import DocumentResult, PageResult, Task, TaskKind
 
 Unit = Annotated[float, Field(ge=0, le=1)]
 
 
-class PaddlexRequest(BaseModel):
-    """The request, as PaddleX 3 defines it. Unknown keys are let through: newer clients send more."""
+class PaddlexRequest(PaddlexFile):
+    """The request, as PaddleX's OCR pipeline defines it."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    file: Annotated[str, Field(min_length=1)]
-    fileType: Literal[0, 1] | None = None  # noqa: N815 - PaddleX's names
-    visualize: bool | None = None
-    logId: Annotated[str, Field(max_length=128)] | None = None  # noqa: N815
-    useDocOrientationClassify: bool | None = None  # noqa: N815
-    useDocUnwarping: bool | None = None  # noqa: N815
-    useTextlineOrientation: bool | None = None  # noqa: N815
+    useTextlineOrientation: bool | None = None  # noqa: N815 - PaddleX's names
     textDetLimitSideLen: Annotated[int, Field(gt=0, le=10_000)] | None = None  # noqa: N815
     textDetLimitType: Literal["min", "max"] | None = None  # noqa: N815
     textDetThresh: Unit | None = None  # noqa: N815
@@ -64,39 +54,26 @@ class Paddlex:
     """Understands what PaddleX clients send; one for each request, because its errors repeat the `logId`."""
 
     def __init__(self) -> None:
-        self._log_id = uuid4().hex
+        self._envelope = Envelope()
 
     async def order(self, call: Call) -> Order:
-        log_id = call.body.fields.get("logId")
-        if isinstance(log_id, str) and log_id:
-            self._log_id = log_id[:128]
-        if not call.body.fields.get("file"):
-            raise InputRejected("file_missing", "`file` is empty.")
+        self._envelope.open(call.body.fields)
         request = parse(PaddlexRequest, call.body.fields)
         options = parse(OcrOptions, call.body.fields, call.query)
         shape = options.shape(call.accept)
         found = await call.context.sources.from_text(request.file, call.caller)
         task = request.task(options.task_kind(shape))
         # The answer needs the options only, not the file's base64 for as long as it is read.
-        show = _Envelope(self._log_id, request.model_copy(update={"file": ""}))
+        show = _Shown(self._envelope, request.model_copy(update={"file": ""}))
         return Order(found, options.read_options(task), shape, show)
 
     def problem(self, problem: Problem) -> Response:
-        """PaddleX's error: no `result`, and the HTTP status as `errorCode`; `code` and `remedy` are ours."""
-        body = {
-            "logId": self._log_id,
-            "errorCode": problem.status,
-            "errorMsg": f"{problem.title}: {problem.detail}",
-            "code": problem.code,
-            "remedy": problem.remedy,
-            "request_id": problem.request_id,
-        }
-        return Response(orjson.dumps(body), problem.status, headers=problem.headers, media_type="application/json")
+        return self._envelope.problem(problem)
 
 
 @dataclass(frozen=True, slots=True)
-class _Envelope:
-    log_id: str
+class _Shown:
+    envelope: Envelope
     request: PaddlexRequest
 
     def __call__(self, result: DocumentResult) -> dict[str, Any]:
@@ -110,9 +87,9 @@ class _Envelope:
                 }
                 for page in result.pages
             ],
-            "dataInfo": _data_info(result),
+            "dataInfo": data_info(result),
         }
-        return {"logId": self.log_id, "errorCode": 0, "errorMsg": "Success", "result": shown}
+        return self.envelope.success(shown)
 
     def _pruned(self, page: PageResult) -> dict[str, Any]:
         lines = page_to_dict(with_lines(page))["lines"]
@@ -158,13 +135,6 @@ class _Envelope:
             "box_thresh": self.request.textDetBoxThresh,
             "unclip_ratio": self.request.textDetUnclipRatio,
         }
-
-
-def _data_info(result: DocumentResult) -> dict[str, Any]:
-    sizes = [{"width": page.width, "height": page.height} for page in result.pages]
-    if result.mime_type == "application/pdf" or len(sizes) != 1:
-        return {"numPages": len(sizes), "pages": sizes, "type": "pdf"}
-    return {**sizes[0], "type": "image"}
 
 
 def _box(polygon: list[list[int]]) -> list[int]:

@@ -11,6 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from inkgate.api.auth import PUBLIC
 from inkgate.api.errors import PROBLEM_TYPE, STATUSES
+from inkgate.api.forms_layout_parsing import LayoutParsingRequest
 from inkgate.api.forms_paddlex import PaddlexRequest
 from inkgate.api.options import OcrOptions
 from inkgate.api.schemas_mistral import MistralRequest
@@ -23,6 +24,8 @@ DESCRIPTION = """Reads images (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC) and 
 
 * `POST /ocr` takes JSON, forms, and what clients of rapidocr_api and PaddleX send.
 * `POST /v1/ocr` takes what clients of Mistral's OCR send.
+* `POST /layout-parsing` takes what clients of PaddleX's document parsing send.
+* `POST /v1/chat/completions` takes what clients of OpenAI and vLLM send, and passes it on to the model servers.
 * Errors are problem documents (RFC 9457) with a stable `code`, a `remedy` and the `request_id`.
 * A document some of whose pages failed is answered with `X-Inkgate-Status: partial`; each failed page has an `error`.
 """
@@ -91,7 +94,7 @@ def _build(app: FastAPI, *, keys_needed: bool) -> Json:
 
 
 def _request_schemas() -> Json:
-    models = (OcrOptions, PaddlexRequest, MistralRequest)
+    models = (OcrOptions, PaddlexRequest, LayoutParsingRequest, MistralRequest)
     _, schema = models_json_schema([(model, "validation") for model in models], ref_template=_REF + "{model}")
     found: Json = schema["$defs"]
     # Not offered before it is there; sending it is answered with 501.

@@ -1,4 +1,4 @@
-"""The last border: whatever is raised below becomes a problem document, or a line in the log."""
+"""The last border: whatever is raised below becomes an answer that says so, or a line in the log."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import anyio
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inkgate.api.error_forms import error_answer
 from inkgate.api.errors import Problem, unexpected
 from inkgate.errors import InkgateError
 from inkgate.serving.limiter import CallerLeft
@@ -78,7 +79,7 @@ def _has_body(scope: Scope) -> bool:
 
 
 async def _answer(problem: Problem, scope: Scope, exchange: _Watched) -> None:
-    response = problem.response()
+    response = error_answer(problem, scope["path"])
     if exchange.body_ended or not _has_body(scope):
         await response(scope, exchange.receive, exchange.send)
         return

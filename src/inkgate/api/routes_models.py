@@ -17,5 +17,12 @@ ALIAS = "mistral-ocr-latest"
 
 @router.get("/v1/models", summary="List the models")
 async def models(request: Request) -> ModelList:
-    """The engine that reads here, and the name that Mistral's clients call it by."""
-    return ModelList(data=[Model(id=context_of(request).service.engine.name), Model(id=ALIAS)])
+    """The engine that reads here, the name that Mistral's clients call it by, and what the model servers have.
+
+    Every name but Mistral's may be sent to `/v1/chat/completions`, where there are model servers.
+    """
+    context = context_of(request)
+    own = (context.service.engine.name, ALIAS)
+    served = [name for name in await context.served.known() if name not in own]
+    found = [Model(id=name) for name in own] + [Model(id=name, owned_by="model-server") for name in served]
+    return ModelList(data=found)

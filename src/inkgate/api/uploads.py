@@ -43,10 +43,7 @@ async def receive(request: Request, limits: LimitSettings, threads: Threads) -> 
         CallerLeft: the client went away before the end.
     """
     content_type = request.headers.get("content-type", "")
-    kind = content_type.partition(";")[0].strip().lower()
-    if request.headers.get("content-encoding", "identity").lower() != "identity":
-        raise InputRejected("media_type_unsupported", "Compressed bodies (Content-Encoding) are not accepted.")
-    _refuse_by_length(request, limits)
+    kind = _kind(request, limits)
     if kind == "multipart/form-data":
         reader = MultipartReader(content_type)
         async for chunk in chunks(request, limits):
@@ -57,10 +54,34 @@ async def receive(request: Request, limits: LimitSettings, threads: Threads) -> 
         # What curl -d calls a body unless told otherwise.
         looks_like_json = raw.lstrip()[:1] == b"{"
         return await _json(raw, threads) if looks_like_json else await _urlencoded(raw, threads)
-    if kind == "application/json" or re.fullmatch(r"application/[\w.-]+\+json", kind):
+    if _is_json(kind):
         return await _json(await _gather(request, limits), threads)
+    raise _unsupported(kind, "JSON or a form")
+
+
+async def receive_json(request: Request, limits: LimitSettings) -> bytes:
+    """The whole body of `request`, whose type says that it is JSON, as it came. Raises as `receive`."""
+    kind = _kind(request, limits)
+    if not _is_json(kind):
+        raise _unsupported(kind, "JSON")
+    return await _gather(request, limits)
+
+
+def _kind(request: Request, limits: LimitSettings) -> str:
+    """The media type of a body that may be read."""
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise InputRejected("media_type_unsupported", "Compressed bodies (Content-Encoding) are not accepted.")
+    _refuse_by_length(request, limits)
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_json(kind: str) -> bool:
+    return kind == "application/json" or re.fullmatch(r"application/[\w.-]+\+json", kind) is not None
+
+
+def _unsupported(kind: str, needed: str) -> InputRejected:
     shown = kind[:100] or "missing"
-    raise InputRejected("media_type_unsupported", f"The Content-Type is {shown}; JSON or a form is needed.")
+    return InputRejected("media_type_unsupported", f"The Content-Type is {shown}; {needed} is needed.")
 
 
 async def chunks(request: Request, limits: LimitSettings) -> AsyncIterator[bytes]:
@@ -101,10 +122,7 @@ def _too_large(limits: LimitSettings) -> InputRejected:
 
 
 async def _gather(request: Request, limits: LimitSettings) -> bytes:
-    whole = bytearray()
-    async for chunk in chunks(request, limits):
-        whole += chunk
-    return bytes(whole)
+    return b"".join([chunk async for chunk in chunks(request, limits)])
 
 
 async def _json(raw: bytes, threads: Threads) -> Body:

@@ -1,0 +1,204 @@
+"""One chat completion, passed on to the model servers byte by byte: admitted, received, sent, answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+import orjson
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from inkgate.api import uploads
+from inkgate.api.chat_request import ChatRequest, renamed, understood
+from inkgate.api.context import Context
+from inkgate.api.error_forms import openai_error
+from inkgate.api.errors import TRANSIENT_S, Problem, unexpected
+from inkgate.api.exchange import cancelled_when_left
+from inkgate.engines.vllm.upstream import Answer, Call, Upstream
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.serving.limiter import Outcome, Permit
+from inkgate.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+EVENTS = "text/event-stream"
+_MAX_ANSWER = 64_000_000
+"""Bytes of an answer that isn't streamed: it is held until it is whole. 10,000 tokens with 20 log-probabilities each
+have 20 MB."""
+_MAX_LINE = 1_000_000
+_SHOWN = 100
+"""Characters of a model's name in the log."""
+
+
+class ChatExchange(Response):
+    """Does everything inside the answer itself, as Exchange: the permit is held until the last byte is sent.
+
+    What fails before the answer begins is raised, for problems.py to tell; within a stream it is the last event.
+    """
+
+    def __init__(self, context: Context, upstream: Upstream) -> None:
+        super().__init__()
+        self._context = context
+        self._upstream = upstream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        context = self._context
+        noted = scope["state"]
+        async with context.service.limiter.admit() as permit:
+            body = await uploads.receive_json(Request(scope, receive), context.settings.limits)
+            asked = understood(body)
+            del body  # `asked` has it, and gives it up when it is renamed
+            noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
+            async with cancelled_when_left(receive):
+                asked = await self._known(asked)
+                relay = _Relay(context.settings, permit, send, noted)
+                await relay.answer(self._upstream, asked)
+
+    async def _known(self, asked: ChatRequest) -> ChatRequest:
+        """The request with the model's name as its server knows it, where the client sent the engine's name."""
+        engine, vllm = self._context.settings.engine, self._context.settings.engine.vllm
+        if asked.model not in {self._context.service.engine.name, engine.name, vllm.preset} - {"", "vllm"}:
+            return asked
+        served = await self._context.served.names()
+        if asked.model in served:
+            return asked
+        wanted = vllm.model or (served[0] if len(served) == 1 else "")
+        if not wanted:
+            return asked
+        return replace(asked, body=renamed(asked.body, asked.model, wanted))
+
+
+@dataclass(slots=True)
+class _Relay:
+    """Passes one answer on. `noted`: what the access log is told."""
+
+    settings: Settings
+    permit: Permit
+    send: Send
+    noted: dict[str, Any]
+    begun: bool = False
+
+    async def answer(self, upstream: Upstream, asked: ChatRequest) -> None:
+        """Sends what the model server answers.
+
+        Raises:
+            InkgateError: nothing was sent.
+        """
+        try:
+            await self._in_time(upstream, asked)
+        except Exception as error:  # the answer has begun: its last event is the only place left to say so
+            if not self.begun:
+                raise
+            if not isinstance(error, InkgateError):
+                log.exception("chat_failed")
+                error = unexpected()
+            self.permit.report(Outcome.FAILED)
+            self.noted["code"] = error.code
+            await self._last_event(error)
+
+    async def _in_time(self, upstream: Upstream, asked: ChatRequest) -> None:
+        """As `answer`, under the deadlines: the whole time, the first token, and each pause between tokens."""
+        now = anyio.current_time()
+        last_moment = now + self.settings.limits.time_s
+        patience = self.settings.engine.vllm.first_token_s if asked.stream else self.settings.limits.time_s
+        call = Call(asked.body, tokens=asked.tokens, key=asked.key)
+        with anyio.CancelScope(deadline=min(last_moment, now + patience)) as scope:
+            async with upstream.send(call) as answer:
+                self.noted["upstream_status"] = answer.status
+                _refuse_what_is_no_answer(answer)
+                if answer.headers.get("content-type", "").startswith(EVENTS):
+                    await self._stream(answer, scope, last_moment)
+                else:
+                    await self._whole(answer)
+        if not scope.cancelled_caught:
+            return
+        if anyio.current_time() >= last_moment:
+            raise InputRejected("deadline_exceeded", "The model server did not come to an end in time.")
+        awaited = "next token" if self.begun else "first token"
+        raise EngineFailed("upstream_stalled", f"The {awaited} did not come in time.")
+
+    async def _whole(self, answer: Answer) -> None:
+        pieces: list[bytes] = []
+        size = 0
+        async for chunk in answer.chunks:
+            pieces.append(chunk)
+            size += len(chunk)
+            if size > _MAX_ANSWER:
+                raise EngineFailed("upstream_garbled", "The model server's answer has no end.")
+        body = b"".join(pieces)
+        headers = _kept(answer)
+        headers.append((b"content-length", b"%d" % len(body)))
+        if answer.status >= 400:
+            busy = answer.status in {429, 503}
+            self.permit.report(Outcome.FAILED if busy or answer.status >= 500 else Outcome.REJECTED)
+            if busy and "retry-after" not in answer.headers:
+                headers.append((b"retry-after", b"%d" % TRANSIENT_S["upstream_busy"]))
+        self.begun = True
+        await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def _stream(self, answer: Answer, scope: anyio.CancelScope, last_moment: float) -> None:
+        """Sends events as they come. Time that the client takes to read them is not the model server's."""
+        lines = _WholeLines()
+        async for chunk in answer.chunks:
+            scope.deadline = last_moment
+            if not self.begun:
+                self.begun = True
+                # X-Accel-Buffering: nginx would hold the events back otherwise.
+                headers = [*_kept(answer), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+                await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
+            await self.send({"type": "http.response.body", "body": lines.feed(chunk), "more_body": True})
+            scope.deadline = min(last_moment, anyio.current_time() + self.settings.engine.vllm.progress_s)
+        if not lines.done:
+            raise EngineFailed("upstream_cut_off", "The model server's answer ended before it was whole.")
+        await self.send({"type": "http.response.body", "body": lines.rest})
+
+    async def _last_event(self, error: InkgateError) -> None:
+        """An event as vLLM sends it when it fails, without the [DONE] by which clients know a whole answer."""
+        problem = Problem.of(error, str(self.noted.get("request_id", "")))
+        # An empty line before it ends what was begun.
+        event = b"\ndata: " + orjson.dumps(openai_error(problem)) + b"\n\n"
+        await self.send({"type": "http.response.body", "body": event})
+
+
+class _WholeLines:
+    """Lets lines of a stream through when they are whole, so that one that breaks off can be followed by an error."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+        self.done = False
+        self._tail = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What of the stream may be sent now. `done` is set when [DONE] has come."""
+        data = self.rest + chunk if self.rest else chunk
+        end = data.rfind(b"\n") + 1
+        if len(data) - end > _MAX_LINE:
+            end = len(data)
+        self.rest = data[end:]
+        self._tail = (self._tail + chunk)[-32:]
+        self.done = self.done or b"[DONE]" in self._tail
+        return data if end == len(data) else data[:end]
+
+
+def _kept(answer: Answer) -> list[tuple[bytes, bytes]]:
+    """The headers of `answer` that are about its body; those about the connection to the model server stay behind."""
+    names = ("content-type", "retry-after")
+    return [(name.encode(), answer.headers[name].encode("latin-1")) for name in names if name in answer.headers]
+
+
+def _refuse_what_is_no_answer(answer: Answer) -> None:
+    """Lets answers and the model server's own errors through.
+
+    Raises:
+        EngineFailed: the server asks for another key (which is ours, not the client's), or it is no model server.
+    """
+    if answer.status in {401, 403}:
+        raise EngineFailed("upstream_denied", f"The model server did not let us in ({answer.status}).")
+    kind = answer.headers.get("content-type", "")
+    if answer.status == 200 and not kind.startswith((EVENTS, "application/json")):
+        raise EngineFailed("upstream_garbled", "The model server answered with something else than JSON or events.")

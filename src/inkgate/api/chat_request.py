@@ -1,0 +1,135 @@
+"""What of a chat request has to be known to pass it on: found by one parse; the bytes stay as they came."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from inkgate.errors import InputRejected
+
+_CHARACTERS_PER_TOKEN = 4
+_IMAGE_CHARACTERS_PER_TOKEN = 400
+"""Base64 of a JPEG of a page: 500 kB at the 1,280 tokens that PaddleOCR-VL makes of it at most."""
+_IMAGE_TOKENS = 4096
+"""Models scale images down to some limit; no OCR model takes more of one page."""
+_ANSWER_TOKENS = 1024
+"""Of an answer whose length the client left open."""
+_SAMPLES, _SAMPLE = 16, 256
+_FIELD = b'"model"'
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """A chat completion as a client asked for it.
+
+    Attributes:
+        body: the JSON as it came.
+        model: empty where the client named none.
+        stream: whether the answer is to come as events.
+        tokens: prompt, images and answer, roughly: it balances servers, and bills nobody.
+        key: the same for the same images; empty without images.
+    """
+
+    body: bytes
+    model: str
+    stream: bool
+    tokens: int
+    key: bytes
+
+
+def understood(body: bytes) -> ChatRequest:
+    """The request that `body` is. What it doesn't need to know of it is for the model server to judge.
+
+    A parse of 1 MB of base64 takes 0.2 ms and holds the interpreter's lock, so a thread would not free the event loop.
+
+    Raises:
+        InputRejected: it is no JSON object.
+    """
+    fields = _parsed(body)
+    model = fields.get("model")
+    images: list[str] = []
+    characters = 0
+    for part in _parts(fields.get("messages")):
+        if isinstance(part, str):
+            characters += len(part)
+        else:
+            images.append(_image(part))
+    tokens = characters // _CHARACTERS_PER_TOKEN + sum(map(_image_tokens, images)) + _answer_tokens(fields)
+    name = model if isinstance(model, str) else ""
+    return ChatRequest(body, name, fields.get("stream") is True, tokens, _key(images))
+
+
+def renamed(body: bytes, old: str, new: str) -> bytes:
+    """`body` with `new` for the `model` that is `old`, every other byte as it is.
+
+    Where the field can't be told by its bytes alone (another `"model"` stands in a nested object, or its value is
+    written with escapes), the same values written anew.
+    """
+    at = body.find(_FIELD)
+    if at >= 0 and body.rfind(_FIELD) == at:
+        value = re.compile(rb"\s*:\s*(" + re.escape(orjson.dumps(old)) + rb")").match(body, at + len(_FIELD))
+        if value is not None:
+            return b"".join((body[: value.start(1)], orjson.dumps(new), body[value.end(1) :]))
+    return orjson.dumps(_parsed(body) | {"model": new})
+
+
+def _parsed(body: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InputRejected("json_invalid", f"The body is not JSON: {error.msg} at {error.pos}.") from error
+    if not isinstance(value, dict):
+        raise InputRejected("request_malformed", "The body is JSON, but not an object.")
+    return value
+
+
+def _parts(messages: object) -> Iterator[str | Mapping[str, Any]]:
+    """The texts, and the parts with an image; whatever is neither is left out."""
+    for message in messages if isinstance(messages, list) else ():
+        content = message.get("content") if isinstance(message, dict) else None
+        if isinstance(content, str):
+            yield content
+        for part in content if isinstance(content, list) else ():
+            if not isinstance(part, dict):
+                continue
+            if isinstance(part.get("text"), str):
+                yield part["text"]
+            elif "image_url" in part:
+                yield part
+
+
+def _image(part: Mapping[str, Any]) -> str:
+    """The image's URL, in either of the two ways that clients write it."""
+    image = part["image_url"]
+    url = image.get("url") if isinstance(image, dict) else image
+    return url if isinstance(url, str) else ""
+
+
+def _image_tokens(url: str) -> int:
+    return min(len(url) // _IMAGE_CHARACTERS_PER_TOKEN + 1, _IMAGE_TOKENS)
+
+
+def _answer_tokens(fields: Mapping[str, Any]) -> int:
+    for name in ("max_completion_tokens", "max_tokens"):
+        if isinstance(most := fields.get(name), int) and not isinstance(most, bool):
+            return max(0, most)
+    return _ANSWER_TOKENS
+
+
+def _key(images: list[str]) -> bytes:
+    """Of samples: a hash of a whole megabyte takes 0.7 ms, and two images mistaken for one cost nothing but balance."""
+    if not images:
+        return b""
+    digest = blake2b(digest_size=16)
+    for url in images:
+        digest.update(b"%d" % len(url))
+        step = max(_SAMPLE, len(url) // _SAMPLES)
+        for start in range(0, len(url), step):
+            digest.update(url[start : start + _SAMPLE].encode("utf-8", "surrogatepass"))
+        digest.update(url[-_SAMPLE:].encode("utf-8", "surrogatepass"))
+    return digest.digest()

@@ -1,0 +1,168 @@
+"""The form of PaddleX's document parsing (PP-StructureV3, PaddleOCR-VL): blocks and Markdown, in PaddleX's envelope.
+
+Differences that are meant: no page is dropped after the tenth; no pictures are drawn or cut out (`outputImages` and
+`inputImage` are null, `markdown.images` is empty); pages are not unwarped; how the model samples is for the engine's
+settings to say, not for `temperature`, `maxNewTokens` and the like.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from starlette.responses import Response
+
+from inkgate.api.errors import Problem
+from inkgate.api.exchange import Call, Order
+from inkgate.api.options import OcrOptions, parse
+from inkgate.api.paddlex_envelope import Envelope, PaddlexFile, data_info
+from inkgate.api.tables_html import pipe_table_to_html
+from inkgate.documents.formats.characters import encodable
+from inkgate.documents.formats.json import page_to_dict
+from inkgate.errors import InputRejected
+from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
+
+_WHOLE_PAGE = {
+    "ocr": TaskKind.TEXT,
+    "formula": TaskKind.FORMULA,
+    "table": TaskKind.TABLE,
+    "chart": TaskKind.CHART,
+    "spotting": TaskKind.SPOT,
+}
+_LABELS = {
+    BlockType.TITLE: "paragraph_title",
+    BlockType.TEXT: "text",
+    BlockType.LIST: "text",
+    BlockType.TABLE: "table",
+    BlockType.FIGURE: "image",
+    BlockType.CAPTION: "figure_title",
+    BlockType.HEADER: "header",
+    BlockType.FOOTER: "footer",
+    BlockType.REFERENCE: "reference",
+    BlockType.FORMULA: "formula",
+}
+_UNORDERED = frozenset({BlockType.HEADER, BlockType.FOOTER})
+_AS_MARKDOWN = frozenset({BlockType.LIST, BlockType.FORMULA})
+
+
+class LayoutParsingRequest(PaddlexFile):
+    """The request, as PaddleX's PaddleOCR-VL and PP-StructureV3 pipelines define it."""
+
+    useLayoutDetection: bool | None = None  # noqa: N815 - PaddleX's names
+    promptLabel: Literal["ocr", "formula", "table", "chart", "seal", "spotting"] | None = None  # noqa: N815
+
+    @property
+    def label(self) -> str:
+        """Of the one block that a page read without layout is; empty for a page with layout."""
+        return (self.promptLabel or "ocr") if self.useLayoutDetection is False else ""
+
+    def task(self) -> Task:
+        """The same in this service's words. `promptLabel` is about pages read without layout alone.
+
+        Raises:
+            InputRejected: "task_unsupported": no engine here has a task for seals.
+        """
+        if self.label and self.label not in _WHOLE_PAGE:
+            raise InputRejected("task_unsupported", f"No engine reads {self.label!r} here.")
+        kind = _WHOLE_PAGE[self.label] if self.label else TaskKind.PARSE
+        return Task(kind=kind, detect_rotation=self.useDocOrientationClassify is not False)
+
+
+class LayoutParsing:
+    """Understands what PaddleX clients send; one for each request."""
+
+    def __init__(self) -> None:
+        self._envelope = Envelope()
+
+    async def order(self, call: Call) -> Order:
+        self._envelope.open(call.body.fields)
+        request = parse(LayoutParsingRequest, call.body.fields)
+        options = parse(OcrOptions, call.body.fields, call.query)
+        task = request.task()
+        shape = options.shape(call.accept)
+        found = await call.context.sources.from_text(request.file, call.caller)
+        # The answer needs the options only, not the file's base64 for as long as it is read.
+        shown = _Shown(self._envelope, request.model_copy(update={"file": ""}))
+        return Order(found, options.read_options(task), shape, shown)
+
+    def problem(self, problem: Problem) -> Response:
+        return self._envelope.problem(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    envelope: Envelope
+    request: LayoutParsingRequest
+
+    def __call__(self, result: DocumentResult) -> dict[str, Any]:
+        page_count = result.page_count if result.mime_type == "application/pdf" else None
+        pages = [
+            {
+                "prunedResult": self._pruned(page, page_count),
+                "markdown": {"text": _markdown(page), "images": {}},
+                "outputImages": None,
+                "inputImage": None,
+            }
+            for page in result.pages
+        ]
+        return self.envelope.success({"layoutParsingResults": pages, "dataInfo": data_info(result)})
+
+    def _pruned(self, page: PageResult, page_count: int | None) -> dict[str, Any]:
+        oriented = self.request.useDocOrientationClassify is not False
+        pruned = {
+            "page_count": page_count,
+            "width": page.width,
+            "height": page.height,
+            "model_settings": {
+                "use_doc_preprocessor": oriented,
+                "use_doc_orientation_classify": oriented,
+                "use_doc_unwarping": False,
+                "use_layout_detection": not self.request.label,
+            },
+            "parsing_res_list": _blocks(page) if page.blocks else self._whole(page),
+        }
+        if page.error is not None:
+            pruned["error"] = page_to_dict(page)["error"]
+        return pruned
+
+    def _whole(self, page: PageResult) -> list[dict[str, Any]]:
+        """The page as one block, where it was not cut into any."""
+        content = _markdown(page)
+        if not content:
+            return []
+        box = [0, 0, page.width, page.height]
+        label = self.request.label or "text"
+        return [{"block_label": label, "block_content": content, "block_bbox": box, "block_id": 0, "block_order": 1}]
+
+
+def _blocks(page: PageResult) -> list[dict[str, Any]]:
+    shown = []
+    order = 0
+    titled = False
+    for number, block in enumerate(page.blocks or ()):
+        ordered = block.type not in _UNORDERED
+        order += ordered
+        # PaddleX knows one title of the document, and titles of paragraphs.
+        first_title = block.type is BlockType.TITLE and block.level == 1 and not titled
+        titled = titled or first_title
+        shown.append(
+            {
+                "block_label": "doc_title" if first_title else _LABELS[block.type],
+                "block_content": encodable(_content(block)),
+                "block_bbox": [round(side) for side in block.box],
+                "block_id": number,
+                "block_order": order if ordered else None,
+            }
+        )
+    return shown
+
+
+def _content(block: Block) -> str:
+    """As PaddleX writes it: tables as HTML, everything else without the marks of Markdown."""
+    if block.type is BlockType.TABLE:
+        return pipe_table_to_html(block.markdown)
+    return block.markdown if block.type in _AS_MARKDOWN else block.text
+
+
+def _markdown(page: PageResult) -> str:
+    return encodable(page.text if page.markdown is None else page.markdown)

@@ -1,0 +1,88 @@
+"""`POST /v1/chat/completions` in OpenAPI, by hand, as in openapi_ocr.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inkgate.api.openapi import problems
+from inkgate.api.sample import SAMPLE_PNG_BASE64
+
+Json = dict[str, Any]
+
+_EXAMPLE: Json = {
+    "model": "PaddleOCR-VL-1.6-0.9B",
+    "messages": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{SAMPLE_PNG_BASE64}"}},
+                {"type": "text", "text": "OCR:"},
+            ],
+        }
+    ],
+    "temperature": 0,
+    "max_completion_tokens": 1024,
+    "stream": False,
+}
+_REQUEST: Json = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "description": "Passed on byte by byte: every field of the model server is taken.",
+                "required": ["messages"],
+                "properties": {
+                    "model": {
+                        "type": "string",
+                        "description": "A name that `/v1/models` lists; the engine's own stands for its model.",
+                    },
+                    "messages": {"type": "array", "items": {"type": "object"}},
+                    "stream": {"type": "boolean"},
+                    "max_completion_tokens": {"type": "integer", "minimum": 1},
+                },
+            },
+            "examples": {"page": {"summary": "An image, then the prompt", "value": _EXAMPLE}},
+        }
+    },
+}
+_ERROR: Json = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "code"],
+            "properties": {
+                "message": {"type": "string", "description": "What is wrong, and what to do about it."},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"description": "Stable: programs may rely on it. A number in the model server's own errors."},
+                "request_id": {"type": "string"},
+            },
+        }
+    },
+}
+
+
+def _responses() -> dict[int | str, Json]:
+    found = problems(400, 404, 408, 413, 415, 422, 501, 502, 504)
+    for response in found.values():
+        response["content"] = {"application/json": {"schema": _ERROR}}
+    ok: Json = {
+        "description": "The model server's answer as it is; with `stream`, its events as they come.",
+        "content": {
+            "application/json": {"schema": {"type": "object"}},
+            "text/event-stream": {"schema": {"type": "string"}},
+        },
+    }
+    return {200: ok, **found}
+
+
+CHAT_OPERATION: Json = {
+    "summary": "Ask the model, as OpenAI's clients do",
+    "operation_id": "complete_chat",
+    "description": "A chat completion, passed on to the model servers under the same admission as documents. Errors "
+    "come in OpenAI's form; those of the model server as it words them. Needs an engine that asks model servers.",
+    "responses": _responses(),
+    "openapi_extra": {"requestBody": _REQUEST},
+}

@@ -1,0 +1,30 @@
+"""`POST /v1/chat/completions`, as OpenAI's and vLLM's clients send it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api.chat import ChatExchange
+from inkgate.api.context import context_of
+from inkgate.api.error_forms import CHAT
+from inkgate.api.openapi_chat import CHAT_OPERATION
+from inkgate.errors import InputRejected
+
+router = APIRouter(tags=["chat"])
+
+
+@router.post(CHAT, response_class=Response, **CHAT_OPERATION)
+async def complete(request: Request) -> Response:
+    """Takes the raw request, so that nothing of the body is read before it is admitted."""
+    context = context_of(request)
+    upstream = context.service.upstream
+    if upstream is None:
+        engine = context.service.engine.name
+        raise InputRejected(
+            "feature_unavailable",
+            f"The engine {engine!r} answers no chat requests; start inkgate with one that asks a vLLM server, "
+            "such as `--engine paddleocr-vl`.",
+        )
+    return ChatExchange(context, upstream)

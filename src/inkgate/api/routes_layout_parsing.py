@@ -1,0 +1,26 @@
+"""`POST /layout-parsing`, as clients of PaddleX's PaddleOCR-VL and PP-StructureV3 services send it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api.context import context_of
+from inkgate.api.error_forms import LAYOUT_PARSING
+from inkgate.api.exchange import Exchange, Form
+from inkgate.api.forms_layout_parsing import LayoutParsing
+from inkgate.api.openapi_layout_parsing import LAYOUT_PARSING_OPERATION
+from inkgate.api.uploads import Body
+
+router = APIRouter(tags=["read"])
+
+
+@router.post(LAYOUT_PARSING, response_class=Response, **LAYOUT_PARSING_OPERATION)
+async def read(request: Request) -> Response:
+    """Takes the raw request, so that nothing of the body is read before the document is admitted."""
+    return Exchange(context_of(request), _form)
+
+
+def _form(_: Body) -> Form:
+    return LayoutParsing()

@@ -1,0 +1,168 @@
+"""Chat completions, passed on: what goes up and comes back, who is let in, who leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import anyio
+import httpx
+import pytest
+
+from inkgate.engines.vllm.server import ModelServer
+from inkgate.serving.limiter import Outcome
+from support.api_client import RawCall, running_api
+from support.chat_api import JSON, PATH, relay
+from support.chat_requests import RECORDED, chat
+from support.stub_upstream import Reply
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("client", RECORDED)
+async def test_what_clients_send_goes_up_byte_by_byte(client: str) -> None:
+    async with relay() as (api, stub):
+        answer = await api.client.post(PATH, content=RECORDED[client], headers=JSON)
+    assert stub.bodies == [RECORDED[client]]
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert answer.json()["choices"][0]["message"]["content"] == "Hello"
+    assert answer.headers["x-request-id"]
+    assert api.limiter.ended == {Outcome.OK: 1}
+
+
+async def test_events_come_back_byte_by_byte_and_as_they_come() -> None:
+    async with relay() as (api, stub):
+        call = RawCall(api.app, JSON, [json.dumps(chat(stream=True)).encode()], PATH)
+        await call.run()
+        async with httpx.AsyncClient() as direct:
+            expected = await direct.post(f"{stub.url}/chat/completions", json=chat(stream=True))
+    assert call.body == expected.content
+    start = dict(call.sent[0]["headers"])
+    assert start[b"content-type"] == b"text/event-stream; charset=utf-8"
+    assert b"content-length" not in start
+    assert b"transfer-encoding" not in start
+    assert len(call.sent) > 3
+
+
+async def test_a_client_that_leaves_a_stream_ends_it_on_the_model_server() -> None:
+    async with relay(Reply(["on"], endless=True)) as (api, stub):
+        call = RawCall(api.app, JSON, [json.dumps(chat(stream=True)).encode()], PATH)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call.run)
+            await stub.wait_until_asked()
+            assert api.limiter.in_flight == 1
+            call.left.set()
+        await stub.wait_until_left()
+    assert api.limiter.ended == {Outcome.LEFT: 1}
+    assert api.limiter.in_flight == 0
+
+
+async def test_a_client_that_leaves_before_the_answer_ends_the_request_too() -> None:
+    async with relay(Reply(silent="at all")) as (api, stub):
+        call = RawCall(api.app, JSON, [json.dumps(chat()).encode()], PATH)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call.run)
+            await stub.wait_until_asked()
+            call.left.set()
+        await stub.wait_until_left()
+    assert api.limiter.ended == {Outcome.LEFT: 1}
+    assert call.sent == []
+
+
+async def test_a_full_service_refuses_before_the_body_is_read() -> None:
+    async with relay(Reply(silent="at all"), limits={"max_in_flight": 1}) as (api, stub):
+        first = RawCall(api.app, JSON, [json.dumps(chat()).encode()], PATH)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(first.run)
+            await stub.wait_until_asked()
+            refused = await api.client.post(PATH, json=chat())
+            first.left.set()
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+    assert refused.json()["error"]["code"] == "service_full"
+    assert refused.json()["error"]["type"] == "server_error"
+    assert len(stub.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "code"),
+    [
+        (b"{", JSON, 400, "json_invalid"),
+        (b"[]", JSON, 400, "request_malformed"),
+        (b"{}", {"content-type": "text/plain"}, 415, "media_type_unsupported"),
+        (b"{}", JSON | {"content-encoding": "gzip"}, 415, "media_type_unsupported"),
+        (b'{"a": "' + 3000 * b"x" + b'"}', JSON, 413, "body_too_large"),
+    ],
+)
+async def test_what_is_no_request_is_refused_in_openais_form(
+    body: bytes, headers: dict[str, str], status: int, code: str
+) -> None:
+    async with relay(limits={"max_body_mb": 0.002}) as (api, stub):
+        answer = await api.client.post(PATH, content=body, headers=headers | {"x-request-id": "mine"})
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/json")
+    error = answer.json()["error"]
+    assert (error["code"], error["type"], error["request_id"]) == (code, "invalid_request_error", "mine")
+    assert stub.seen == []
+    assert api.limiter.ended == {Outcome.REJECTED: 1}
+
+
+async def test_keys_and_draining_hold_here_too() -> None:
+    async with relay(auth={"key_hashes": [hashlib.sha256(b"secret").hexdigest()]}) as (api, stub):
+        nobody = await api.client.post(PATH, json=chat())
+        known = await api.client.post(PATH, json=chat(), headers={"authorization": "Bearer secret"})
+        api.context.drain.begin()
+        late = await api.client.post(PATH, json=chat(), headers={"authorization": "Bearer secret"})
+    assert (nobody.status_code, nobody.json()["error"]["code"]) == (401, "unauthenticated")
+    assert known.status_code == 200
+    assert (late.status_code, late.json()["error"]["code"]) == (503, "draining")
+    assert len(stub.seen) == 1
+    assert "authorization" not in stub.headers[0]
+
+
+async def test_an_engine_without_model_servers_says_what_to_start() -> None:
+    async with running_api() as api:
+        answer = await api.client.post(PATH, json=chat())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "feature_unavailable")
+    assert "--engine paddleocr-vl" in answer.json()["error"]["message"]
+
+
+async def test_the_log_tells_model_and_statuses() -> None:
+    async with relay() as (api, _):
+        await api.client.post(PATH, json=chat(stream=True))
+    (line,) = [line for line in api.logs if line["event"] == "request"]
+    told = {key: line[key] for key in ("path", "status", "model", "stream", "upstream_status")}
+    assert told == {"path": PATH, "status": 200, "model": "stub-model", "stream": True, "upstream_status": 200}
+
+
+async def test_the_engines_name_stands_for_its_model_and_nothing_else_is_changed() -> None:
+    body = b'{ "model" : "fake", "messages": [{"role":"user","content":"\\"model\\": \\"fake\\""}],"x":1.50}'
+    async with relay(models=("a-model",)) as (api, stub):
+        await api.client.post(PATH, content=body, headers=JSON)
+        await api.client.post(PATH, json=chat(model="another"))
+    assert stub.bodies[0] == body.replace(b'"fake"', b'"a-model"')
+    assert stub.seen[1]["model"] == "another"
+
+
+async def test_which_of_several_models_is_the_engines_is_for_the_settings_to_say() -> None:
+    async with relay(models=("a", "b")) as (api, stub):
+        await api.client.post(PATH, json=chat(model="fake"))
+    async with relay(models=("a", "b"), vllm={"model": "b"}) as (api, told):
+        await api.client.post(PATH, json=chat(model="fake"))
+    assert (stub.seen[0]["model"], told.seen[0]["model"]) == ("fake", "b")
+
+
+async def test_models_of_the_servers_are_listed_beside_our_own() -> None:
+    async with relay(models=("a", "b")) as (api, stub):
+        listed = (await api.client.get("/v1/models")).json()
+        await api.client.get("/v1/models")
+    assert listed["object"] == "list"
+    assert [model["id"] for model in listed["data"]] == ["fake", "mistral-ocr-latest", "a", "b"]
+    assert all(model["object"] == "model" and "created" in model and model["owned_by"] for model in listed["data"])
+    assert len(stub.headers) == 1
+
+
+async def test_without_a_server_that_answers_our_own_models_are_listed() -> None:
+    upstream = ModelServer("http://127.0.0.1:9/v1", 5)
+    async with running_api(upstream=upstream) as api:
+        listed = (await api.client.get("/v1/models")).json()
+    await upstream.close()
+    assert [model["id"] for model in listed["data"]] == ["fake", "mistral-ocr-latest"]

@@ -1,0 +1,107 @@
+"""Chat completions whose model server refuses, fails, stalls, breaks off, or talks nonsense."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from inkgate.engines.vllm.server import ModelServer
+from inkgate.serving.limiter import Outcome
+from support.api_client import RawCall, running_api
+from support.chat_api import JSON, PATH, relay
+from support.chat_requests import chat
+from support.stub_upstream import Reply, error_reply
+
+pytestmark = pytest.mark.anyio
+
+BREAKS_OFF = [
+    (Reply(["Hel", "lo"], broken="end"), "upstream_cut_off"),
+    (Reply(["Hel", "lo"], broken="close"), "upstream_cut_off"),
+    (Reply(["Hel", "lo"], silent="after"), "upstream_stalled"),
+]
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [(400, Outcome.REJECTED), (404, Outcome.REJECTED), (422, Outcome.REJECTED), (500, Outcome.FAILED)],
+)
+@pytest.mark.parametrize("stream", [False, True])
+async def test_errors_of_the_model_server_are_kept(status: int, outcome: Outcome, *, stream: bool) -> None:
+    reply = error_reply(status, "The model `x` does not exist.")
+    async with relay(reply) as (api, _):
+        answer = await api.client.post(PATH, json=chat(stream=stream))
+    assert (answer.status_code, answer.content) == (status, reply.body)
+    assert answer.headers["content-type"] == "application/json"
+    assert api.limiter.ended == {outcome: 1}
+
+
+async def test_a_busy_model_server_is_told_of_with_a_time_to_return() -> None:
+    async with relay(error_reply(503, "The queue is full.")) as (api, _):
+        answer = await api.client.post(PATH, json=chat())
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert "The queue is full." in answer.text
+    assert api.limiter.ended == {Outcome.FAILED: 1}
+
+
+async def test_a_key_that_the_model_server_refuses_is_ours_and_not_the_clients() -> None:
+    async with relay(error_reply(401, "Wrong key sk-secret.")) as (api, _):
+        answer = await api.client.post(PATH, json=chat())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_denied")
+    assert "sk-secret" not in answer.text
+
+
+async def test_what_is_no_model_server_is_told_of() -> None:
+    async with relay(Reply(status=200, body=b"<html>", content_type="text/html")) as (api, _):
+        answer = await api.client.post(PATH, json=chat())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_garbled")
+
+
+async def test_a_model_server_that_is_not_there_is_told_of() -> None:
+    upstream = ModelServer("http://127.0.0.1:9/v1", 5)
+    async with running_api(upstream=upstream) as api:
+        answer = await api.client.post(PATH, json=chat())
+    await upstream.close()
+    assert (answer.status_code, answer.headers["retry-after"]) == (502, "10")
+    assert answer.json()["error"]["code"] == "upstream_unreachable"
+    assert answer.json()["error"]["type"] == "server_error"
+    assert api.limiter.ended == {Outcome.FAILED: 1}
+
+
+@pytest.mark.parametrize(("reply", "code"), BREAKS_OFF)
+async def test_a_stream_that_breaks_off_ends_in_an_error_event(reply: Reply, code: str) -> None:
+    async with relay(reply, vllm={"progress_s": 0.2}) as (api, _):
+        call = RawCall(api.app, JSON, [json.dumps(chat(stream=True)).encode()], PATH)
+        await call.run()
+    *events, last = [json.loads(line[6:]) for line in call.body.decode().split("\n") if line.startswith("data: ")]
+    assert call.status == 200
+    assert "".join(event["choices"][0]["delta"].get("content", "") for event in events) == "Hello"
+    assert last["error"]["code"] == code
+    assert call.sent[-1].get("more_body", False) is False
+    assert api.limiter.ended == {Outcome.FAILED: 1}
+    (line,) = [line for line in api.logs if line["event"] == "request"]
+    assert line["code"] == code
+
+
+async def test_a_first_token_that_does_not_come_is_a_plain_error() -> None:
+    async with relay(Reply(silent="at all"), vllm={"first_token_s": 0.1}) as (api, stub):
+        answer = await api.client.post(PATH, json=chat(stream=True))
+        await stub.wait_until_left()
+    assert (answer.status_code, answer.headers["retry-after"]) == (504, "30")
+    assert answer.json()["error"]["code"] == "upstream_stalled"
+
+
+async def test_an_answer_in_one_piece_has_the_whole_time_of_a_request() -> None:
+    async with relay(Reply(silent="at all"), vllm={"first_token_s": 0.01}, limits={"time_s": 0.2}) as (api, stub):
+        answer = await api.client.post(PATH, json=chat())
+        await stub.wait_until_left()
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, "deadline_exceeded")
+
+
+async def test_a_stream_without_end_is_ended_by_the_time_of_a_request() -> None:
+    async with relay(Reply(["on"], endless=True), limits={"time_s": 0.3}) as (api, stub):
+        call = RawCall(api.app, JSON, [json.dumps(chat(stream=True)).encode()], PATH)
+        await call.run()
+        await stub.wait_until_left()
+    last = call.body.decode().rstrip("\n").split("\n")[-1]
+    assert json.loads(last.removeprefix("data: "))["error"]["code"] == "deadline_exceeded"
