@@ -7,6 +7,7 @@ import json
 
 import anyio
 import httpx
+import jsonschema_rs
 import pytest
 
 from inkgate.engines.vllm.server import ModelServer
@@ -166,3 +167,14 @@ async def test_without_a_server_that_answers_our_own_models_are_listed() -> None
         listed = (await api.client.get("/v1/models")).json()
     await upstream.close()
     assert [model["id"] for model in listed["data"]] == ["fake", "mistral-ocr-latest"]
+
+
+async def test_the_example_of_the_description_works_as_described() -> None:
+    async with relay() as (api, stub):
+        described = (await api.client.get("/openapi.json")).json()["paths"][PATH]["post"]
+        content = described["requestBody"]["content"]["application/json"]
+        [example] = content["examples"].values()
+        answer = await api.client.post(PATH, json=example["value"])
+    jsonschema_rs.validate(content["schema"], example["value"])
+    assert answer.status_code == 200
+    assert stub.seen == [example["value"]]

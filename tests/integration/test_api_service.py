@@ -86,7 +86,7 @@ async def test_the_description_of_the_api_is_valid_and_its_references_lead_somew
     assert found
     assert {reference.removeprefix("#/components/schemas/") for reference in found} <= names
     assert "HTTPValidationError" not in names
-    for path in ("/ocr", "/v1/ocr", "/v1/files"):
+    for path in ("/ocr", "/v1/ocr", "/v1/files", "/layout-parsing", "/v1/chat/completions"):
         assert document["paths"][path]["post"]["requestBody"]["content"]
     assert "security" not in document
 
@@ -102,7 +102,7 @@ async def test_keys_are_part_of_the_description_once_they_are_needed() -> None:
 async def test_the_examples_of_the_description_work() -> None:
     async with running_api() as api:
         document = (await api.client.get("/openapi.json")).json()
-        for path in ("/ocr", "/v1/ocr"):
+        for path in ("/ocr", "/v1/ocr", "/layout-parsing"):
             examples = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["examples"]
             for name, example in examples.items():
                 answer = await api.client.post(path, json=example["value"])
@@ -116,6 +116,7 @@ async def test_the_examples_of_the_description_work() -> None:
         ("/ocr", {"image": SAMPLE_PNG_BASE64, "task": "parse"}),
         ("/ocr", {"image": SAMPLE_PNG_BASE64, "format": "json"}),
         ("/ocr", {"file": SAMPLE_PNG_BASE64}),
+        ("/layout-parsing", {"file": SAMPLE_PNG_BASE64}),
         ("/v1/ocr", {"document": {"image_url": f"data:;base64,{b64(png())}"}, "include_blocks": True}),
     ],
 )

@@ -25,7 +25,7 @@ async def relay(
     with running_stub(script, models) as stub:
         upstream = ModelServer(stub.url, 5)
         try:
-            async with running_api(upstream=upstream, vllm=vllm, **flags) as api:
+            async with running_api(None, None, upstream, vllm, **flags) as api:
                 yield api, stub
         finally:
             await upstream.close()
