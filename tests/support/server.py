@@ -60,7 +60,10 @@ SERVE_FAKE_ENGINE = ("-m", "support.fake_server")
 
 @contextmanager
 def running_server(
-    *flags: str, environment: Mapping[str, str] | None = None, program: tuple[str, ...] = SERVE
+    *flags: str,
+    environment: Mapping[str, str] | None = None,
+    program: tuple[str, ...] = SERVE,
+    start_s: float = START_S,
 ) -> Iterator[Server]:
     """`inkgate serve --port 0` with `flags`, ready for requests; stopped at the end, if it still runs."""
     with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +72,7 @@ def running_server(
         command = [sys.executable, *program, *flags]
         with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=variables) as process:
             try:
-                yield Server(_wait_for_url(process, log), process, log)
+                yield Server(_wait_for_url(process, log, start_s), process, log)
             finally:
                 if process.poll() is None:
                     process.terminate()
@@ -79,8 +82,8 @@ def running_server(
                         process.kill()
 
 
-def _wait_for_url(process: subprocess.Popen[bytes], log: Path) -> str:
-    give_up = time.monotonic() + START_S
+def _wait_for_url(process: subprocess.Popen[bytes], log: Path, start_s: float) -> str:
+    give_up = time.monotonic() + start_s
     while time.monotonic() < give_up and process.poll() is None:
         for line in log.read_text(encoding="utf-8").splitlines():
             if line.startswith("{") and line.endswith("}") and (event := json.loads(line)).get("event") == "ready":

@@ -1,0 +1,123 @@
+"""The service in front of a real vLLM: 200 rendered lines through every way in."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.real_vllm import NAME, SETTINGS, Rendered, rendered_lines, require_vllm, running_vllm, share_right
+from support.server import Server, inkgate, running_server
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+LINES = rendered_lines(200)
+TRUTHS = [line.text for line in LINES]
+CLIENTS = 16
+ENOUGH = 0.98
+
+Read = Callable[[httpx.Client, Rendered], str]
+
+
+@pytest.fixture(scope="module")
+def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    require_vllm()
+    with running_vllm(tmp_path_factory.mktemp("vllm") / "vllm.log") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def gateway(vllm: str) -> Iterator[Server]:
+    with running_server("--vllm-url", vllm, environment=SETTINGS) as server:
+        yield server
+
+
+def b64(line: Rendered) -> str:
+    return base64.b64encode(line.png).decode()
+
+
+def data_url(line: Rendered) -> str:
+    return f"data:image/png;base64,{b64(line)}"
+
+
+def simple(client: httpx.Client, line: Rendered) -> str:
+    return str(client.post("/ocr", json={"image": b64(line)}).raise_for_status().json()["text"])
+
+
+def multipart(client: httpx.Client, line: Rendered) -> str:
+    return str(client.post("/ocr", files={"file": line.png}).raise_for_status().json()["text"])
+
+
+def rapidocr(client: httpx.Client, line: Rendered) -> str:
+    found = client.post("/ocr", files={"image_file": line.png}).raise_for_status().json()
+    return "\n".join(found[key]["rec_txt"] for key in sorted(found, key=int))
+
+
+def paddlex(client: httpx.Client, line: Rendered) -> str:
+    answer = client.post("/ocr", json={"file": b64(line), "fileType": 1}).raise_for_status().json()
+    return "\n".join(answer["result"]["ocrResults"][0]["prunedResult"]["rec_texts"])
+
+
+def layout_parsing(client: httpx.Client, line: Rendered) -> str:
+    answer = client.post("/layout-parsing", json={"file": b64(line), "fileType": 1}).raise_for_status().json()
+    return str(answer["result"]["layoutParsingResults"][0]["markdown"]["text"])
+
+
+def mistral(client: httpx.Client, line: Rendered) -> str:
+    document = {"type": "image_url", "image_url": data_url(line)}
+    answer = client.post("/v1/ocr", json={"model": "mistral-ocr-latest", "document": document}).raise_for_status()
+    return str(answer.json()["pages"][0]["markdown"])
+
+
+def chat(client: httpx.Client, line: Rendered) -> str:
+    image = {"type": "image_url", "image_url": {"url": data_url(line)}}
+    message = {"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}
+    request = {"model": NAME, "messages": [message], "temperature": 0, "max_completion_tokens": 128}
+    answer = client.post("/v1/chat/completions", json=request).raise_for_status()
+    return str(answer.json()["choices"][0]["message"]["content"])
+
+
+@pytest.mark.parametrize("read", [simple, multipart, rapidocr, paddlex, layout_parsing, mistral, chat])
+def test_every_form_reads_rendered_lines(gateway: Server, read: Read) -> None:
+    with (
+        httpx.Client(base_url=gateway.url, timeout=120, trust_env=False) as client,
+        ThreadPoolExecutor(CLIENTS) as clients,
+    ):
+        texts = list(clients.map(lambda line: read(client, line).strip("\n"), LINES))
+    assert share_right(TRUTHS, texts) >= ENOUGH
+
+
+def test_the_command_reads_rendered_lines(vllm: str, tmp_path: Path) -> None:
+    pictures, texts = tmp_path / "pictures", tmp_path / "texts"
+    pictures.mkdir()
+    for number, line in enumerate(LINES):
+        (pictures / f"{number:03}.png").write_bytes(line.png)
+    done = inkgate("read", str(pictures), "-o", str(texts), "--vllm-url", vllm, environment=SETTINGS)
+    assert (done.returncode, done.stderr) == (0, b"")
+    read = [path.read_text(encoding="utf-8").strip("\n") for path in sorted(texts.glob("*.txt"))]
+    assert share_right(TRUTHS, read) >= ENOUGH
+
+
+def test_confidence_is_that_of_the_model(gateway: Server) -> None:
+    with httpx.Client(base_url=gateway.url, timeout=120, trust_env=False) as client:
+        answer = client.post("/ocr?format=json", files={"file": LINES[0].png}).raise_for_status().json()
+    (page,) = answer["pages"]
+    assert page["engine"] == NAME
+    assert [attempt["error"] for attempt in page["attempts"]] == [None]
+    assert 0.5 < page["confidence"] <= 1
+    assert "".join(word["text"] for word in page["words"]) == page["text"].replace(" ", "").strip()
+
+
+def test_what_vllm_refuses_is_told_in_its_own_words(gateway: Server) -> None:
+    request = {"model": "nobody", "messages": [{"role": "user", "content": "?"}]}
+    with httpx.Client(base_url=gateway.url, timeout=120, trust_env=False) as client:
+        unknown = client.post("/v1/chat/completions", json=request)
+        long = client.post("/v1/chat/completions", json={**request, "model": NAME, "max_tokens": 1_000_000})
+    assert unknown.status_code == 404
+    assert "nobody" in unknown.text
+    assert long.status_code == 400
+    assert "max_tokens" in long.text or "context length" in long.text

@@ -1,0 +1,111 @@
+"""A real vLLM on the CPU (`make test-servers`) with the tiny model that reads one rendered line."""
+
+from __future__ import annotations
+
+import io
+import os
+import random
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from lines import LONGEST, random_line, render
+from rapidfuzz.distance import Levenshtein
+
+from support.server import clean_environment
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
+MODEL = ROOT / "tests" / "models" / "tiny-paddleocr-vl"
+NAME = "tiny-paddleocr-vl"
+START_S = 300.0
+VARIABLES = {
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+}
+SETTINGS = {
+    "INKGATE_ENGINE__NAME": "vllm",
+    "INKGATE_ENGINE__VLLM__PRESET": NAME,
+    "INKGATE_ENGINE__VLLM__PRESET_FOLDER": str(ROOT / "tests" / "models" / "presets"),
+    "INKGATE_ENGINE__VLLM__JPEG_QUALITY": "0",
+}
+"""The gateway's, whether it starts vLLM or is given an address."""
+
+
+def require_vllm() -> None:
+    """Skips the test where there is no vLLM; fails where everything has to be there."""
+    if PYTHON.exists() and MODEL.exists():
+        return
+    if os.environ.get("INKGATE_REQUIRE_ALL") == "1":
+        pytest.fail("no vLLM here: `make test-servers` installs it")
+    pytest.skip("no vLLM here: `make test-servers` installs it")
+
+
+@contextmanager
+def running_vllm(log: Path) -> Iterator[str]:
+    """The base URL (with /v1) of a real vLLM, which is stopped at the end."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    flags = ["--enforce-eager", "--max-model-len", "2048", "--max-num-seqs", "16"]
+    address = ["--host", "127.0.0.1", "--port", str(port), "--served-model-name", NAME]
+    command = [str(PYTHON), "-m", "vllm.entrypoints.openai.api_server", "--model", str(MODEL), *address, *flags]
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, stdout=out, stderr=out, env=clean_environment(**VARIABLES)) as process,
+    ):
+        try:
+            url = f"http://127.0.0.1:{port}/v1"
+            _wait_until_ready(url, process, log)
+            yield url
+        finally:
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + START_S
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            if httpx.get(f"{url}/models", trust_env=False, timeout=5).status_code == 200:
+                return
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise AssertionError(f"vLLM did not start:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A line of text and its picture, PNG."""
+
+    text: str
+    png: bytes
+
+
+def rendered_lines(count: int, seed: int = 20417) -> list[Rendered]:
+    """Random lines of 10 to 32 characters."""
+    rng = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        text = random_line(rng, rng.randint(10, LONGEST))
+        picture = io.BytesIO()
+        render(text).save(picture, "PNG")
+        lines.append(Rendered(text, picture.getvalue()))
+    return lines
+
+
+def share_right(truths: Sequence[str], read: Sequence[str]) -> float:
+    """Characters read right, of all, spaces among them: 1 less the character error rate, pooled."""
+    edits = sum(Levenshtein.distance(truth, text) for truth, text in zip(truths, read, strict=True))
+    return 1 - edits / sum(len(truth) for truth in truths)
