@@ -6,9 +6,10 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
+import aiohttp
 import anyio
-import httpx
 import orjson
+from aiohttp.payload import BytesPayload, Payload
 
 from inkgate.engines.vllm.upstream import Answer, Call
 from inkgate.engines.vllm.wire import garbled, upstream_error
@@ -21,6 +22,14 @@ _LIST_S = 10.0
 """A list of models takes milliseconds; a server that is busy with images answers late."""
 
 
+class _Json(BytesPayload):
+    """A body of any size, written at once: it is in memory as it is. (BytesPayload itself warns from 1 MB on.)"""
+
+    def __init__(self, value: bytes) -> None:
+        Payload.__init__(self, value, content_type="application/json")
+        self._size = len(value)
+
+
 class ModelServer:
     """An Upstream: the server at one address."""
 
@@ -28,19 +37,35 @@ class ModelServer:
         """`base_url` ends in `/v1`, as clients of OpenAI have it. `connect_s`: how long connecting may take."""
         self.base_url = base_url.rstrip("/")
         self._connect_s = connect_s
-        headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
-        self._http = httpx.AsyncClient(
-            headers=headers,
-            # Reading is bounded by those who ask: they know a first token from a stalled stream.
-            timeout=httpx.Timeout(None, connect=connect_s),
-            # How many are sent at once is for the engine to say.
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEEP_ALIVE_S),
-            trust_env=False,  # a proxy for the way out is not on the way to the model server
-        )
+        self._headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
+        self._opened: aiohttp.ClientSession | None = None
+        self._closed = False
+
+    def _session(self) -> aiohttp.ClientSession:
+        """The connections, which belong to the event loop that first asks for them.
+
+        Raises:
+            EngineFailed: "upstream_unreachable": they were closed.
+        """
+        if self._closed:
+            raise _unreachable()
+        if self._opened is None:
+            self._opened = aiohttp.ClientSession(
+                headers=self._headers,
+                # How many are sent at once is for the engine to say.
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
+                # Reading is bounded by those who ask: they know a first token from a stalled stream.
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._opened
 
     async def close(self) -> None:
         """See Upstream."""
-        await self._http.aclose()
+        self._closed = True
+        if self._opened is not None:
+            await self._opened.close()
 
     async def models(self) -> tuple[str, ...]:
         """See Upstream.
@@ -48,42 +73,37 @@ class ModelServer:
         Raises:
             InputRejected, EngineFailed: the server is not there, or is no such server.
         """
-        if self._http.is_closed:
-            raise _unreachable()
+        session = self._session()
         try:
             with anyio.fail_after(self._connect_s + _LIST_S):
-                answer = await self._http.get(f"{self.base_url}/models")
+                async with session.get(f"{self.base_url}/models") as response:
+                    status, body = response.status, await response.read()
+        except aiohttp.ClientError as error:
+            raise _unreachable() from error
         except TimeoutError as error:
             raise EngineFailed("upstream_stalled", "The model server does not answer.") from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise _unreachable() from error
-        if answer.status_code == 404:
+        if status == 404:
             raise garbled("The model server's address has no /models; does it end in /v1?")
-        if answer.status_code != 200:
-            raise upstream_error(answer.status_code, answer.content)
+        if status != 200:
+            raise upstream_error(status, body)
         try:
-            return tuple(str(model["id"]) for model in orjson.loads(answer.content)["data"])
+            return tuple(str(model["id"]) for model in orjson.loads(body)["data"])
         except (orjson.JSONDecodeError, KeyError, TypeError) as error:
             raise garbled("The model server's list of models can't be read.") from error
 
     @asynccontextmanager
     async def send(self, call: Call) -> AsyncIterator[Answer]:
         """See Upstream."""
-        if self._http.is_closed:
-            raise _unreachable()
-        request = self._http.build_request(
-            "POST", f"{self.base_url}/{call.path}", content=call.body, headers={"Content-Type": "application/json"}
-        )
+        session = self._session()
         try:
-            response = await self._http.send(request, stream=True)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            response = await session.post(f"{self.base_url}/{call.path}", data=_Json(call.body))
+        except aiohttp.ClientError as error:
             raise _unreachable() from error
         try:
             async with aclosing(_chunks(response)) as chunks:
-                yield Answer(response.status_code, response.headers, chunks)
+                yield Answer(response.status, response.headers, chunks)
         finally:
-            with anyio.CancelScope(shield=True):
-                await response.aclose()
+            response.close()  # a connection that was read to its end has gone back by then
 
     async def probe(self) -> None:
         """Nothing, when the server generates. `/health` would say so of a server that stands still, too.
@@ -104,22 +124,20 @@ class ModelServer:
 
     async def tokens_generated(self) -> float | None:
         """How many tokens it has generated since it started; None where it doesn't say (vLLM does, at /metrics)."""
-        if self._http.is_closed:
-            return None
         try:
-            answer = await self._http.get(f"{self.base_url.removesuffix('/v1')}/metrics")
-        except (httpx.HTTPError, httpx.InvalidURL):
+            async with self._session().get(f"{self.base_url.removesuffix('/v1')}/metrics") as response:
+                status, text = response.status, await response.text()
+        except (aiohttp.ClientError, EngineFailed):
             return None
-        counts = _GENERATED.findall(answer.text) if answer.status_code == 200 else []
+        counts = _GENERATED.findall(text) if status == 200 else []
         return sum(map(float, counts)) if counts else None
 
 
-async def _chunks(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
     try:
-        async with aclosing(response.aiter_raw()) as chunks:  # type: ignore[type-var]  # it is a generator
-            async for chunk in chunks:
-                yield chunk
-    except httpx.HTTPError as error:
+        async for chunk in response.content.iter_any():
+            yield chunk
+    except aiohttp.ClientError as error:
         raise EngineFailed("upstream_cut_off", "The connection to the model server broke.") from error
 
 
