@@ -1,13 +1,42 @@
-"""One server for the tests that leave it as it is."""
+"""Servers for the tests that leave them as they are."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from support.server import Server, running_server
+from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
+
+READ = "Invoice number 20417"
+_PIECES = ("Invoice", " number", " 20417")
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     with running_server() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def model_server() -> Iterator[StubUpstream]:
+    """Reads the same on every image; does other things where the request's `user` field says so."""
+
+    def script(request: Request) -> Reply:
+        match request.get("user"):
+            case "endless":
+                return Reply(_PIECES, endless=True)
+            case "wrong":
+                return error_reply(400, "temperature must be 0 or more")
+            case "broken":
+                return Reply(_PIECES, broken="close")
+        return Reply(_PIECES)
+
+    with running_stub(script, models=("PaddleOCR-VL-1.6-0.9B",)) as stub:
+        yield stub
+
+
+@pytest.fixture(scope="session")
+def gateway(model_server: StubUpstream) -> Iterator[Server]:
+    """A server in front of `model_server`."""
+    with running_server("--engine", "paddleocr-vl", "--vllm-url", model_server.url) as started:
         yield started

@@ -20,6 +20,7 @@ class UploadedFile(BaseModel):
     num_lines: int | None = None
     mimetype: str | None = None
     signature: str | None = None
+    deleted: bool = Field(default=False, description="Never true: what is deleted is forgotten at once.")
 
 
 class FileList(BaseModel):
