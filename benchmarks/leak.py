@@ -1,0 +1,234 @@
+"""Whether the gateway leaks or loses answers: many chat completions with images, 32 at a time.
+
+    python benchmarks/leak.py --requests 10000 --json FILE
+
+A real `inkgate serve` in front of a stub in a process of its own. Every request has a number that the stub puts into
+its answer, every third is streamed, and every answer is looked at. The gateway's resident memory, open files and
+threads are read from /proc when nothing is in flight: before, after each tenth of the requests, and at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import json
+import os
+import platform
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import httptools
+import httpx
+import uvloop
+
+CLIENTS = 32
+IMAGE_BYTES = 200_000
+WARM_UP = 200
+START_S = 60.0
+ANSWER_S = 60.0
+SETTLE_S = 3.0
+"""Longer than the gateway takes to give freed memory back."""
+
+
+class Stub(asyncio.Protocol):
+    """Answers with the number that the request has in its field `user`."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # TCP: it can write
+        self.transport = transport
+        self.parser = httptools.HttpRequestParser(self)
+        self.body: list[bytes] = []
+
+    def data_received(self, data: bytes) -> None:
+        self.parser.feed_data(data)
+
+    def on_body(self, body: bytes) -> None:
+        self.body.append(body)
+
+    def on_message_complete(self) -> None:
+        request = json.loads(b"".join(self.body) or b"{}")
+        self.body.clear()
+        if "messages" not in request:
+            self._answer("application/json", json.dumps({"data": [{"id": "stub-model"}]}).encode())
+        elif request.get("stream"):
+            step = {"index": 0, "delta": {"content": request.get("user")}, "finish_reason": "stop"}
+            event = json.dumps({"object": "chat.completion.chunk", "choices": [step]})
+            self._answer("text/event-stream", f"data: {event}\n\ndata: [DONE]\n\n".encode())
+        else:
+            message = {"role": "assistant", "content": request.get("user")}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            self._answer("application/json", json.dumps({"choices": [choice]}).encode())
+
+    def _answer(self, kind: str, body: bytes) -> None:
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
+        self.transport.write(head.encode() + body)
+
+
+async def serve_stub(port: int) -> None:
+    server = await asyncio.get_running_loop().create_server(Stub, "127.0.0.1", port, backlog=1024)
+    await server.serve_forever()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")}
+    with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@dataclass(frozen=True)
+class Look:
+    """The gateway's process, when nothing is in flight."""
+
+    answered: int
+    resident_mb: float
+    open_files: int
+    threads: int
+
+
+def look(process: int, answered: int) -> Look:
+    status = Path(f"/proc/{process}/status").read_text()
+    values = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    files = len(list(Path(f"/proc/{process}/fd").iterdir()))
+    return Look(answered, round(int(values["VmRSS"].removesuffix("kB")) / 1024, 1), files, int(values["Threads"]))
+
+
+def body(number: int, image: str) -> bytes:
+    """Request `number`: its image differs from all others, and every third is streamed."""
+    url = f"data:image/jpeg;base64,{number:012d}{image[12:]}"
+    content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "OCR:"}]
+    message = {"role": "user", "content": content}
+    request = {"model": "stub-model", "messages": [message], "user": f"#{number}", "stream": number % 3 == 0}
+    return json.dumps(request).encode()
+
+
+def said(answer: httpx.Response) -> str:
+    """The text of an answer; the reason where it is none."""
+    if answer.status_code != 200:
+        return f"status {answer.status_code}"
+    if answer.headers["content-type"].startswith("text/event-stream"):
+        events = [line[6:] for line in answer.text.splitlines() if line.startswith("data: ")]
+        if not events or events[-1] != "[DONE]":
+            return "a stream without an end"
+        steps = [json.loads(event)["choices"][0]["delta"].get("content", "") for event in events[:-1]]
+        return "".join(steps)
+    return str(answer.json()["choices"][0]["message"]["content"])
+
+
+async def ask(client: httpx.AsyncClient, numbers: Iterator[int], image: str, outcomes: Counter[str]) -> None:
+    for number in numbers:
+        try:
+            answer = await client.post("/v1/chat/completions", content=body(number, image))
+            text = said(answer)
+        except httpx.HTTPError as error:
+            text = type(error).__name__
+        outcomes["right" if text == f"#{number}" else ("another's answer" if text.startswith("#") else text)] += 1
+
+
+async def measure(url: str, process: int, requests: int) -> tuple[list[Look], Counter[str]]:
+    image = base64.b64encode(random.Random(1).randbytes(IMAGE_BYTES * 3 // 4)).decode()
+    outcomes: Counter[str] = Counter()
+    headers = {"content-type": "application/json"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=ANSWER_S, trust_env=False) as client:
+
+        async def batch(first: int, count: int, counted: Counter[str]) -> None:
+            numbers = iter(range(first, first + count))
+            await asyncio.gather(*(ask(client, numbers, image, counted) for _ in range(CLIENTS)))
+            await asyncio.sleep(SETTLE_S)
+
+        await batch(10**9, min(WARM_UP, requests), Counter())
+        looks = [look(process, 0)]
+        step = max(1, requests // 10)
+        for first in range(0, requests, step):
+            await batch(first, min(step, requests - first), outcomes)
+            looks.append(look(process, sum(outcomes.values())))
+            print(looks[-1], dict(outcomes), file=sys.stderr, flush=True)
+    return looks, outcomes
+
+
+async def until_answers(url: str) -> None:
+    give_up = time.monotonic() + START_S
+    async with httpx.AsyncClient(trust_env=False) as client:
+        while True:
+            try:
+                (await client.get(f"{url}/health")).raise_for_status()
+            except httpx.HTTPError:
+                if time.monotonic() > give_up:
+                    raise
+                await asyncio.sleep(0.2)
+            else:
+                return
+
+
+def slope_mb(looks: list[Look]) -> float:
+    """Megabytes that each 1,000 answers add, by a straight line through the second half of what was seen."""
+    later = looks[len(looks) // 2 :]
+    fit = statistics.linear_regression([seen.answered for seen in later], [seen.resident_mb for seen in later])
+    return round(1000 * fit.slope, 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--stub", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.stub:
+        uvloop.run(serve_stub(arguments.stub))
+        return
+    stub, port = free_port(), free_port()
+    with ExitStack() as stack:
+        stack.enter_context(running(sys.executable, __file__, "--stub", str(stub)))
+        flags = ["serve", "--port", str(port), "--engine", "paddleocr-vl", "--vllm-url", f"http://127.0.0.1:{stub}/v1"]
+        gateway = stack.enter_context(running(sys.executable, "-m", "inkgate", *flags))
+        url = f"http://127.0.0.1:{port}"
+        uvloop.run(until_answers(url))
+        started = time.perf_counter()
+        looks, outcomes = uvloop.run(measure(url, gateway.pid, arguments.requests))
+        seconds = time.perf_counter() - started
+    print(f"{'answered':>9} {'resident MB':>12} {'open files':>11} {'threads':>8}")
+    for seen in looks:
+        print(f"{seen.answered:9} {seen.resident_mb:12} {seen.open_files:11} {seen.threads:8}")
+    lost = arguments.requests - outcomes["right"]
+    print(f"lost or wrong: {lost} of {arguments.requests} {dict(outcomes)}; MB per 1,000 answers: {slope_mb(looks)}")
+    if arguments.json:
+        machine = {"processor": platform.processor(), "cores": os.cpu_count(), "python": platform.python_version()}
+        found = {
+            "machine": machine,
+            "requests": arguments.requests,
+            "at_once": CLIENTS,
+            "image_bytes": IMAGE_BYTES,
+            "seconds": round(seconds, 1),
+            "outcomes": dict(outcomes),
+            "lost_or_wrong": lost,
+            "mb_per_1000_answers": slope_mb(looks),
+            "looks": [asdict(seen) for seen in looks],
+        }
+        arguments.json.write_text(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()
