@@ -1,4 +1,6 @@
-"""The real server on a free port with the fake engine behind it: `python -m support.fake_server`, for tests of HTTP."""
+"""The real server on a free port, with the fake engine and a stub of a model server behind it, for tests of HTTP:
+`python -m support.fake_server`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +9,13 @@ import anyio
 from inkgate.api.server import serve
 from inkgate.settings import load_settings
 from inkgate.telemetry.logs import configure_logs
-from support.api_client import running_api
+from support.chat_api import relay
 
 
 async def main() -> None:
     settings = load_settings(None, server={"port": 0})
-    async with running_api() as api:
-        configure_logs(settings.log)  # after running_api, which captures logs for tests in process
+    async with relay() as (api, _):
+        configure_logs(settings.log)  # after relay, which captures logs for tests in process
         await serve(api.app, settings)
 
 

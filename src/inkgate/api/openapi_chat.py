@@ -63,6 +63,12 @@ _ERROR: Json = {
     },
 }
 
+_EVENT: Json = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {"data": {"type": "string", "description": "A chunk of the completion, an error, or `[DONE]`."}},
+}
+
 
 def _responses() -> dict[int | str, Json]:
     found = problems(400, 404, 408, 413, 415, 422, 501, 502, 504)
@@ -72,7 +78,7 @@ def _responses() -> dict[int | str, Json]:
         "description": "The model server's answer as it is; with `stream`, its events as they come.",
         "content": {
             "application/json": {"schema": {"type": "object"}},
-            "text/event-stream": {"schema": {"type": "string"}},
+            "text/event-stream": {"schema": _EVENT},
         },
     }
     return {200: ok, **found}
