@@ -156,7 +156,7 @@ async def test_models_of_the_servers_are_listed_beside_our_own() -> None:
         listed = (await api.client.get("/v1/models")).json()
         await api.client.get("/v1/models")
     assert listed["object"] == "list"
-    assert [model["id"] for model in listed["data"]] == ["fake", "mistral-ocr-latest", "a", "b"]
+    assert [model["id"] for model in listed["data"]] == ["a", "b", "fake", "mistral-ocr-latest"]
     assert all(model["object"] == "model" and "created" in model and model["owned_by"] for model in listed["data"])
     assert len(stub.headers) == 1
 

@@ -17,12 +17,13 @@ ALIAS = "mistral-ocr-latest"
 
 @router.get("/v1/models", summary="List the models")
 async def models(request: Request) -> ModelList:
-    """The engine that reads here, the name that Mistral's clients call it by, and what the model servers have.
+    """What the model servers have, the engine that reads here, and the name that Mistral's clients call it by.
 
-    Every name but Mistral's may be sent to `/v1/chat/completions`, where there are model servers.
+    Every name but Mistral's may be sent to `/v1/chat/completions`, where there are model servers. PaddleOCR's client
+    asks for the first.
     """
     context = context_of(request)
     own = (context.service.engine.name, ALIAS)
     served = [name for name in await context.served.known() if name not in own]
-    found = [Model(id=name) for name in own] + [Model(id=name, owned_by="model-server") for name in served]
+    found = [Model(id=name, owned_by="model-server") for name in served] + [Model(id=name) for name in own]
     return ModelList(data=found)
