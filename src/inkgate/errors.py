@@ -61,7 +61,9 @@ INPUT_CODES: dict[str, Code] = {
     "task_unsupported": Code("The engine can't do this task", "Choose another task, or another engine."),
     "engine_incomplete": Code("The engine lacks a setting", "Give what is named above; docs/settings.md says how."),
     "engine_unknown": Code("There is no such engine or model", "Leave `model` out, or name one that /v1/models lists."),
-    "feature_unavailable": Code("This is not available yet", "Leave it out of the request, or run an engine that has it."),
+    "feature_unavailable": Code(
+        "This is not available yet", "Leave it out of the request, or run an engine that has it."
+    ),
     "file_unknown": Code("There is no such file", "Upload it first; uploaded files are kept for a limited time."),
     "unauthenticated": Code("An API key is needed", "Send `Authorization: Bearer <key>` with a key of this service."),
     "deadline_exceeded": Code("Time ran out before this was read", "Ask for fewer pages, or raise `limits.time_s`."),
