@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from mistralai.client import Mistral
 from mistralai.client.errors import SDKError
+from mistralai.client.models import DocumentURLChunkTypedDict
 from PIL import Image
 
 from support.images import encoded
@@ -45,7 +46,11 @@ def test_an_image_in_a_data_url(client: Mistral) -> None:
 
 
 def test_a_pdf_in_a_data_url(client: Mistral) -> None:
-    document = {"type": "document_url", "document_url": data_url("application/pdf", PDF), "document_name": "a.pdf"}
+    document: DocumentURLChunkTypedDict = {
+        "type": "document_url",
+        "document_url": data_url("application/pdf", PDF),
+        "document_name": "a.pdf",
+    }
     answer = client.ocr.process(model="mistral-ocr-latest", document=document, pages=[0])
     assert [page.markdown for page in answer.pages] == ["Invoice number 20417"]
 
