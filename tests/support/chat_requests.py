@@ -39,7 +39,7 @@ MINERU = {
     "presence_penalty": 1.0,
     "frequency_penalty": 0.05,
     "repetition_penalty": 1.0,
-    "vllm_xargs": {"no_repeat_ngram_size": 100},
+    "vllm_xargs": {"no_repeat_ngram_size": 100, "debug": False},
     "skip_special_tokens": False,
 }
 OLMOCR = {

@@ -1,0 +1,144 @@
+"""What is found out about a chat request, and how one field of it is replaced."""
+
+from __future__ import annotations
+
+import json
+from contextlib import AbstractAsyncContextManager
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inkgate.api.chat import _WholeLines
+from inkgate.api.chat_request import renamed, understood
+from inkgate.api.served import ServedModels
+from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.errors import EngineFailed, InputRejected
+from support.chat_requests import RECORDED
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | st.just("model"), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def request(*urls: str, text: str = "", **fields: object) -> bytes:
+    parts: list[dict[str, object]] = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    content = [*parts, {"type": "text", "text": text}]
+    return orjson.dumps({"model": "m", "messages": [{"role": "user", "content": content}], **fields})
+
+
+@pytest.mark.parametrize(
+    ("client", "model"),
+    [("PaddleOCR-VL", "PaddleOCR-VL-1.6-0.9B"), ("MinerU", "stub-model"), ("olmOCR", "olmocr"), ("unusual", "")],
+)
+def test_what_clients_send_is_understood_and_kept(client: str, model: str) -> None:
+    asked = understood(RECORDED[client])
+    assert asked.body is RECORDED[client]
+    assert (asked.model, asked.stream, bool(asked.key)) == (model, False, client != "unusual")
+
+
+def test_tokens_are_those_of_text_images_and_answer() -> None:
+    alone = understood(request(text=400 * "x", max_tokens=50)).tokens
+    assert alone == 100 + 50
+    assert understood(request(text=400 * "x", max_completion_tokens=70, max_tokens=50)).tokens == 100 + 70
+    assert alone < understood(request(40_000 * "A", text=400 * "x", max_tokens=50)).tokens == 150 + 101
+    assert understood(request(9_000_000 * "A", max_tokens=0)).tokens == 4096
+    assert understood(request()).tokens == understood(b"{}").tokens > 0
+
+
+def test_the_same_images_have_the_same_key_whatever_is_asked_of_them() -> None:
+    images = ["data:image/png;base64," + letter * 300_000 for letter in "AB"]
+    first = understood(request(images[0], text="OCR:")).key
+    assert first == understood(request(images[0], text="Table Recognition:", temperature=1)).key
+    keys = {first, understood(request(images[1])).key, understood(request(*images)).key, understood(request()).key}
+    assert len(keys) == 4
+
+
+@pytest.mark.parametrize("at", [22, 150_000, 299_990])
+def test_images_that_differ_in_more_than_a_few_bytes_have_other_keys(at: int) -> None:
+    image = "data:image/png;base64," + 300_000 * "A"
+    changed = image[:at] + 20_000 * "B" + image[at + 20_000 :]
+    assert understood(request(image)).key != understood(request(changed[: len(image)])).key
+
+
+@given(st.dictionaries(st.text(), VALUES, max_size=4), VALUES)
+def test_any_object_is_understood(fields: dict[str, object], messages: object) -> None:
+    asked = understood(json.dumps(fields | {"messages": messages}).encode())
+    assert asked.tokens >= 0
+
+
+@pytest.mark.parametrize(
+    ("body", "code"), [(b"", "json_invalid"), (b"{'a': 1}", "json_invalid"), (b"3", "request_malformed")]
+)
+def test_what_is_no_object_is_refused(body: bytes, code: str) -> None:
+    with pytest.raises(InputRejected) as caught:
+        understood(body)
+    assert caught.value.code == code
+
+
+def test_a_model_is_replaced_and_every_other_byte_stays() -> None:
+    body = b'{ "a":1.50, "model" :\n"old" , "text": "\\"model\\": \\"old\\"", "n": 1e2}'
+    assert renamed(body, "old", 'ne"w') == body.replace(b'"old" ,', b'"ne\\"w" ,')
+
+
+@given(st.dictionaries(st.text(), VALUES, max_size=4), st.text(min_size=1), st.text())
+def test_only_the_model_is_replaced(fields: dict[str, object], old: str, new: str) -> None:
+    given_fields = fields | {"model": old}
+    for ascii_only in (True, False):
+        body = json.dumps(given_fields, ensure_ascii=ascii_only).encode()
+        assert json.loads(renamed(body, old, new)) == given_fields | {"model": new}
+
+
+@given(st.lists(st.sampled_from([b"data: x\n\n", b"da", b"ta: y", b"\n", b"\r\n", b"\n\n"])))
+def test_a_stream_is_let_through_in_whole_lines_and_nothing_is_lost(chunks: list[bytes]) -> None:
+    lines = _WholeLines()
+    passed = [lines.feed(chunk) for chunk in chunks]
+    assert b"".join(passed) + lines.rest == b"".join(chunks)
+    assert all(not piece or piece.endswith(b"\n") for piece in passed)
+
+
+def test_the_end_of_a_stream_is_seen_wherever_it_is_cut() -> None:
+    whole = b'data: {"text": "[DONE"}\n\ndata: [DONE]\n\n'
+    for at in range(len(whole) - 6):
+        lines = _WholeLines()
+        lines.feed(whole[:at])
+        assert not lines.done
+        lines.feed(whole[at:])
+        assert lines.done
+
+
+class _Listed:
+    """Says which models it has, or fails with what it is told to."""
+
+    def __init__(self) -> None:
+        self.answers: list[tuple[str, ...] | EngineFailed] = []
+
+    async def models(self) -> tuple[str, ...]:
+        answer = self.answers.pop(0)
+        if isinstance(answer, EngineFailed):
+            raise answer
+        return answer
+
+    def send(self, call: Call) -> AbstractAsyncContextManager[Answer]:
+        raise AssertionError("nothing is to be sent")
+
+    async def close(self) -> None: ...
+
+
+@pytest.mark.anyio
+async def test_models_are_asked_for_again_when_they_are_old() -> None:
+    now = 0.0
+    upstream = _Listed()
+    served = ServedModels(upstream, fresh_s=10, now=lambda: now)
+    upstream.answers = [("a",), ("a", "b"), EngineFailed("upstream_unreachable", "Gone.")]
+    assert [await served.names(), await served.names()] == [("a",), ("a",)]
+    now = 10.0
+    assert await served.names() == ("a", "b")
+    now = 20.0
+    assert await served.known() == ("a", "b")
+    upstream.answers = [EngineFailed("upstream_unreachable", "Gone.")]
+    with pytest.raises(EngineFailed):
+        await served.names()
