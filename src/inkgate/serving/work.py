@@ -1,0 +1,79 @@
+"""What waits for an engine, and on whose behalf."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Priority(StrEnum):
+    """How urgent work is. `rank`: 0 goes first."""
+
+    INTERACTIVE = "interactive"
+    NORMAL = "normal"
+    BATCH = "batch"
+
+    @property
+    def rank(self) -> int:
+        return _RANKS[self]
+
+
+_RANKS = {priority: rank for rank, priority in enumerate(Priority)}
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One call of an engine, such as a page.
+
+    Attributes:
+        tokens: the cost it is charged with: KV tokens, or any other unit in which the engine's capacity is counted.
+        tenant: who shares the engine with others, such as an API key.
+        flow: the document or request that it is of, within the tenant.
+        priority: its class.
+        deadline: clock time in seconds after which nobody wants it; math.inf where there is none.
+    """
+
+    tokens: int
+    tenant: str = ""
+    flow: str = ""
+    priority: Priority = Priority.NORMAL
+    deadline: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asked for what is being done now. Attributes as in Work."""
+
+    tenant: str = ""
+    priority: Priority = Priority.NORMAL
+    deadline: float = math.inf
+    flow: str = ""
+
+    def work(self, tokens: int) -> Work:
+        """Work of this caller."""
+        return Work(tokens, self.tenant, self.flow, self.priority, self.deadline)
+
+
+NOBODY = Caller()
+"""Work that no request asked for: the command line's, or a warm-up."""
+
+_caller: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
+
+
+def current_caller() -> Caller:
+    """Who asked for what this task does. Tasks begun inside `as_caller` inherit it."""
+    return _caller.get()
+
+
+@contextmanager
+def as_caller(caller: Caller) -> Iterator[None]:
+    """What is done inside is on behalf of `caller`."""
+    token = _caller.set(caller)
+    try:
+        yield
+    finally:
+        _caller.reset(token)
