@@ -1,0 +1,51 @@
+"""How fast work gets done: tokens a second, of the time there was work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import anyio
+
+
+class Rate:
+    """Tokens finished a second while busy, the past halved every `half_life_s` of busy time.
+
+        per_s = sum(tokens * 2^(-age / half_life)) / integral over busy time of 2^(-age / half_life)
+
+    Age counts busy time only: a night without work changes nothing. Work that is stuck makes the rate fall, for time
+    goes by and no tokens come. Used from one event loop.
+    """
+
+    def __init__(self, clock: Callable[[], float] = anyio.current_time, half_life_s: float = 30.0) -> None:
+        self._clock = clock
+        self._half_life_s = half_life_s
+        self._tokens = 0.0
+        self._busy_s = 0.0
+        self._at = 0.0
+        self._under_way = 0
+
+    def started(self) -> None:
+        """A work goes to the engine: from the first to the last it is busy."""
+        self._age()
+        self._under_way += 1
+
+    def finished(self, tokens: int) -> None:
+        """A work that was `started` has ended, having taken `tokens`; 0 where it brought nothing."""
+        self._age()
+        self._under_way = max(0, self._under_way - 1)
+        self._tokens += tokens
+
+    @property
+    def per_s(self) -> float | None:
+        """Tokens a second; None before any have been finished."""
+        self._age()
+        return self._tokens / self._busy_s if self._tokens and self._busy_s else None
+
+    def _age(self) -> None:
+        now = self._clock()
+        passed, self._at = now - self._at, now
+        if self._under_way and passed > 0:
+            kept = 0.5 ** (passed / self._half_life_s)
+            self._tokens *= kept
+            self._busy_s = self._busy_s * kept + (1 - kept) * self._half_life_s / math.log(2)
