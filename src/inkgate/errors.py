@@ -58,6 +58,9 @@ INPUT_CODES: dict[str, Code] = {
     "upstream_rejected": Code(
         "The model server refused the page", "Read its reason: scale the page down, or fit `engine.vllm` to the server."
     ),
+    "content_quarantined": Code(
+        "This page took the engine down before", "Send it again much later, or scan it anew; other pages are read."
+    ),
     "task_unsupported": Code("The engine can't do this task", "Choose another task, or another engine."),
     "engine_incomplete": Code("The engine lacks a setting", "Give what is named above; docs/settings.md says how."),
     "engine_unknown": Code("There is no such engine or model", "Leave `model` out, or name one that /v1/models lists."),
@@ -74,6 +77,9 @@ INPUT_CODES: dict[str, Code] = {
 OVERLOAD_CODES: dict[str, Code] = {
     "rate_limited": Code("Too many requests with this key", "Wait as long as Retry-After says."),
     "service_full": Code("The service is full", "Wait as long as Retry-After says, then send the same request again."),
+    "engine_breaker_open": Code(
+        "The engine is left alone for a while", "Wait as long as Retry-After says; /readyz and the log say why."
+    ),
     "draining": Code("The service is about to stop", "Send the request again; another instance will take it."),
 }
 
@@ -83,6 +89,14 @@ ENGINE_CODES: dict[str, Code] = {
         "The model's answer could not be understood", "Try again; choose another task or engine if it stays."
     ),
     "engine_unavailable": Code("The engine is not ready", "Try again shortly; /readyz says what is missing."),
+    "engine_not_installed": Code(
+        "The engine's packages are not installed",
+        "Install the extra that is named above, then start the service again.",
+    ),
+    "weights_missing": Code(
+        "The model's weights are not there",
+        "Put them into a folder and name it in `engine.transformers.model`, or set `engine.transformers.download`.",
+    ),
     "upstream_unreachable": Code(
         "The model server can't be reached", "Start it, or correct `engine.vllm.urls`; then try again."
     ),
@@ -99,10 +113,13 @@ ENGINE_CODES: dict[str, Code] = {
     ),
     "model_unknown": Code("The model server has no such model", "Set `engine.vllm.model` to a name that it has."),
     "output_truncated": Code(
-        "The answer reached its token limit", "Take what was read, or raise `engine.vllm.max_tokens`."
+        "The answer reached its token limit", "Take what was read, or raise `max_tokens` of the engine."
     ),
     "output_repeats": Code(
         "The model ran in circles on this page", "Take what was read; scan the page anew, or read it with `ppocr`."
+    ),
+    "elements_failed": Code(
+        "Parts of the page were not read", "Take what was read; `blocks` say which parts are missing, and why."
     ),
     "internal": Code("Something went wrong inside the service", "Try again; report it with the request ID."),
 }

@@ -165,10 +165,35 @@ class VllmSettings(Branch):
     managed: ManagedSettings = ManagedSettings()
 
 
+class TransformersSettings(Branch):
+    preset: str = Field("", description="The model's preset, as for vLLM (`engine.vllm.preset_folder` counts too).")
+    model: str = Field("", description="Folder of the weights, or name on the hub. Empty: as the preset says.")
+    download: bool = Field(default=False, description="Allow weights that are not on this machine to be downloaded.")
+    device: str = Field(
+        "", description="Where the model runs, such as `cuda:0`. Empty: a GPU if there is one, else `cpu`."
+    )
+    dtype: str = Field("auto", description="Type of the weights, such as `bfloat16`; `auto`: as they were saved.")
+    threads: int = Field(0, ge=0, description="Threads of the model on the CPU; 0: one for each core.")
+    max_tokens: int = Field(0, ge=0, description="Most tokens of an answer; 0: as the preset says.")
+
+
 class EngineSettings(Branch):
-    name: str = Field("ppocr", description="Who reads: `ppocr` (embedded, CPU), `vllm`, or a preset of it.")
+    name: str = Field(
+        "ppocr", description="Who reads: `ppocr` (embedded, CPU), `vllm`, a preset of it, or `transformers`."
+    )
     ppocr: PpocrSettings = PpocrSettings()
     vllm: VllmSettings = VllmSettings()
+    transformers: TransformersSettings = TransformersSettings()
+
+
+class CacheSettings(Branch):
+    enabled: bool = Field(default=True, description="Keep what was read of a page, and read identical pages once.")
+    max_mb: PositiveFloat = Field(64.0, description="Memory that kept results may take; the least used go first.")
+    ttl_s: PositiveFloat = Field(300.0, description="How long a result is kept.")
+    redis_url: SecretStr = Field(
+        SecretStr(""),
+        description="Keep results in this Redis instead, such as `redis://host:6379/0`. Empty: in memory.",
+    )
 
 
 class FetchSettings(Branch):
@@ -200,6 +225,7 @@ class Settings(BaseSettings):
     limits: LimitSettings = LimitSettings()
     pdf: PdfSettings = PdfSettings()
     engine: EngineSettings = EngineSettings()
+    cache: CacheSettings = CacheSettings()
     fetch: FetchSettings = FetchSettings()
     log: LogSettings = LogSettings()
 

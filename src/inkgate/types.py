@@ -55,6 +55,7 @@ class Task:
     """What to read of a page, and how. None means: as the engine's settings say.
 
     `TEXT` gives lines in reading order; `PARSE` adds blocks and Markdown, at the cost of a layout model.
+    `EXTRACT` needs the names of `fields`; `TRANSLATE` needs the `language` to translate into (ISO 639-1).
     """
 
     kind: TaskKind = TaskKind.TEXT
@@ -65,6 +66,8 @@ class Task:
     detection_box_threshold: float | None = None
     detection_unclip_ratio: float | None = None
     detection_longest_side: int | None = None
+    fields: tuple[str, ...] = ()
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +111,15 @@ class BlockType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class PageError:
+    """Why a page, or a part of it, was not read: a stable `code` (docs/errors.md), what happened, what to do."""
+
+    code: str
+    detail: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A part of the page that is read as one.
 
@@ -116,6 +128,7 @@ class Block:
         markdown: the block's content as Markdown (a table as a pipe table or HTML).
         level: 1 to 6 for titles, else None.
         confidence: of the block's type, by the layout model; None where geometry alone decided.
+        error: why this block was not read, where blocks are read one by one; its text is then empty or partial.
     """
 
     type: BlockType
@@ -125,15 +138,7 @@ class Block:
     markdown: str
     level: int | None = None
     confidence: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PageError:
-    """Why a page was not read: a stable `code` (docs/errors.md), what happened, what to do."""
-
-    code: str
-    detail: str
-    remedy: str
+    error: PageError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +155,8 @@ class Attempt:
     """One try at reading a page.
 
     Attributes:
-        change: what was different from the first try (`temperature 0.2`, `size 0.7`); empty for the first.
+        change: what was different from the first try (`temperature 0.2`, `size 0.7`), and of what (`block 3`) where
+            a page is read in parts; empty for the first.
         error: why its answer was not taken; None for the one that was.
         duration_ms: wall time.
     """
@@ -175,6 +181,7 @@ class PageResult:
         blocks: in reading order; None when nobody asked (Task kinds other than PARSE).
         text: plain text in reading order, paragraphs set apart by an empty line.
         markdown: None when nobody asked.
+        fields: what was found of `Task.fields`, by their names, as JSON has it; None when nobody asked.
         header, footer: running header and footer, kept out of `markdown`; None when there is none.
         engine: who read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
@@ -201,6 +208,7 @@ class PageResult:
     error: PageError | None = None
     words: tuple[TextWord, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+    fields: Mapping[str, object] | None = None
 
     @property
     def confidence(self) -> float | None:
@@ -212,7 +220,8 @@ class PageResult:
     @property
     def lost(self) -> bool:
         """Whether nothing of the page was read."""
-        return self.error is not None and not (self.text or self.markdown or self.lines or self.blocks)
+        blocks = any(block.error is None for block in self.blocks or ())
+        return self.error is not None and not (self.text or self.markdown or self.lines or blocks or self.fields)
 
 
 class DocumentStatus(StrEnum):
@@ -273,7 +282,9 @@ class TextLayer:
 class Page(Protocol):
     """One page, opened lazily: its size is known, its pixels are made when asked for.
 
-    `size` is before the page's rotation is detected. `text_layer` is set only when it is to be used.
+    `size` is before the page's rotation is detected. `text_layer` is set only when it is to be used. `content_key`
+    is the same for pages with the same pixels and text, whatever document they come in; empty where nothing is known
+    of that, and such a page is never taken for another.
     """
 
     @property
@@ -287,6 +298,9 @@ class Page(Protocol):
 
     @property
     def text_layer(self) -> TextLayer | None: ...
+
+    @property
+    def content_key(self) -> bytes: ...
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """Pixels of the page, shrunk so that the longest side is `longest_side` at most, never enlarged.

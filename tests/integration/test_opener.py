@@ -9,7 +9,7 @@ from PIL import Image
 
 from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
-from inkgate.settings import LimitSettings, PdfSettings
+from inkgate.settings import LimitSettings, PdfSettings, PdfText
 from inkgate.types import Document, Size
 from support.images import corners, encoded
 
@@ -91,3 +91,30 @@ async def test_pages_beyond_the_last_are_an_error_of_the_caller(opener: Opener) 
         async with opener.open(Document(data)) as opened:
             with pytest.raises(IndexError):
                 await opened.page(1)
+
+
+async def _content_keys(opener: Opener, data: bytes, name: str = "a") -> list[bytes]:
+    async with opener.open(Document(data, name)) as opened:
+        return [(await opened.page(index)).content_key for index in range(opened.page_count)]
+
+
+async def test_an_image_has_the_same_content_key_under_any_name(opener: Opener) -> None:
+    data = encoded(corners(), "PNG")
+    assert await _content_keys(opener, data, "one.png") == await _content_keys(opener, data, "other.png")
+    assert await _content_keys(opener, data) != await _content_keys(opener, encoded(corners(48, 32), "PNG"))
+
+
+@pytest.mark.parametrize("kind", ["PDF", "TIFF"])
+async def test_each_page_of_a_document_has_its_own_content_key(opener: Opener, kind: str) -> None:
+    data = encoded(corners(), kind, save_all=True, append_images=[corners(), corners()])
+    keys = await _content_keys(opener, data)
+    assert len({*keys}) == 3
+    assert keys == await _content_keys(opener, data)
+
+
+async def test_a_pdf_page_rendered_otherwise_has_another_content_key(opener: Opener) -> None:
+    data = _pdf(corners())
+    async with Opener(LimitSettings(), PdfSettings(workers=1, dpi=150)) as finer:
+        assert await _content_keys(finer, data) != await _content_keys(opener, data)
+    async with opener.open(Document(data), PdfText.NEVER) as opened:
+        assert [(await opened.page(0)).content_key] != await _content_keys(opener, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
@@ -19,6 +20,10 @@ class ArrayPage:
     index: int = 0
     dpi: float | None = None
     text_layer: TextLayer | None = None
+
+    @property
+    def content_key(self) -> bytes:
+        return blake2b(self.rgb.tobytes(), digest_size=32).digest()
 
     @property
     def size(self) -> Size:

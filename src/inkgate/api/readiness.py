@@ -26,6 +26,7 @@ class BlankPage:
     size = Size(_SIDE, _SIDE)
     dpi: float | None = None
     text_layer: TextLayer | None = None
+    content_key = b""  # it is to be read each time, and never answered from the cache
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:  # noqa: ARG002 - the port's signature
         return Pixels(np.full((_SIDE, _SIDE, 3), 255, np.uint8))

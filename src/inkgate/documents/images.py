@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inkgate.concurrency import Threads
+from inkgate.documents.content import digest, page_key
 from inkgate.documents.decode import Frame, Header, read_header, read_pixels
 from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import frame_offsets
@@ -34,7 +35,8 @@ class DecodeThreads:
 class ImagePage:
     """A page of an image file. Implements Page. Pixels are decoded anew at each call, and not kept."""
 
-    def __init__(self, index: int, frame: Frame, header: Header, threads: DecodeThreads) -> None:
+    def __init__(self, index: int, frame: Frame, header: Header, threads: DecodeThreads, content_key: bytes) -> None:
+        self.content_key = content_key
         self._index = index
         self._frame = frame
         self._header = header
@@ -70,11 +72,20 @@ class ImagePage:
 class ImageDocument:
     """An image file, open. Implements OpenDocument."""
 
-    def __init__(self, file_type: FileType, frames: tuple[Frame, ...], max_pixels: int, threads: DecodeThreads) -> None:
+    def __init__(
+        self,
+        file_type: FileType,
+        frames: tuple[Frame, ...],
+        max_pixels: int,
+        threads: DecodeThreads,
+        content: bytes,
+    ) -> None:
+        """`content`: the digest of the file's bytes."""
         self._file_type = file_type
         self._frames = frames
         self._max_pixels = max_pixels
         self._threads = threads
+        self._content = content
 
     @property
     def mime_type(self) -> str:
@@ -96,7 +107,8 @@ class ImageDocument:
         frame = self._frames[index]
         header = await self._threads.usual.run(read_header, frame)
         self._check(header.size)
-        return ImagePage(index, frame, header, self._threads)
+        content_key = self._content if len(self._frames) == 1 else page_key(self._content, index)
+        return ImagePage(index, frame, header, self._threads, content_key)
 
     def _check(self, size: Size) -> None:
         is_large = f"The image is {size.width}×{size.height} pixels"
@@ -117,7 +129,8 @@ async def open_image(data: bytes, file_type: FileType, max_pixels: int, threads:
         frames = tuple(Frame(data, file_type, offset) for offset in offsets)
     else:
         frames = (Frame(data, file_type),)
-    document = ImageDocument(file_type, frames, max_pixels, threads)
+    content = await threads.usual.run(digest, data)
+    document = ImageDocument(file_type, frames, max_pixels, threads, content)
     if document.page_count == 1:
         await document.page(0)
     return document

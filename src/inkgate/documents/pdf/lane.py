@@ -31,6 +31,7 @@ class Source:
     number: int
     fd: int
     size: int
+    digest: bytes
     closed: bool = False
 
 

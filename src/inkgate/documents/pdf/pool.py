@@ -13,6 +13,7 @@ from typing import Any, Self
 import anyio
 
 from inkgate.concurrency import Threads, single_error
+from inkgate.documents.content import digest, page_key
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
 from inkgate.documents.pdf.lane import Job, Lane, LaneSettings, Source, stopped
@@ -84,7 +85,8 @@ class PdfPool:
         """
         if not data:
             raise InputRejected("pdf_corrupt", "The PDF has no bytes.")
-        source = Source(next(self._numbers), await self._threads.run(seal_bytes, data), len(data))
+        content = await self._threads.run(digest, data)
+        source = Source(next(self._numbers), await self._threads.run(seal_bytes, data), len(data), content)
         try:
             opened = await self.call(source, Call(Op.OPEN, source.number))
             page_count = whole(opened.get("page_count"))
@@ -166,13 +168,15 @@ class PdfDocument:
             found = PageFacts.of(answer)
         except (KeyError, ValueError, TypeError) as error:
             raise InputRejected("page_broken", f"Page {index + 1} could not be read.") from error
-        return PdfPage(self._pool, self._source, index, found)
+        content_key = page_key(self._source.digest, index, call.dpi, call.max_side, call.text)
+        return PdfPage(self._pool, self._source, content_key, index, found)
 
 
 class PdfPage:
     """A page of an open PDF (`types.Page`). `text_verdict` says why its text is taken, or why not."""
 
-    def __init__(self, pool: PdfPool, source: Source, index: int, facts: PageFacts) -> None:
+    def __init__(self, pool: PdfPool, source: Source, content_key: bytes, index: int, facts: PageFacts) -> None:
+        self.content_key = content_key
         self.index = index
         self.size = facts.size
         self.dpi = facts.dpi
