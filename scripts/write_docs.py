@@ -34,6 +34,7 @@ BRANCHES = {
     "engine.ppocr": "The built-in engine.",
     "engine.vllm": "Vision-language models on a vLLM server.",
     "engine.vllm.managed": "The vLLM that is started where `engine.vllm.urls` is empty (vllm.md).",
+    "cache": "What was read is kept for a while, so that the same page is not read again.",
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",
     "log": "What is logged. Neither contents of documents nor keys ever are.",
 }
