@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 
@@ -11,15 +10,18 @@ import anyio
 import orjson
 from aiohttp.payload import BytesPayload, Payload
 
+from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
 from inkgate.engines.vllm.upstream import Answer, Call
 from inkgate.engines.vllm.wire import garbled, upstream_error
 from inkgate.errors import EngineFailed
 
 _KEEP_ALIVE_S = 4.0
 """Idle connections are closed before vLLM does (uvicorn: 5 s): none is lost under a request that was just sent."""
-_GENERATED = re.compile(r"^vllm:generation_tokens_total(?:\{[^}]*\})? ([0-9.e+]+)$", re.MULTILINE)
 _LIST_S = 10.0
 """A list of models takes milliseconds; a server that is busy with images answers late."""
+_METRICS_S = 10.0
+_METRICS_BYTES = 8 << 20
+"""vLLM 0.32 has 57 kB for one engine."""
 
 
 class _Json(BytesPayload):
@@ -124,13 +126,25 @@ class ModelServer:
 
     async def tokens_generated(self) -> float | None:
         """How many tokens it has generated since it started; None where it doesn't say (vLLM does, at /metrics)."""
-        try:
-            async with self._session().get(f"{self.base_url.removesuffix('/v1')}/metrics") as response:
-                status, text = response.status, await response.text()
-        except (aiohttp.ClientError, EngineFailed):
-            return None
-        counts = _GENERATED.findall(text) if status == 200 else []
-        return sum(map(float, counts)) if counts else None
+        reading = await self.readings()
+        return None if reading is None else reading.generation_tokens
+
+    async def readings(self) -> ServerReading | None:
+        """What it says of itself at /metrics; None where it says nothing, or nothing that vLLM would say, in time."""
+        with anyio.move_on_after(self._connect_s + _METRICS_S):
+            try:
+                async with self._session().get(f"{self.base_url.removesuffix('/v1')}/metrics") as response:
+                    if response.status != 200:
+                        return None
+                    text = bytearray()
+                    async for chunk in response.content.iter_any():
+                        text += chunk
+                        if len(text) > _METRICS_BYTES:
+                            return None
+                return parse_metrics(text.decode(errors="replace"))
+            except (aiohttp.ClientError, EngineFailed):
+                return None
+        return None
 
 
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

@@ -1,0 +1,119 @@
+"""What vLLM says of itself at /metrics, in the text form of Prometheus, with the names of 0.24 to 0.33."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_QUOTED = r"\"(?:[^\"\\]|\\.)*\""
+_SAMPLE = re.compile(
+    r"^vllm:(?P<name>\w+)"
+    rf"(?:\{{(?P<labels>(?:[^\"}}]|{_QUOTED})*)\}})?"
+    r"[ \t]+(?P<value>[^ \t]+)(?:[ \t]+-?\d+)?[ \t]*$"
+)
+_LABEL = re.compile(r"(\w+)=\"((?:[^\"\\]|\\.)*)\"")
+_WHOLE = re.compile(r"[0-9]{1,12}")
+_MOST = 1e18
+"""No count or sum of seconds comes near it; sums of samples stay finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A histogram's sum and count since the server started: two of them give the mean of the time between."""
+
+    sum: float = 0.0
+    count: float = 0.0
+
+    def mean_since(self, before: Total) -> float | None:
+        """The mean of what came after `before`; None where nothing did."""
+        more = self.count - before.count
+        return (self.sum - before.sum) / more if more > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerReading:
+    """One reading of a server. Counters and totals run since its start; several engines of one server are summed.
+
+    Attributes:
+        running, waiting: requests in the batch, and before it. Images that are still prepared are in neither.
+        kv_usage: 0 to 1, of the fullest engine; None where it isn't said.
+        kv_tokens: what the KV cache holds; None where it isn't said.
+        preemptions, prompt_tokens, generation_tokens, requests: counted; requests are those that ended.
+        queue_s, inter_token_s, first_token_s, request_s: times in seconds.
+    """
+
+    running: int = 0
+    waiting: int = 0
+    kv_usage: float | None = None
+    kv_tokens: int | None = None
+    preemptions: float = 0.0
+    prompt_tokens: float = 0.0
+    generation_tokens: float = 0.0
+    requests: float = 0.0
+    queue_s: Total = Total()
+    inter_token_s: Total = Total()
+    first_token_s: Total = Total()
+    request_s: Total = Total()
+
+
+def parse_metrics(text: str) -> ServerReading | None:
+    """The reading in `text`; None where it isn't vLLM's, or lacks what every vLLM says.
+
+    Lines that can't be read are left out, as are values that are no numbers: /metrics is the work of another program.
+    """
+    sums: dict[str, float] = {}
+    usage: float | None = None
+    kv_tokens = 0
+    for name, labels, value in _samples(text):
+        if name == "kv_cache_usage_perc":
+            usage = max(usage or 0.0, min(1.0, max(0.0, value)))
+        elif name == "cache_config_info":
+            kv_tokens += _kv_tokens(labels)
+        else:
+            sums[name] = sums.get(name, 0.0) + value
+    if not {"num_requests_running", "num_requests_waiting", "generation_tokens_total"} <= sums.keys():
+        return None
+    return ServerReading(
+        running=round(sums["num_requests_running"]),
+        waiting=round(sums["num_requests_waiting"]),
+        kv_usage=usage,
+        kv_tokens=kv_tokens or None,
+        preemptions=sums.get("num_preemptions_total", 0.0),
+        prompt_tokens=sums.get("prompt_tokens_total", 0.0),
+        generation_tokens=sums["generation_tokens_total"],
+        requests=sums.get("request_success_total", 0.0),
+        queue_s=_total(sums, "request_queue_time_seconds"),
+        inter_token_s=_total(sums, "inter_token_latency_seconds"),
+        first_token_s=_total(sums, "time_to_first_token_seconds"),
+        request_s=_total(sums, "e2e_request_latency_seconds"),
+    )
+
+
+def _samples(text: str) -> Iterator[tuple[str, str, float]]:
+    """Name, labels as written, and value of each sample of vLLM's that is a number that can be, without buckets."""
+    for line in text.splitlines():
+        if not line.startswith("vllm:") or "_bucket{" in line:
+            continue
+        found = _SAMPLE.match(line)
+        if found is None:
+            continue
+        try:
+            value = float(found["value"])
+        except ValueError:
+            continue
+        if 0 <= value <= _MOST:
+            yield found["name"], found["labels"] or "", value
+
+
+def _kv_tokens(labels: str) -> int:
+    """What one engine's cache holds: as it says (0.32), else blocks by tokens a block; 0 where that is missing, too.
+
+    The product says too much of models whose layers keep caches of their own sizes.
+    """
+    said = {name: int(value) for name, value in _LABEL.findall(labels) if _WHOLE.fullmatch(value)}
+    return said.get("kv_cache_size_tokens") or said.get("num_gpu_blocks", 0) * said.get("block_size", 0)
+
+
+def _total(sums: dict[str, float], name: str) -> Total:
+    return Total(sums.get(f"{name}_sum", 0.0), sums.get(f"{name}_count", 0.0))
