@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -13,12 +14,17 @@ from inkgate.concurrency import Threads, single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.fallback import Fallback
+from inkgate.engines.on_demand import OnDemand
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.text_layer import TextLayerFirst
-from inkgate.engines.vllm.engine import Vllm
+from inkgate.engines.transformers import hub
+from inkgate.engines.transformers.engine import Transformers, asking_settings, weights_of
+from inkgate.engines.transformers.in_process import InProcess
+from inkgate.engines.vllm.engine import Others, Vllm
 from inkgate.engines.vllm.managed.command import server_command
 from inkgate.engines.vllm.managed.engine import Managed
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
+from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import Upstream
@@ -67,25 +73,47 @@ def build_parts(settings: Settings) -> Parts:
     layout = CdlaLayout(threads=ppocr.threads)
     parts = Parts(PpOcr(ppocr, layout))
     if settings.engine.name != "ppocr":
-        embedded, parts = parts.engine, _vllm(settings.engine)
-        if settings.engine.vllm.fallback:
-            parts = replace(parts, engine=Fallback(parts.engine, embedded))
+        others = Others(layout, OnDemand(parts.engine) if settings.engine.vllm.fallback else None)
+        parts = _behind(settings.engine, others)
+        if others.embedded is not None:
+            parts = replace(parts, engine=Fallback(parts.engine, others.embedded))
     first = TextLayerFirst(parts.engine, layout, Threads("text_layer", ppocr.concurrent_pages))
     return replace(parts, engine=first)
 
 
-def _vllm(engine: EngineSettings) -> Parts:
-    """The engine for a preset's name, or for `vllm` and `engine.vllm.preset`. Raises as build_parts."""
-    vllm = engine.vllm
-    if engine.name == "vllm" and not vllm.preset:
-        raise InputRejected("engine_incomplete", "The engine `vllm` needs to know the model: set `engine.vllm.preset`.")
-    name = vllm.preset if engine.name == "vllm" else engine.name
+def _behind(engine: EngineSettings, others: Others) -> Parts:
+    """The engine for a model by its preset: on vLLM, or in this process. Raises as build_parts."""
+    if engine.name == "transformers":
+        return _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), others)
+    return _vllm(engine, _preset(engine, "vllm", engine.vllm.preset), others)
+
+
+def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
+    """The preset called `named` where the engine is the `generic` one, else as the engine is. Raises as build_parts."""
+    if engine.name == generic and not named:
+        detail = f"The engine `{generic}` needs to know the model: set `engine.{generic}.preset`."
+        raise InputRejected("engine_incomplete", detail)
+    name = named if engine.name == generic else engine.name
+    folder = engine.vllm.preset_folder
     try:
-        preset = find_preset(name, Path(vllm.preset_folder) if vllm.preset_folder else None)
+        return find_preset(name, Path(folder) if folder else None)
     except ValueError as error:
         raise InputRejected("engine_incomplete", f"`engine.vllm.preset_folder`: {error}.") from error
     except InputRejected as error:
         raise InputRejected("engine_unknown", f"There is no engine {name!r} but `ppocr`: {error.detail}.") from error
+
+
+def _transformers(engine: EngineSettings, preset: Preset, others: Others) -> Parts:
+    """The engine for a model in this process. Raises as build_parts."""
+    own = engine.transformers
+    model = InProcess(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
+    inner = Vllm(preset, asking_settings(own, engine.vllm), model, others)
+    return Parts(Transformers(model, inner), background=(model.run,))
+
+
+def _vllm(engine: EngineSettings, preset: Preset, others: Others) -> Parts:
+    """The engine for a model on vLLM, ours or another's."""
+    vllm = engine.vllm
     key = vllm.api_key.get_secret_value()
     managed = None if vllm.urls else ManagedServer(server_command(preset, vllm), vllm.managed, key)
     urls = vllm.urls if managed is None else (managed.url,)
@@ -95,7 +123,7 @@ def _vllm(engine: EngineSettings) -> Parts:
     else:
         times, on_stalled = BalancerSettings(vllm.stalled_s, vllm.managed.recover_s), managed.restart_stalled
     balanced = Balanced(servers, times, on_stalled=on_stalled)
-    parts = Parts(Vllm(preset, vllm, balanced), balanced, (balanced.run,))
+    parts = Parts(Vllm(preset, vllm, balanced, others), balanced, (balanced.run,))
     if managed is None:
         return parts
     return replace(parts, engine=Managed(managed, parts.engine), background=(managed.run, *parts.background))

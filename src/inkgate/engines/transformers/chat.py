@@ -1,0 +1,115 @@
+"""The chat protocol on this side of it: a request's bytes to a Question, pieces of an answer to events."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping, Sequence
+
+import cv2
+import numpy as np
+import orjson
+
+from inkgate.engines.transformers.model import Ending, Piece, Question, Sampling
+from inkgate.errors import InputRejected
+from inkgate.types import RgbArray
+
+DONE = b"data: [DONE]\n\n"
+
+
+def question_of(body: bytes) -> Question:
+    """The question in a chat request as vLLM takes it. What only vLLM knows of (`repetition_detection`) is left out.
+
+    Raises:
+        InputRejected: "upstream_rejected": it is no such request, or an image can't be read.
+    """
+    try:
+        request = orjson.loads(body)
+        images: list[RgbArray] = []
+        messages = [_message(message, images) for message in request["messages"]]
+        return Question(messages, tuple(images), _sampling(request))
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputRejected("upstream_rejected", "The request is no chat with images as data URLs.") from error
+
+
+def event_of(piece: Piece) -> bytes:
+    """The event that carries a piece, its log-probability with it."""
+    token = {"token": piece.text, "logprob": piece.logprob, "bytes": list(piece.text.encode("utf-8", "replace"))}
+    delta = {"content": piece.text}
+    return _event({"choices": [{"index": 0, "delta": delta, "logprobs": {"content": [token]}, "finish_reason": None}]})
+
+
+def events_of(ending: Ending) -> bytes:
+    """The last events: why the answer ended, and what it cost."""
+    usage = {"prompt_tokens": ending.prompt_tokens, "completion_tokens": ending.completion_tokens}
+    last = _event({"choices": [{"index": 0, "delta": {}, "finish_reason": ending.reason}]})
+    return last + _event({"choices": [], "usage": usage}) + DONE
+
+
+def _event(chunk: Mapping[str, object]) -> bytes:
+    return b"data: " + orjson.dumps({"object": "chat.completion.chunk", **chunk}) + b"\n\n"
+
+
+def _message(message: Mapping[str, object], images: list[RgbArray]) -> Mapping[str, object]:
+    """The message as a chat template takes it. Adds to `images`."""
+    content = message["content"]
+    if isinstance(content, str):
+        return {"role": message["role"], "content": content}
+    if not isinstance(content, Sequence):
+        raise TypeError("a message's content is text, or parts")
+    return {"role": message["role"], "content": [_part(part, images) for part in content]}
+
+
+def _part(part: Mapping[str, object], images: list[RgbArray]) -> Mapping[str, object]:
+    if part["type"] == "text":
+        return {"type": "text", "text": str(part["text"])}
+    image = part["image_url"]
+    if not isinstance(image, Mapping):
+        raise TypeError("image_url has a URL")
+    images.append(_pixels(str(image["url"])))
+    return {"type": "image"}
+
+
+def _pixels(url: str) -> RgbArray:
+    head, _, data = url.partition(";base64,")
+    if not head.startswith("data:image/"):
+        raise ValueError("images come as data URLs")
+    try:
+        coded = np.frombuffer(base64.b64decode(data, validate=True), np.uint8)
+        bgr = cv2.imdecode(coded, cv2.IMREAD_COLOR) if coded.size else None
+    except (binascii.Error, cv2.error) as error:
+        raise ValueError("an image can't be read") from error
+    if bgr is None:
+        raise ValueError("an image can't be read")
+    return np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8)
+
+
+def _sampling(request: Mapping[str, object]) -> Sampling:
+    limit = request.get("max_completion_tokens", request.get("max_tokens"))
+    kwargs = request.get("mm_processor_kwargs")
+    skip = request.get("skip_special_tokens")
+    return Sampling(
+        max_tokens=_whole(limit),
+        temperature=_number(request.get("temperature")),
+        top_p=_number(request.get("top_p")),
+        top_k=_whole(request.get("top_k")),
+        repetition_penalty=_number(request.get("repetition_penalty")),
+        presence_penalty=_number(request.get("presence_penalty")) or 0.0,
+        frequency_penalty=_number(request.get("frequency_penalty")) or 0.0,
+        seed=_whole(request.get("seed")),
+        skip_special_tokens=True if skip is None else bool(skip),
+        pixels=(int(kwargs["min_pixels"]), int(kwargs["max_pixels"])) if isinstance(kwargs, Mapping) else None,
+    )
+
+
+def _number(value: object) -> float | None:
+    if value is None:
+        return None
+    if not isinstance(value, int | float):
+        raise TypeError("a number is expected")
+    return float(value)
+
+
+def _whole(value: object) -> int | None:
+    number = _number(value)
+    return None if number is None else int(number)

@@ -1,0 +1,68 @@
+"""The baseline that vLLM is compared with: the same presets on `generate` of transformers, in this process."""
+
+from __future__ import annotations
+
+from inkgate.engines.base import Engine
+from inkgate.engines.transformers.in_process import InProcess
+from inkgate.engines.vllm.preset import Preset
+from inkgate.errors import InputRejected
+from inkgate.settings import TransformersSettings, VllmSettings
+from inkgate.types import Page, PageResult, Task
+
+_AT_ONCE = 2
+"""Pages: one is read, the next is made ready."""
+_PATIENCE_S = 86_400.0
+"""For a token. The model can't be unreachable, may be slow on a CPU, and documents have their own limit of time."""
+
+
+class Transformers:
+    """An Engine: `inner`, which asks `model` as it would ask a model server."""
+
+    def __init__(self, model: InProcess, inner: Engine) -> None:
+        self._model = model
+        self._inner = inner
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def start(self) -> None:
+        """Loads the model.
+
+        Raises:
+            EngineFailed: its packages or its weights are missing, or it can't be run here.
+        """
+        await self._model.start()
+        await self._inner.start()
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        """As Engine.read of `inner`."""
+        return await self._inner.read(page, task)
+
+    async def stop(self) -> None:
+        await self._inner.stop()
+        await self._model.close()
+
+
+def asking_settings(own: TransformersSettings, vllm: VllmSettings) -> VllmSettings:
+    """How a model in this process is asked: as a server is, but for what only servers have."""
+    return vllm.model_copy(
+        update={
+            "urls": (),
+            "model": "",
+            "concurrent_pages": _AT_ONCE,
+            "max_tokens": own.max_tokens,
+            "first_token_s": _PATIENCE_S,
+            "progress_s": _PATIENCE_S,
+            "repetition_count": 0,
+        }
+    )
+
+
+def weights_of(preset: Preset, own: TransformersSettings) -> str:
+    """The folder or name of the weights. Raises InputRejected ("engine_incomplete") where neither says one."""
+    name = own.model or preset.launch.model
+    if name is None:
+        detail = f"The weights of {preset.name} are in a folder: name it in `engine.transformers.model`."
+        raise InputRejected("engine_incomplete", detail)
+    return name

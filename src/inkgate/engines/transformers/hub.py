@@ -1,0 +1,189 @@
+"""The only module that touches torch and transformers, both of which come with the extra `inkgate[transformers]`.
+
+They are imported when a model is loaded. What they give is `Any` here, and nothing of it leaves this module.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import structlog
+
+from inkgate.engines.transformers.detokenize import Detokenizer
+from inkgate.engines.transformers.model import Ending, Model, Piece, Question, Sampling
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.settings import TransformersSettings
+
+log = structlog.get_logger(__name__)
+
+_MOST_TOKENS = 4096
+"""Of an answer, where nobody says."""
+
+
+def load(name: str, settings: TransformersSettings) -> Model:
+    """The model in the folder `name`, or of that name on the hub, ready to answer. Blocking; seconds to minutes.
+
+    Raises:
+        EngineFailed: "engine_not_installed"; "weights_missing"; "engine_unavailable" where they can't be used.
+    """
+    try:
+        torch, library = importlib.import_module("torch"), importlib.import_module("transformers")
+    except ImportError as error:
+        detail = f"The engine `transformers` needs {error.name or 'its packages'}: pip install 'inkgate[transformers]'."
+        raise EngineFailed("engine_not_installed", detail) from error
+    # Its own words and bars would go past the log.
+    library.utils.logging.set_verbosity_error()
+    library.utils.logging.disable_progress_bar()
+    if settings.threads:
+        torch.set_num_threads(settings.threads)
+    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    local = not settings.download
+    try:
+        processor = library.AutoProcessor.from_pretrained(name, local_files_only=local)
+        model = library.AutoModelForImageTextToText.from_pretrained(name, local_files_only=local, dtype=settings.dtype)
+        model = model.to(device).eval()
+    except OSError as error:
+        log.warning("weights_not_loaded", model=name, error=str(error))
+        where = "on this machine" if local else "on this machine or on the hub"
+        raise EngineFailed("weights_missing", f"The weights of {name!r} were not found {where}.") from error
+    except (ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
+        log.warning("weights_not_loaded", model=name, error=str(error))
+        detail = f"transformers {library.__version__} can't run the model {name!r} on {device!r}: {error}"
+        raise EngineFailed("engine_unavailable", detail) from error
+    log.info("model_loaded", model=name, device=device, dtype=str(model.dtype), transformers=library.__version__)
+    return _Loaded(torch, model, processor)
+
+
+class _Loaded:
+    """A Model of transformers."""
+
+    def __init__(self, torch: Any, model: Any, processor: Any) -> None:  # noqa: ANN401 - see the module
+        self._torch = torch
+        self._model = model
+        self._processor = processor
+        ends = model.generation_config.eos_token_id
+        self._ends = frozenset(ends if isinstance(ends, list) else [ends])
+
+    def generate(self, question: Question, heard: Callable[[Piece], None], stopped: Callable[[], bool]) -> Ending:
+        """See Model."""
+        torch, sampling = self._torch, question.sampling
+        inputs = self._inputs(question)
+        asked = int(inputs["input_ids"].shape[1])
+        decode = partial(self._decode, skip_special_tokens=sampling.skip_special_tokens)
+        watch = _Watch(torch, Detokenizer(decode), self._ends, heard, stopped)
+        penalty = sampling.repetition_penalty or self._model.generation_config.repetition_penalty or 1.0
+        if sampling.seed is not None:
+            torch.manual_seed(sampling.seed)
+        try:
+            with torch.inference_mode():
+                output = self._model.generate(
+                    **inputs,
+                    **_choice(sampling),
+                    max_new_tokens=sampling.max_tokens or _MOST_TOKENS,
+                    # Penalties are applied here, after the watch has seen what the model itself thinks.
+                    repetition_penalty=1.0,
+                    logits_processor=[watch.scored, partial(_penalised, torch, asked, penalty, sampling)],
+                    stopping_criteria=[watch],
+                )
+        except RuntimeError as error:  # torch's own, memory of the GPU among them
+            log.warning("model_failed", error=str(error))
+            raise EngineFailed("engine_failed", "The model failed on this page; the log says why.") from error
+        if (rest := watch.detokenizer.rest()) is not None:
+            heard(rest)
+        tokens = output[0, asked:].tolist()
+        return Ending("stop" if tokens and tokens[-1] in self._ends else "length", asked, len(tokens))
+
+    def _inputs(self, question: Question) -> Any:  # noqa: ANN401 - a BatchEncoding
+        """Tokens and patches, on the model's device. Raises InputRejected where they can't be made."""
+        pixels = question.sampling.pixels
+        images = {"size": {"shortest_edge": pixels[0], "longest_edge": pixels[1]}} if pixels else {}
+        try:
+            text = self._processor.apply_chat_template(
+                list(question.messages), add_generation_prompt=True, tokenize=False
+            )
+            inputs = self._processor(
+                text=[text],
+                images=list(question.images) or None,
+                return_tensors="pt",
+                # The template has them. vLLM adds none to a chat either.
+                text_kwargs={"add_special_tokens": False},
+                images_kwargs=images,
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("question_refused", error=str(error))
+            raise InputRejected("upstream_rejected", f"The model can't take the page: {error}") from error
+        inputs = inputs.to(self._model.device)
+        return {name: self._typed(value) for name, value in inputs.items()}
+
+    def _typed(self, tensor: Any) -> Any:  # noqa: ANN401 - a tensor
+        return tensor.to(self._model.dtype) if tensor.is_floating_point() else tensor
+
+    def _decode(self, tokens: Sequence[int], *, skip_special_tokens: bool) -> str:
+        tokenizer = self._processor.tokenizer
+        text = tokenizer.decode(
+            list(tokens), skip_special_tokens=skip_special_tokens, clean_up_tokenization_spaces=False
+        )
+        return str(text)
+
+
+class _Watch:
+    """Sees each token as it is chosen: a StoppingCriteria of `generate`, and the first of its logits processors."""
+
+    def __init__(
+        self,
+        torch: Any,  # noqa: ANN401 - see the module
+        detokenizer: Detokenizer,
+        ends: frozenset[int],
+        heard: Callable[[Piece], None],
+        stopped: Callable[[], bool],
+    ) -> None:
+        self.detokenizer = detokenizer
+        self._torch = torch
+        self._ends = ends
+        self._heard = heard
+        self._stopped = stopped
+        self._logits: Any = None
+
+    def scored(self, _: Any, logits: Any) -> Any:  # noqa: ANN401 - tensors
+        """Keeps the model's own logits of the token to come, (1, vocabulary)."""
+        self._logits = logits
+        return logits
+
+    def __call__(self, tokens: Any, _: Any, **__: Any) -> Any:  # noqa: ANN401 - tensors
+        """Passes the last token on; whether to stop, as a tensor (1,) of bool."""
+        token = int(tokens[0, -1])
+        if token not in self._ends:
+            logits = self._logits[0].float()
+            piece = self.detokenizer.feed(token, float(logits[token] - logits.logsumexp(0)))
+            if piece is not None:
+                self._heard(piece)
+        return self._torch.full((1,), self._stopped(), dtype=self._torch.bool, device=tokens.device)
+
+
+def _choice(sampling: Sampling) -> dict[str, object]:
+    """How `generate` is told to choose tokens; what is None is left to the model's own settings."""
+    if sampling.temperature == 0:
+        return {"do_sample": False}
+    given = {
+        "do_sample": True,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": None if sampling.top_k is None else max(0, sampling.top_k),
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _penalised(torch: Any, asked: int, penalty: float, sampling: Sampling, tokens: Any, logits: Any) -> Any:  # noqa: ANN401 - tensors; the last two are those of a logits processor
+    """The logits (1, vocabulary) after the penalties, which are vLLM's: for repetition of tokens of prompt and answer
+    by a factor, for presence and frequency of those of the answer alone by a difference.
+    """
+    if penalty != 1.0:
+        there = logits.gather(1, tokens)
+        logits = logits.scatter(1, tokens, torch.where(there < 0, there * penalty, there / penalty))
+    if sampling.presence_penalty or sampling.frequency_penalty:
+        counts = torch.bincount(tokens[0, asked:], minlength=logits.shape[1])
+        logits = logits - sampling.frequency_penalty * counts - sampling.presence_penalty * (counts > 0)
+    return logits

@@ -1,0 +1,136 @@
+"""A model in this process that answers as a model server does, so that the same engine asks either."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import anyio.from_thread
+import structlog
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from inkgate.concurrency import Threads
+from inkgate.engines.transformers.chat import event_of, events_of, question_of
+from inkgate.engines.transformers.model import Model, Piece
+from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.errors import EngineFailed, InkgateError
+
+log = structlog.get_logger(__name__)
+
+_HEADERS = {"content-type": "text/event-stream"}
+_Event = bytes | InkgateError
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A request to be answered: where its events go, and whether anybody still waits for them."""
+
+    body: bytes
+    events: MemoryObjectSendStream[_Event]
+    left: threading.Event
+
+
+class InProcess:
+    """An Upstream: one model, one answer at a time, in the thread `transformers`; the others wait in their order.
+
+    `run` has to run beside it.
+    """
+
+    def __init__(self, name: str, load: Callable[[], Model]) -> None:
+        """`name`: what the model is asked for by. `load` is called by `start`, in the thread."""
+        self._name = name
+        self._load = load
+        self._model: Model | None = None
+        self._threads = Threads("transformers", 1)
+        self._closed = threading.Event()
+        self._jobs, self._waiting = anyio.create_memory_object_stream[_Job](math.inf)
+
+    async def start(self) -> None:
+        """Loads the model. Raises EngineFailed, as `load` does."""
+        self._model = await self._threads.run(self._load)
+
+    async def run(self) -> None:
+        """Answers what is asked, until it is cancelled."""
+        with self._waiting:
+            async for job in self._waiting:
+                with job.events:
+                    last = await self._last_event(job)
+                    if not job.left.is_set():
+                        job.events.send_nowait(last)
+
+    async def models(self) -> tuple[str, ...]:
+        """See Upstream.
+
+        Raises:
+            EngineFailed: "engine_unavailable": the model is not loaded.
+        """
+        self._loaded()
+        return (self._name,)
+
+    @asynccontextmanager
+    async def send(self, call: Call) -> AsyncIterator[Answer]:
+        """See Upstream. Leaving the block ends the answer after the token that is being made.
+
+        Raises:
+            EngineFailed: "engine_unavailable" on entering; while the chunks come, of the model.
+            InputRejected: while the chunks come: the request can't be understood, or the model can't take it.
+        """
+        self._loaded()
+        left = threading.Event()
+        # Room for a whole answer, which is bounded by its tokens: the model waits for nobody.
+        events, heard = anyio.create_memory_object_stream[_Event](math.inf)
+        self._jobs.send_nowait(_Job(call.body, events, left))
+        try:
+            yield Answer(200, _HEADERS, _chunks(heard))
+        finally:
+            left.set()
+            heard.close()
+
+    async def close(self) -> None:
+        """See Upstream. The model is let go of; an answer that is being made ends with its next token."""
+        self._closed.set()
+        self._model = None
+        self._jobs.close()
+
+    def _loaded(self) -> Model:
+        if self._model is None:
+            raise EngineFailed("engine_unavailable", "The model is not loaded.")
+        return self._model
+
+    async def _last_event(self, job: _Job) -> _Event:
+        """Has the job answered; what is to be said last: how the answer ended, or the error that ended it."""
+        if job.left.is_set():
+            return b""
+        try:
+            return await self._threads.run(self._answer, self._loaded(), job)
+        except InkgateError as error:
+            return error
+        except Exception:  # the library's: one page is lost by it, not the service
+            log.exception("model_failed")
+            return EngineFailed("engine_failed", "The model failed on this page; the log says why.")
+
+    def _answer(self, model: Model, job: _Job) -> bytes:
+        """Sends the pieces of an answer; its last events. Blocking."""
+
+        def stopped() -> bool:
+            return job.left.is_set() or self._closed.is_set()
+
+        def send(event: bytes) -> None:  # on the event loop, where `left` doesn't change meanwhile
+            if not job.left.is_set():
+                job.events.send_nowait(event)
+
+        def heard(piece: Piece) -> None:
+            anyio.from_thread.run_sync(send, event_of(piece))
+
+        return events_of(model.generate(question_of(job.body), heard, stopped))
+
+
+async def _chunks(heard: MemoryObjectReceiveStream[_Event]) -> AsyncIterator[bytes]:
+    async for event in heard:
+        if isinstance(event, InkgateError):
+            raise event
+        yield event
