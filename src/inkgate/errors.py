@@ -80,6 +80,9 @@ OVERLOAD_CODES: dict[str, Code] = {
     "engine_breaker_open": Code(
         "The engine is left alone for a while", "Wait as long as Retry-After says; /readyz and the log say why."
     ),
+    "share_exceeded": Code(
+        "You use more than your share while others wait", "Wait as long as Retry-After says, or send less at once."
+    ),
     "draining": Code("The service is about to stop", "Send the request again; another instance will take it."),
 }
 

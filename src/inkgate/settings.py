@@ -196,6 +196,30 @@ class CacheSettings(Branch):
     )
 
 
+class SchedulingSettings(Branch):
+    max_waiting: PositiveInt = Field(20_000, description="Pages that wait for the engine; more get 503.")
+    age_s: PositiveFloat = Field(30.0, description="Waiting time after which a page counts as of the next class up.")
+    overtake_s: float = Field(
+        2.0, ge=0, description="How long smaller pages may go before a large one that does not fit yet."
+    )
+    weights: dict[str, PositiveFloat] = Field({}, description="Shares of the engine by tenant; 1 where not named.")
+    retry_after_s: PositiveFloat = Field(2.0, description="Least Retry-After; what is said while no rate is known.")
+    retry_after_most_s: PositiveFloat = Field(120.0, description="Longest Retry-After.")
+
+
+class AdmissionSettings(Branch):
+    max_bytes_mb: PositiveFloat = Field(1024.0, description="Request bodies held at once; more get 503.")
+    reserve: float = Field(
+        0.125, ge=0, lt=1, description="Part of the house kept from tenants over their share while others are there."
+    )
+    remember_s: PositiveFloat = Field(30.0, description="How long a tenant that was refused counts as there.")
+
+
+class ServingSettings(Branch):
+    scheduling: SchedulingSettings = SchedulingSettings()
+    admission: AdmissionSettings = AdmissionSettings()
+
+
 class FetchSettings(Branch):
     enabled: bool = Field(default=False, description="Allow `document_url` and image URLs to be fetched.")
     allow_hosts: tuple[str, ...] = Field((), description="Hosts that may be fetched; empty: every public host.")
@@ -226,6 +250,7 @@ class Settings(BaseSettings):
     pdf: PdfSettings = PdfSettings()
     engine: EngineSettings = EngineSettings()
     cache: CacheSettings = CacheSettings()
+    serving: ServingSettings = ServingSettings()
     fetch: FetchSettings = FetchSettings()
     log: LogSettings = LogSettings()
 

@@ -55,6 +55,7 @@ STATUSES: dict[str, int] = {
     "rate_limited": 429,
     "service_full": 503,
     "engine_breaker_open": 503,
+    "share_exceeded": 429,
     "draining": 503,
     "engine_failed": 502,
     "engine_output_invalid": 502,

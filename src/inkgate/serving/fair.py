@@ -1,0 +1,100 @@
+"""Fair shares: who has used the least of what is shared comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from inkgate.serving.heap import LazyHeap
+
+
+class Sharer:
+    """One of those who share.
+
+    Attributes:
+        tag: virtual time at which its next work starts: tokens used, divided by weight.
+        owed: tokens that it used beyond what was counted (negative: fewer), counted at its next turn.
+    """
+
+    __slots__ = ("name", "owed", "tag", "weight")
+
+    def __init__(self, name: str, weight: float = 1.0) -> None:
+        self.name = name
+        self.weight = weight
+        self.tag = 0.0
+        self.owed = 0
+
+
+SharerT = TypeVar("SharerT", bound=Sharer)
+
+
+class Shares(Generic[SharerT]):
+    """Start-time fair queueing (Goyal, Vin, Cheng 1996), by tokens.
+
+    Those who wait are ordered by start tag S; being served moves it to the finish tag F = S + tokens / weight. Virtual
+    time v is the least start tag of those who wait; who comes (back) starts at max(v, F), so that neither having been
+    away nor having left and come back gains anything. Those away are forgotten once v has passed their F.
+
+    Attributes:
+        weight: sum over those who wait.
+    """
+
+    __slots__ = ("_away", "_known", "_latest", "_make", "_v", "_waiting", "weight")
+
+    def __init__(self, make: Callable[[str], SharerT]) -> None:
+        self._make = make
+        self._known: dict[str, SharerT] = {}
+        self._waiting: LazyHeap[SharerT] = LazyHeap()
+        self._away: LazyHeap[SharerT] = LazyHeap()
+        self._v = 0.0
+        self._latest = 0.0
+        self.weight = 0.0
+
+    @property
+    def waiting(self) -> LazyHeap[SharerT]:
+        """Those who wait, the next one first; to be read."""
+        return self._waiting
+
+    @property
+    def known(self) -> int:
+        """How many are remembered."""
+        return len(self._known)
+
+    def get(self, name: str) -> SharerT | None:
+        return self._known.get(name)
+
+    def joined(self, name: str) -> SharerT:
+        """The one of this name, who waits from now on."""
+        sharer = self._known.get(name)
+        if sharer is None:
+            sharer = self._known[name] = self._make(name)
+        if sharer not in self._waiting:
+            self._away.discard(sharer)
+            sharer.tag = max(self._v, sharer.tag)
+            self._waiting.put(sharer, sharer.tag)
+            self.weight += sharer.weight
+        return sharer
+
+    def served(self, sharer: SharerT, tokens: int) -> None:
+        """Counts what it was given. It waits on; where it doesn't, `left` follows."""
+        self._v = max(self._v, self._waiting.first_key())
+        counted = max(1, tokens + sharer.owed)
+        sharer.owed += tokens - counted
+        sharer.tag += counted / sharer.weight
+        self._latest = max(self._latest, sharer.tag)
+        self._waiting.put(sharer, sharer.tag)
+
+    def left(self, sharer: SharerT) -> None:
+        """It has nothing more that waits."""
+        self._waiting.discard(sharer)
+        self.weight -= sharer.weight
+        self._away.put(sharer, sharer.tag)
+        if not self._waiting:
+            # The busy period is over: nobody owes anybody anything.
+            self._v, self.weight = self._latest, 0.0
+            self._known.clear()
+            self._away = LazyHeap()
+            return
+        while (first := self._away.first()) is not None and first.tag <= self._v:
+            self._away.discard(first)
+            del self._known[first.name]
