@@ -1,0 +1,108 @@
+"""How many tokens an answer will have, learned from those before: what a work is charged with before it runs."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable
+
+_FACTOR = 1.1
+"""A bucket's upper edge over its lower: estimates are at most that much too high."""
+_HALF_LIFE = 100
+"""Samples after which one counts half: enough for the 95th percentile (144 count on average), few enough to follow."""
+_KEYS = 512
+_LEAST = 20
+"""Samples of a key before it is believed: with fewer, the largest of them is no 95th percentile."""
+
+
+class OutputEstimates:
+    """Quantiles of output tokens by key (preset, task and size class, say). Used from one event loop.
+
+    For each key an exponentially decayed histogram of logarithmic buckets, read with the product-limit estimator
+    (Kaplan and Meier, 1958):
+
+        S(b) = product over buckets up to b of (1 - ended / at risk); the first b with S(b) <= 1 - quantile
+
+    Answers that were cut off or cancelled had at least as many tokens, and count as such. Left out, or counted as
+    ended, they would make estimates too low: the longest are the likeliest to be cut off.
+    """
+
+    def __init__(self, quantile: float = 0.95, floor: int = 16, cap: int = 16_384) -> None:
+        """`floor` and `cap`, in tokens, bound every estimate."""
+        self._quantile = quantile
+        self._floor = floor
+        self._cap = cap
+        self._known: OrderedDict[Hashable, _Histogram] = OrderedDict()
+
+    def estimate(self, key: Hashable, cap: int) -> int:
+        """Tokens that an answer won't pass, in `quantile` of all cases; `cap`, the most it may have, until known.
+
+        It is `cap`, too, where so many were cut off that the quantile lies beyond what was seen.
+        """
+        cap = min(cap, self._cap)
+        known = self._known.get(key)
+        if known is None:
+            return cap
+        self._known.move_to_end(key)
+        found = known.quantile(self._quantile)
+        return cap if found is None else min(cap, max(self._floor, found))
+
+    def finished(self, key: Hashable, tokens: int) -> None:
+        """An answer came to its own end after `tokens`."""
+        self._histogram(key).add(tokens, ended=True)
+
+    def unfinished(self, key: Hashable, tokens_so_far: int) -> None:
+        """An answer was cut off or cancelled: it would have had at least `tokens_so_far`."""
+        self._histogram(key).add(tokens_so_far, ended=False)
+
+    def _histogram(self, key: Hashable) -> _Histogram:
+        known = self._known.setdefault(key, _Histogram())
+        self._known.move_to_end(key)
+        if len(self._known) > _KEYS:
+            self._known.popitem(last=False)
+        return known
+
+
+class _Histogram:
+    """Weights by bucket, of answers that ended and of those that would have gone on.
+
+    Instead of all weights falling with each sample, that of the next one rises; the ratios are the same.
+    """
+
+    def __init__(self) -> None:
+        self._ended: dict[int, float] = {}
+        self._gone_on: dict[int, float] = {}
+        self._weight = 1.0
+        self._samples = 0
+
+    def add(self, tokens: int, *, ended: bool) -> None:
+        weights = self._ended if ended else self._gone_on
+        bucket = math.ceil(math.log(max(1, tokens)) / math.log(_FACTOR))
+        weights[bucket] = weights.get(bucket, 0.0) + self._weight
+        self._weight *= 2 ** (1 / _HALF_LIFE)
+        self._samples += 1
+        if self._weight > 2**20:
+            self._ended = _rescaled(self._ended, self._weight)
+            self._gone_on = _rescaled(self._gone_on, self._weight)
+            self._weight = 1.0
+
+    def quantile(self, quantile: float) -> int | None:
+        """The upper edge of the bucket that holds it; None where it can't be known."""
+        if self._samples < _LEAST:
+            return None
+        at_risk = sum(self._ended.values()) + sum(self._gone_on.values())
+        surviving = 1.0
+        for bucket in sorted(self._ended.keys() | self._gone_on.keys()):
+            ended = self._ended.get(bucket, 0.0)
+            surviving *= 1 - min(1.0, ended / at_risk)
+            if surviving <= 1 - quantile:
+                return math.ceil(_FACTOR**bucket)
+            at_risk -= ended + self._gone_on.get(bucket, 0.0)
+            if at_risk <= 0:
+                break
+        return None
+
+
+def _rescaled(weights: dict[int, float], by: float) -> dict[int, float]:
+    """All weights over `by`, without those that count no more."""
+    return {bucket: weight / by for bucket, weight in weights.items() if weight / by > 1e-6}
