@@ -1,0 +1,211 @@
+"""Stops calls to what is failing, and tries it again by and by (a circuit breaker: Nygard, Release It!, 2007)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+import anyio
+import structlog
+
+from inkgate.errors import EngineFailed, InkgateError, Overloaded
+
+log = structlog.get_logger(__name__)
+
+OF_THE_PAGE = frozenset(
+    {"engine_output_invalid", "output_repeats", "output_truncated", "elements_failed", "upstream_busy"}
+)
+"""Codes of EngineFailed that say that the engine works: it answered, if not well, or it has enough to do."""
+_BUCKETS = 10
+
+
+class BreakerState(StrEnum):
+    """`closed`: calls pass; `open`: none does; `half_open`: a few do, to find out."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerSettings:
+    """When calls are stopped, and for how long. Times in seconds, rates in [0, 1].
+
+    Attributes:
+        window_s: how far back calls are looked at.
+        least: with fewer calls in the window, nothing is said.
+        failed_rate: share of failed calls from which it opens.
+        target_s: a call that takes longer is slow; None: none is.
+        slow_rate: share of slow calls from which it opens.
+        open_s, open_most_s: how long it is open the first time, and at most; doubled each time that it did not help.
+        probes: calls at once while half-open.
+        good: of them, so many in a row close it.
+    """
+
+    window_s: float = 30.0
+    least: int = 10
+    failed_rate: float = 0.5
+    target_s: float | None = None
+    slow_rate: float = 0.8
+    open_s: float = 5.0
+    open_most_s: float = 120.0
+    probes: int = 1
+    good: int = 2
+
+
+class Breaker:
+    """Closed, it lets calls pass and counts how they end. It opens when, of the last `window_s`,
+
+        calls >= least  and  (failed / calls >= failed_rate  or  slow / calls >= slow_rate),
+
+    or when it is tripped; it stays open for min(open_most_s, open_s * 2^n), n being how often it opened without having
+    been closed for `window_s` since; then it is half-open: a good probe counts, a failed or slow one opens it again.
+
+    What a call that began before the last change of state ends like says nothing. Used from one event loop.
+
+    Attributes:
+        why: it opened the last time.
+        opened: how often it did.
+    """
+
+    def __init__(
+        self, name: str, settings: BreakerSettings | None = None, clock: Callable[[], float] = anyio.current_time
+    ) -> None:
+        """`name` is what it guards, for messages. `clock` in seconds."""
+        self.name = name
+        self.why = ""
+        self.opened = 0
+        self._settings = settings or BreakerSettings()
+        self._clock = clock
+        self._counts = _Window(self._settings.window_s)
+        self._half_open_at: float | None = None
+        self._closed_at = float("-inf")
+        self._in_vain = 0
+        self._era = 0
+        self._probing = 0
+        self._good = 0
+
+    @property
+    def state(self) -> BreakerState:
+        if self._half_open_at is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if self._clock() < self._half_open_at else BreakerState.HALF_OPEN
+
+    def trip(self, why: str) -> None:
+        """Opens it for a reason that no call shows, such as a GPU that is too hot. While it is open: for longer."""
+        if self.state is BreakerState.OPEN:
+            self.why = why
+            self._half_open_at = self._clock() + self._open_s
+        else:
+            self._open(why)
+
+    @asynccontextmanager
+    async def guard(self) -> AsyncIterator[None]:
+        """The right to one call. What is raised inside is judged: an EngineFailed that isn't of the page alone, or any
+        error that isn't ours, is a failure; a cancelled call is slow where it lasted longer than the target, and no
+        sample otherwise; nor is an Overloaded.
+
+        Raises:
+            Overloaded: "engine_breaker_open".
+        """
+        state = self.state
+        if state is BreakerState.OPEN or (state is BreakerState.HALF_OPEN and self._probing >= self._settings.probes):
+            raise self._refusal()
+        era, begun = self._era, self._clock()
+        probe = state is BreakerState.HALF_OPEN
+        self._probing += probe
+        failed: bool | None = None
+        judged_by_time = True
+        try:
+            yield
+            failed = False
+        except Exception as error:
+            failed = _is_failure(error)
+            judged_by_time = failed is not None
+            raise
+        finally:
+            self._probing -= probe and era == self._era
+            slow = judged_by_time and self._is_slow(self._clock() - begun)
+            if era == self._era and (failed is not None or slow):
+                self._ended(failed=bool(failed), slow=slow)
+
+    def _is_slow(self, spent_s: float) -> bool:
+        return self._settings.target_s is not None and spent_s > self._settings.target_s
+
+    @property
+    def _open_s(self) -> float:
+        return min(self._settings.open_most_s, self._settings.open_s * 2.0 ** min(self._in_vain, 60))
+
+    def _ended(self, *, failed: bool, slow: bool) -> None:
+        if self._half_open_at is not None:
+            if failed or slow:
+                self._open("a probe failed" if failed else "a probe was slow")
+            else:
+                self._good += 1
+                if self._good >= self._settings.good:
+                    self._close()
+            return
+        calls, failures, slow_ones = self._counts.add(self._clock(), failed=failed, slow=slow)
+        if calls >= self._settings.least:
+            if failures >= self._settings.failed_rate * calls and failures:
+                self._open(f"{failures} of {calls} calls failed")
+            elif slow_ones >= self._settings.slow_rate * calls and slow_ones:
+                self._open(f"{slow_ones} of {calls} calls took more than {self._settings.target_s:g} s")
+
+    def _open(self, why: str) -> None:
+        now = self._clock()
+        helped = self._half_open_at is None and now - self._closed_at >= self._settings.window_s
+        self._in_vain = 0 if helped else self._in_vain + 1
+        self._half_open_at = now + self._open_s
+        self.why = why
+        self.opened += 1
+        self._turn()
+        log.warning("breaker_open", breaker=self.name, why=why, for_s=self._open_s)
+
+    def _close(self) -> None:
+        self._half_open_at = None
+        self._closed_at = self._clock()
+        self._turn()
+        log.info("breaker_closed", breaker=self.name)
+
+    def _turn(self) -> None:
+        self._era += 1
+        self._probing = self._good = 0
+        self._counts = _Window(self._settings.window_s)
+
+    def _refusal(self) -> Overloaded:
+        left_s = (self._half_open_at or 0.0) - self._clock()
+        retry_after_s = left_s if left_s > 0 else self._settings.open_s
+        return Overloaded("engine_breaker_open", f"Calls to {self.name} are stopped: {self.why}.", retry_after_s)
+
+
+class _Window:
+    """Counts of calls in the last `window_s`, in steps of a tenth of it: memory stays the same at any rate."""
+
+    def __init__(self, window_s: float) -> None:
+        self._step_s = window_s / _BUCKETS
+        self._steps: deque[tuple[int, list[int]]] = deque(maxlen=_BUCKETS)
+
+    def add(self, now: float, *, failed: bool, slow: bool) -> tuple[int, int, int]:
+        """Counts one call. Returns all, failed ones and slow ones in the window."""
+        step = int(now // self._step_s)
+        if not self._steps or self._steps[-1][0] != step:
+            self._steps.append((step, [0, 0, 0]))
+        for place, counted in enumerate((True, failed, slow)):
+            self._steps[-1][1][place] += counted
+        while self._steps[0][0] <= step - _BUCKETS:
+            self._steps.popleft()
+        calls, failures, slow_ones = (sum(counts[place] for _, counts in self._steps) for place in range(3))
+        return calls, failures, slow_ones
+
+
+def _is_failure(error: Exception) -> bool | None:
+    """Whether the call failed; None where that can't be said."""
+    if isinstance(error, Overloaded):
+        return None
+    if isinstance(error, InkgateError):
+        return isinstance(error, EngineFailed) and error.code not in OF_THE_PAGE
+    return True
