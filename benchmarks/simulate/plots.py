@@ -1,0 +1,54 @@
+"""SVG files of what was simulated. The same runs give the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchmarks.simulate.report import Row
+from benchmarks.simulate.scenario import Run, Sample
+
+mpl.rcParams["svg.hashsalt"] = "inkgate"
+mpl.rcParams["svg.fonttype"] = "none"
+
+
+def overload(rows: Sequence[Row], capacity: float, file: Path) -> None:
+    """Goodput by offered load, in multiples of the capacity (answers a second), a line for each policy."""
+    figure, axes = _figure()
+    for policy in dict.fromkeys(row.policy for row in rows):
+        mine = [row for row in rows if row.policy == policy]
+        axes.plot([row.load for row in mine], [row.goodput / capacity for row in mine], marker="o", label=policy)
+    axes.set_xscale("log")
+    loads = sorted({row.load for row in rows})
+    axes.set_xticks(loads, [f"{load:g}" for load in loads])
+    axes.minorticks_off()
+    axes.set_xlabel("offered load / capacity")
+    axes.set_ylabel("answers in time / capacity")
+    _save(figure, axes, file)
+
+
+def limits(runs: Mapping[str, Run], file: Path) -> None:
+    """The limit over time, one line for each run."""
+    figure, axes = _figure()
+    for name, run in runs.items():
+        seen: list[Sample] = [sample for sample in run.samples if sample.limit is not None]
+        axes.plot([sample.at for sample in seen], [sample.limit or 0 for sample in seen], label=name)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("limit: pages at the server at once")
+    _save(figure, axes, file)
+
+
+def _figure() -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(7.0, 4.0), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _save(figure: Figure, axes: Axes, file: Path) -> None:
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(file, metadata={"Date": None})

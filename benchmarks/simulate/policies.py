@@ -1,0 +1,73 @@
+"""What stands between the clients and a server: nothing, a queue limit, a semaphore, or inkgate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import anyio
+
+from benchmarks.simulate.scenario import Link
+from benchmarks.simulate.workload import Request
+
+
+class Policy(Protocol):
+    """One gateway in front of one server."""
+
+    @property
+    def limit(self) -> int | None:
+        """How many it lets to the server at once; None where it does not count."""
+        ...
+
+    async def run(self) -> None:
+        """What goes on beside the requests, until cancelled."""
+        ...
+
+    async def read(self, request: Request) -> None:
+        """Reads the page.
+
+        Raises:
+            Overloaded, QueueFull: refused.
+            EngineFailed, ServerGone: it failed.
+        """
+        ...
+
+
+NewPolicy = Callable[[Link, int], Policy]
+"""Makes a policy in front of a server; the number is its seed."""
+
+
+class Bare:
+    """vLLM alone; with a queue limit where the server's flags have one."""
+
+    limit = None
+
+    def __init__(self, link: Link, seed: int) -> None:
+        self._server = link.server
+
+    async def run(self) -> None:
+        return
+
+    async def read(self, request: Request) -> None:
+        await self._server.generate(request.page)
+
+
+class Semaphore:
+    """At most `limit` at the server at once; the others wait, first come first served, as long as it takes."""
+
+    def __init__(self, link: Link, limit: int) -> None:
+        self.limit = limit
+        self._server = link.server
+        self._seats = anyio.Semaphore(limit, fast_acquire=True)
+
+    async def run(self) -> None:
+        return
+
+    async def read(self, request: Request) -> None:
+        async with self._seats:
+            await self._server.generate(request.page)
+
+
+def semaphore(limit: int) -> NewPolicy:
+    """A Semaphore of `limit`."""
+    return lambda link, _seed: Semaphore(link, limit)

@@ -1,0 +1,100 @@
+"""One row for each policy and load: what came of it, as a table and as JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+from benchmarks.simulate.scenario import End, Run
+
+_COLUMNS = (
+    "policy",
+    "load",
+    "goodput/s",
+    "p50, p99 of the answered",
+    "refused",
+    "p99 of refusals",
+    "failed or left",
+    "preemptions",
+    "deaths",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Means over all runs (one for each seed); times in seconds, NaN where there is none.
+
+    Attributes:
+        load: offered, in multiples of the capacity.
+        goodput: answers within their deadline, a second.
+        p50_s, p99_s: from the request to the answer, of those that were answered, late ones too.
+        refused: share of all requests; refusal_p99_s: how long they waited for the refusal.
+        failed: share of all requests that ended with the server's death, or left without an answer.
+        preemptions, deaths: in a run.
+    """
+
+    policy: str
+    load: float
+    goodput: float
+    p50_s: float
+    p99_s: float
+    refused: float
+    refusal_p99_s: float
+    failed: float
+    preemptions: float
+    deaths: float
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Of sorted values, the one that `share` of them do not pass; NaN of none."""
+    return values[min(math.ceil(share * len(values)), len(values)) - 1] if values else math.nan
+
+
+def row(policy: str, load: float, runs: Sequence[Run]) -> Row:
+    """The row of all `runs` together."""
+    answered = sorted(seconds for run in runs for seconds in run.times(End.ANSWERED))
+    refused = sorted(seconds for run in runs for seconds in run.times(End.REFUSED))
+    lost = sum(len(run.times(how)) for run in runs for how in (End.FAILED, End.LEFT))
+    total = max(len(answered) + len(refused) + lost, 1)
+    return Row(
+        policy,
+        load,
+        sum(run.goodput() for run in runs) / len(runs),
+        quantile(answered, 0.5),
+        quantile(answered, 0.99),
+        len(refused) / total,
+        quantile(refused, 0.99),
+        lost / total,
+        sum(run.preemptions for run in runs) / len(runs),
+        sum(run.deaths for run in runs) / len(runs),
+    )
+
+
+def table(rows: Iterable[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = [
+        f"| {' | '.join(_COLUMNS)} |",
+        f"| {' | '.join('---' for _ in _COLUMNS)} |",
+    ]
+    lines += [
+        f"| {row.policy} | {row.load:g} | {row.goodput:.1f} | {_time(row.p50_s)}, {_time(row.p99_s)} "
+        f"| {row.refused:.0%} | {_time(row.refusal_p99_s)} | {row.failed:.0%} "
+        f"| {row.preemptions:.0f} | {row.deaths:.1f} |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def as_json(rows: Iterable[Row]) -> list[dict[str, object]]:
+    """The rows for a JSON file; what isn't there is null."""
+    return [
+        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in asdict(row).items()}
+        for row in rows
+    ]
+
+
+def _time(seconds: float) -> str:
+    if math.isnan(seconds):
+        return "-"
+    return f"{seconds * 1e3:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"

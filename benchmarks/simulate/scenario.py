@@ -1,0 +1,135 @@
+"""What is simulated: who asks, which servers there are, what happens to them; and what became of each request."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from benchmarks.simulate.batch import Flags
+from benchmarks.simulate.card import RTX_4090D, Card
+from benchmarks.simulate.server import Server
+from benchmarks.simulate.workload import Request, Tenant
+from inkgate.engines.vllm.metrics import ServerReading
+
+
+class Link:
+    """The way to a server's /metrics, which may be as good as cut, or show what was true a while ago."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.gone = False
+        self.stuck: ServerReading | None = None
+
+    def reading(self) -> ServerReading | None:
+        """The server's reading, as far as it comes through."""
+        if self.gone:
+            return None
+        return self.stuck or self.server.reading()
+
+    def stick(self) -> None:
+        """From now on every reading is the one of this moment."""
+        self.stuck = self.server.reading()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens at `at` seconds, to the servers and the ways to their metrics."""
+
+    at: float
+    act: Callable[[Sequence[Link]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Times in seconds.
+
+    Attributes:
+        tenants: their requests go round robin to the gateways.
+        beside: tenants who ask the servers themselves, past all gateways. They are not measured.
+        until_s: the last request may come then; what is under way is waited for.
+        from_s: earlier requests are not counted.
+        leave_s: after so long, clients hang up.
+        servers, gateways: of each; gateways of the same server know nothing of each other.
+    """
+
+    tenants: Sequence[Tenant]
+    until_s: float = 120.0
+    from_s: float = 0.0
+    leave_s: float = 60.0
+    beside: Sequence[Tenant] = ()
+    card: Card = RTX_4090D
+    flags: Flags = field(default_factory=Flags)
+    servers: int = 1
+    gateways: int = 1
+    events: Sequence[Event] = ()
+    seed: int = 1
+
+
+class End(StrEnum):
+    """How a request ended."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    FAILED = "failed"
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What became of a request, and when."""
+
+    request: Request
+    how: End
+    at: float
+
+    @property
+    def took_s(self) -> float:
+        return self.at - self.request.at
+
+    @property
+    def good(self) -> bool:
+        """An answer in time."""
+        return self.how is End.ANSWERED and self.at <= self.request.deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A gateway and its server once a second. `limit` is None where the policy has none."""
+
+    at: float
+    limit: int | None
+    running: int
+    waiting: int
+    kv_usage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was seen in one simulation."""
+
+    scenario: Scenario
+    ended: Sequence[Ended]
+    samples: Sequence[Sample]
+    preemptions: int
+    deaths: int
+    busy: float
+
+    def goodput(self, tenant: str | None = None, after_s: float | None = None, before_s: float = math.inf) -> float:
+        """Answers in time a second, to requests that came from `after_s` (None: the scenario's `from_s`) on."""
+        start = self.scenario.from_s if after_s is None else after_s
+        end = min(before_s, self.scenario.until_s)
+        good = sum(
+            ended.good and start <= ended.request.at < end and tenant in {None, ended.request.tenant}
+            for ended in self.ended
+        )
+        return good / (end - start)
+
+    def times(self, how: End, tenant: str | None = None) -> list[float]:
+        """Seconds until they ended so, sorted."""
+        return sorted(
+            ended.took_s
+            for ended in self.ended
+            if ended.how is how and ended.request.at >= self.scenario.from_s and tenant in {None, ended.request.tenant}
+        )
