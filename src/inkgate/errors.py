@@ -100,6 +100,10 @@ ENGINE_CODES: dict[str, Code] = {
         "The model's weights are not there",
         "Put them into a folder and name it in `engine.transformers.model`, or set `engine.transformers.download`.",
     ),
+    "model_unusable": Code(
+        "The model can't be run here",
+        "Read the reason above; check `model`, `device` and `dtype` in `engine.transformers`.",
+    ),
     "upstream_unreachable": Code(
         "The model server can't be reached", "Start it, or correct `engine.vllm.urls`; then try again."
     ),

@@ -40,6 +40,14 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+class Reading(StrEnum):
+    """How a vision-language model gets a page."""
+
+    AUTO = "auto"
+    PAGE = "page"
+    ELEMENTS = "elements"
+
+
 class Branch(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -147,7 +155,14 @@ class VllmSettings(Branch):
     preset: str = Field("", description="The model's preset, where `engine.name` is `vllm`.")
     preset_folder: str = Field("", description="Folder of your own presets, run as Python. Empty: none.")
     api_key: SecretStr = Field(SecretStr(""), description="Key of the model server. Empty: it asks for none.")
-    concurrent_pages: PositiveInt = Field(16, description="Pages at the model server at once.")
+    reading: Reading = Field(
+        Reading.AUTO, description="`page`: as one image; `elements`: block by block; `auto`: as the model reads best."
+    )
+    layout_longest_side: PositiveInt = Field(
+        2600, description="Longest side at which a page is cut into blocks, where it is read block by block."
+    )
+    concurrent_pages: PositiveInt = Field(16, description="Pages that are with the engine at once.")
+    concurrent_requests: PositiveInt = Field(32, description="Pages and blocks at the model server at once.")
     max_tokens: int = Field(0, ge=0, description="Most tokens of an answer; 0: as the preset says.")
     start_s: PositiveFloat = Field(60.0, description="How long the server is waited for at start.")
     connect_s: PositiveFloat = Field(5.0, description="Time to connect.")
@@ -198,13 +213,14 @@ class CacheSettings(Branch):
 
 class SchedulingSettings(Branch):
     max_waiting: PositiveInt = Field(20_000, description="Pages that wait for the engine; more get 503.")
+    max_waiting_tokens: int = Field(0, ge=0, description="What they may cost together; 0: as much as comes.")
     age_s: PositiveFloat = Field(30.0, description="Waiting time after which a page counts as of the next class up.")
     overtake_s: float = Field(
         2.0, ge=0, description="How long smaller pages may go before a large one that does not fit yet."
     )
     weights: dict[str, PositiveFloat] = Field({}, description="Shares of the engine by tenant; 1 where not named.")
     retry_after_s: PositiveFloat = Field(2.0, description="Least Retry-After; what is said while no rate is known.")
-    retry_after_most_s: PositiveFloat = Field(120.0, description="Longest Retry-After.")
+    retry_after_most_s: PositiveFloat = Field(120.0, description="Longest Retry-After, before up to 30 % of jitter.")
 
 
 class AdmissionSettings(Branch):
@@ -215,9 +231,18 @@ class AdmissionSettings(Branch):
     remember_s: PositiveFloat = Field(30.0, description="How long a tenant that was refused counts as there.")
 
 
+class AdaptiveSettings(Branch):
+    initial: PositiveInt = Field(8, description="Pages at the model server at once, at the start.")
+    least: PositiveInt = Field(1, description="Fewest pages at once, however hard it is pressed.")
+    most: PositiveInt = Field(256, description="Most pages at once, however much room there seems to be.")
+    interval_s: PositiveFloat = Field(1.0, description="Least time between two steps; else half a page's time.")
+    stale_s: PositiveFloat = Field(5.0, description="Age from which a reading of the model server is not used.")
+
+
 class ServingSettings(Branch):
     scheduling: SchedulingSettings = SchedulingSettings()
     admission: AdmissionSettings = AdmissionSettings()
+    adaptive: AdaptiveSettings = AdaptiveSettings()
 
 
 class FetchSettings(Branch):

@@ -56,6 +56,7 @@ class Task:
 
     `TEXT` gives lines in reading order; `PARSE` adds blocks and Markdown, at the cost of a layout model.
     `EXTRACT` needs the names of `fields`; `TRANSLATE` needs the `language` to translate into (ISO 639-1).
+    `whole_page`: as one image, also by engines that would read it block by block.
     """
 
     kind: TaskKind = TaskKind.TEXT
@@ -68,6 +69,7 @@ class Task:
     detection_longest_side: int | None = None
     fields: tuple[str, ...] = ()
     language: str | None = None
+    whole_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -348,3 +348,30 @@ def test_the_command_reads_with_a_model_server() -> None:
     assert done.stderr == b""
     assert done.stdout.decode() == "Invoice number 20417\nTotal amount 42.50\n"
     assert stub.seen[0]["model"] == "two"
+
+
+async def test_fields_are_asked_for_by_name_and_given_by_name() -> None:
+    script = Reply(words_as_tokens('```json\n{"total": "42.50", "date": null}\n```'))
+    task = Task(TaskKind.EXTRACT, fields=("total", "date"))
+    with running_stub(script) as stub:
+        server = ModelServer(stub.url, 5.0, "")
+        engine = Vllm(find_preset("hunyuanocr"), VllmSettings(start_s=0.001), server)
+        await engine.start()
+        result = await engine.read(PAGE, task)
+        with pytest.raises(InputRejected, match="name at least one field"):
+            await engine.read(PAGE, Task(TaskKind.EXTRACT))
+        with pytest.raises(InputRejected, match="one of: en, zh"):
+            await engine.read(PAGE, Task(TaskKind.TRANSLATE, language="xx"))
+        await engine.stop()
+
+    assert result.fields == {"total": "42.50", "date": None}
+    assert prompt_of(stub.seen[0]) == "提取图片中的: ['total','date'] 的字段内容，并按照 JSON 格式返回。"
+    assert len(stub.seen) == 1
+
+
+async def test_a_page_whose_server_breaks_off_within_the_answer_is_asked_for_once_more() -> None:
+    result, stub = await read(one_after_the_other(Reply(["Invoice ", "number"], broken="close"), GOOD))
+
+    assert (result.text, result.error) == ("Invoice number 20417\nTotal amount 42.50", None)
+    assert outcomes(result) == [("", "upstream_cut_off"), ("again", "")]
+    assert len(stub.seen) == 2

@@ -39,6 +39,14 @@ texts = prose | any_text
 confidences = st.floats(0, 1)
 
 
+page_errors = st.builds(PageError, st.sampled_from(sorted(CODES)), texts, texts)
+json_values: st.SearchStrategy[object] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | texts,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(texts, inner, max_size=2),
+    max_leaves=4,
+)
+
+
 @st.composite
 def quads(draw: st.DrawFn, width: int = 2000, height: int = 2000) -> Quad:
     """A rectangle turned by any angle, often by a multiple of 90 degrees, around a point of the page."""
@@ -88,12 +96,12 @@ def blocks(draw: st.DrawFn, line_count: int, width: int, height: int) -> tuple[B
                 draw(texts),
                 level,
                 draw(st.none() | confidences),
+                draw(st.none() | page_errors),
             )
         )
     return tuple(found)
 
 
-page_errors = st.builds(PageError, st.sampled_from(sorted(CODES)), texts, texts)
 text_words = st.builds(TextWord, texts, st.integers(0, 5000), confidences)
 attempts = st.builds(Attempt, texts, st.none() | page_errors, st.floats(0, 1e6))
 
@@ -126,6 +134,7 @@ def pages(draw: st.DrawFn, index: int | None = None) -> PageResult:
         error=error,
         words=tuple(draw(st.lists(text_words, max_size=3))),
         attempts=tuple(draw(st.lists(attempts, max_size=2))),
+        fields=draw(st.none() | st.dictionaries(texts, json_values, max_size=2)),
     )
 
 

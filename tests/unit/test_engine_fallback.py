@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from inkgate.engines.fallback import Fallback
+from inkgate.engines.on_demand import OnDemand
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.types import Attempt, Page, PageResult, Task
 from support.ppocr import ArrayPage
@@ -83,7 +84,7 @@ async def test_where_the_other_fails_too_what_was_read_is_kept(other: Said) -> N
 
 async def test_the_other_is_started_once_when_it_is_first_needed_and_stopped() -> None:
     inner, other = Said("inner", "output_repeats"), Said("other")
-    engine = Fallback(inner, other)
+    engine = Fallback(inner, OnDemand(other))
     await engine.start()
     assert (engine.name, other.events) == ("inner", [])
     async with anyio.create_task_group() as tasks:

@@ -65,7 +65,8 @@ class LayoutParsingRequest(PaddlexFile):
         if self.label and self.label not in _WHOLE_PAGE:
             raise InputRejected("task_unsupported", f"No engine reads {self.label!r} here.")
         kind = _WHOLE_PAGE[self.label] if self.label else TaskKind.PARSE
-        return Task(kind=kind, detect_rotation=self.useDocOrientationClassify is not False)
+        rotated = self.useDocOrientationClassify is not False
+        return Task(kind=kind, detect_rotation=rotated, whole_page=bool(self.label))
 
 
 class LayoutParsing:

@@ -51,7 +51,7 @@ def ordered(call: Call, found: Document, show: Callable[[DocumentResult], Any]) 
     """The order for `found` with the options that every form takes."""
     options = parse(OcrOptions, call.body.fields, call.query)
     shape = options.shape(call.accept)
-    task = Task(kind=options.task_kind(shape))
+    task = Task(kind=options.task_kind(shape), fields=options.field_names(), language=options.language)
     return Order(found, options.read_options(task), shape, show)
 
 

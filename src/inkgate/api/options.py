@@ -18,6 +18,10 @@ from inkgate.types import Task, TaskKind
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
+MOST_FIELDS = 100
+LONGEST_FIELD = 200
+"""In characters. The names become a part of the prompt."""
+
 
 class OcrOptions(BaseModel):
     """What may be asked of a document, whatever form the request has. Null, and an empty text, mean: not given."""
@@ -35,7 +39,16 @@ class OcrOptions(BaseModel):
     ] = None
     task: Annotated[
         Literal["text", "parse", "table", "formula", "chart", "spot", "extract", "translate"] | None,
-        Field(description="`text`: lines. `parse`: blocks and Markdown as well."),
+        Field(
+            description="`text`: lines. `parse`: blocks and Markdown as well. The others need an engine that has them."
+        ),
+    ] = None
+    fields: Annotated[
+        str | list[str] | None,
+        Field(description="For `extract`: names of the fields, as a list, or as text with commas between them."),
+    ] = None
+    language: Annotated[
+        str | None, Field(description="For `translate`: the language to translate into, such as `en` or `zh`.")
     ] = None
     blocks: Annotated[bool | None, Field(description="Blocks and Markdown as well: short for `task=parse`.")] = None
 
@@ -50,6 +63,19 @@ class OcrOptions(BaseModel):
         if kind is TaskKind.TEXT and (self.blocks or needed is TaskKind.PARSE):
             return TaskKind.PARSE
         return kind
+
+    def field_names(self) -> tuple[str, ...]:
+        """The names in `fields`, none of them empty.
+
+        Raises:
+            InputRejected: "options_invalid": they are too many, or too long.
+        """
+        given = self.fields.split(",") if isinstance(self.fields, str) else self.fields or []
+        names = tuple(name for name in (" ".join(name.split()) for name in given) if name)
+        if len(names) > MOST_FIELDS or any(len(name) > LONGEST_FIELD for name in names):
+            detail = f"fields: up to {MOST_FIELDS} names of up to {LONGEST_FIELD} characters are taken."
+            raise InputRejected("options_invalid", detail)
+        return names
 
     def read_options(self, task: Task) -> ReadOptions:
         """What the Reader is asked for. Raises InputRejected("pages_invalid")."""

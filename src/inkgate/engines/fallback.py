@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from time import perf_counter
 
-import anyio
 import structlog
 
 from inkgate.engines.base import Engine
@@ -19,13 +18,11 @@ TAKEN_OVER = frozenset({"output_repeats", "engine_output_invalid"})
 
 
 class Fallback:
-    """An Engine around two: what `inner` gives up on is read by `other`, which is started when it is first needed."""
+    """An Engine around two: what `inner` gives up on is read by `other`."""
 
     def __init__(self, inner: Engine, other: Engine) -> None:
         self._inner = inner
         self._other = other
-        self._starting = anyio.Lock()
-        self._started = False
 
     @property
     def name(self) -> str:
@@ -33,9 +30,9 @@ class Fallback:
 
     async def start(self) -> None:
         await self._inner.start()
+        await self._other.start()
 
     async def stop(self) -> None:
-        self._started = False
         await self._inner.stop()
         await self._other.stop()
 
@@ -48,7 +45,6 @@ class Fallback:
         change = f"engine {self._other.name}"
         begun = perf_counter()
         try:
-            await self._start_other()
             second = await self._other.read(page, task)
         except InkgateError as error:
             failed = Attempt(change, error.as_page_error(), (perf_counter() - begun) * 1000)
@@ -56,9 +52,3 @@ class Fallback:
         taken = Attempt(change, second.error, (perf_counter() - begun) * 1000)
         kept = result if second.error is not None else second
         return replace(kept, attempts=(*result.attempts, *second.attempts, taken))
-
-    async def _start_other(self) -> None:
-        async with self._starting:
-            if not self._started:
-                await self._other.start()
-                self._started = True

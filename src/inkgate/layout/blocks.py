@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inkgate.layout import markdown
@@ -56,6 +56,11 @@ def levels_of(drafts: Sequence[Draft], unit: float) -> dict[int, int]:
         for i, draft in enumerate(drafts)
         if draft.type is BlockType.TITLE
     }
+    return levels_by_height(heights, unit)
+
+
+def levels_by_height(heights: Mapping[int, float], unit: float) -> dict[int, int]:
+    """Heading levels, 1 to 6, of titles by the height of their lines; `unit`: that of the page's text."""
     levels: dict[int, int] = {}
     level, reference = 0, 0.0
     for i in sorted(heights, key=lambda i: -heights[i]):

@@ -6,7 +6,7 @@ and short. Values that nobody asked for, or nobody knows, are null; no key is ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -68,6 +68,7 @@ def page_to_dict(page: PageResult) -> Json:
         "confidence": _confidence(page.confidence),
         "text": encodable(page.text),
         "markdown": _optional(page.markdown),
+        "fields": None if page.fields is None else _json(page.fields),
         "header": _optional(page.header),
         "footer": _optional(page.footer),
         "lines": [_line(line) for line in page.lines],
@@ -101,6 +102,7 @@ def _block(block: Block) -> Json:
         "markdown": encodable(block.markdown),
         "level": block.level,
         "confidence": _confidence(block.confidence),
+        "error": None if block.error is None else _error(block.error),
     }
 
 
@@ -118,6 +120,17 @@ def _attempt(attempt: Attempt) -> Json:
 
 def _error(error: PageError) -> Json:
     return {"code": error.code, "detail": encodable(error.detail), "remedy": encodable(error.remedy)}
+
+
+def _json(value: object) -> Json | list[object] | str | float | None:
+    """A value as JSON has it, with text that UTF-8 can encode."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, Mapping):
+        return {encodable(str(name)): _json(item) for name, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_json(item) for item in value]
+    return value if isinstance(value, int | float) else None
 
 
 def _optional(text: str | None) -> str | None:

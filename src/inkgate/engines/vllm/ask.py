@@ -35,8 +35,8 @@ class Reply:
     whole_ms: float
 
 
-async def ask(client: ChatClient, request: Mapping[str, object]) -> Reply:
-    """The reply to `request`.
+async def ask(client: ChatClient, request: Mapping[str, object], *, tokens: int = 0, key: bytes = b"") -> Reply:
+    """The reply to `request`; `tokens` and `key` as in Call.
 
     Raises:
         InputRejected, EngineFailed: of the server, as ChatClient.stream; what had come by then is lost.
@@ -45,15 +45,15 @@ async def ask(client: ChatClient, request: Mapping[str, object]) -> Reply:
     started = perf_counter()
     first: float | None = None
     pieces: list[str] = []
-    tokens: list[Token] = []
+    heard: list[Token] = []
     reason: str | None = None
     loop: Loop | None = None
-    async with client.stream(request) as deltas:
+    async with client.stream(request, tokens=tokens, key=key) as deltas:
         async for delta in deltas:
             if first is None and (delta.text or delta.tokens):
                 first = perf_counter()
             pieces.append(delta.text)
-            tokens += delta.tokens
+            heard += delta.tokens
             reason = delta.finish_reason or reason
             loop = guard.feed(delta.text)
             if loop is not None:
@@ -65,7 +65,7 @@ async def ask(client: ChatClient, request: Mapping[str, object]) -> Reply:
         text, error = text[: loop.start + len(loop.unit)], _repeats(loop.count)
     else:
         text, error = judged(text, reason)
-    return Reply(text, tuple(tokens), error, ((first or ended) - started) * 1000, (ended - started) * 1000)
+    return Reply(text, tuple(heard), error, ((first or ended) - started) * 1000, (ended - started) * 1000)
 
 
 def judged(text: str, reason: str | None) -> tuple[str, EngineFailed | None]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import anyio
 import structlog
 
 from inkgate.concurrency import Threads
+from inkgate.engines.base import Engine
 from inkgate.engines.vllm.client import ChatClient, Patience, model_unknown
+from inkgate.engines.vllm.elements import ElementReader
+from inkgate.engines.vllm.image_read import ImageReader
 from inkgate.engines.vllm.page_read import PageReader
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.errors import EngineFailed, InkgateError
-from inkgate.settings import VllmSettings
+from inkgate.layout.base import Layout
+from inkgate.settings import Reading, VllmSettings
 from inkgate.types import Page, PageResult, Task
 
 log = structlog.get_logger(__name__)
@@ -21,17 +27,38 @@ _WAITED_FOR = frozenset({"upstream_unreachable", "upstream_busy"})
 """What a server that is still starting looks like."""
 
 
+@dataclass(frozen=True, slots=True)
+class Others:
+    """Who helps with pages that are read block by block.
+
+    Attributes:
+        layout: finds the blocks.
+        embedded: reads those that the model runs in circles on; None: nobody does.
+    """
+
+    layout: Layout
+    embedded: Engine | None
+
+
 class Vllm:
     """An Engine. `settings.concurrent_pages` pages are at the server at once; others wait, without pixels."""
 
-    def __init__(self, preset: Preset, settings: VllmSettings, upstream: Upstream) -> None:
-        """`upstream` is closed by `stop`."""
+    def __init__(
+        self,
+        preset: Preset,
+        settings: VllmSettings,
+        upstream: Upstream,
+        others: Others | None = None,
+    ) -> None:
+        """`upstream` is closed by `stop`, `others` are not. Without them pages are read whole."""
         self._preset = preset
+        self._others = others
         self._settings = settings
         self._upstream = upstream
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("vllm", settings.encoding_threads)
-        self._reader: PageReader | None = None
+        self._requests = anyio.CapacityLimiter(settings.concurrent_requests)
+        self._reader: PageReader | ElementReader | None = None
 
     @property
     def name(self) -> str:
@@ -50,7 +77,8 @@ class Vllm:
             await self.stop()
             raise
         client = ChatClient(self._upstream, Patience(settings.first_token_s, settings.progress_s))
-        self._reader = PageReader(self._preset, model, settings, client, self._threads)
+        images = ImageReader(self._preset, model, settings, client, self._threads, self._requests)
+        self._reader = self._reader_of(images)
         log.info("model_server_found", model=model, preset=self._preset.name)
 
     async def stop(self) -> None:
@@ -59,12 +87,18 @@ class Vllm:
         await self._upstream.close()
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """As Engine.read; an answer that isn't whole is given with `error` set, see PageReader.read."""
-        plan = self._preset.plan(task.kind)
+        """As Engine.read; an answer that isn't whole is given with `error` set, see PageReader and ElementReader."""
+        self._preset.plan(task.kind, task.fields, task.language)  # so that what can't be done is said before all else
         if self._reader is None:
             raise EngineFailed("engine_unavailable", "The engine has not been started.")
         async with self._pages:
-            return await self._reader.read(page, task, plan)
+            return await self._reader.read(page, task)
+
+    def _reader_of(self, images: ImageReader) -> PageReader | ElementReader:
+        whole = PageReader(images)
+        if self._others is None or self._settings.reading is Reading.PAGE:
+            return whole
+        return ElementReader(images, whole, self._others.layout, self._others.embedded)
 
     async def _served(self) -> tuple[str, ...]:
         """The names of the models on the server, which is waited for while it isn't there."""

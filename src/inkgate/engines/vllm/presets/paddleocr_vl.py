@@ -41,13 +41,13 @@ TASKS_1_5 = {
 SEAL = TaskPrompt("Seal Recognition:", plain)
 
 ELEMENTS = {
-    BlockType.TITLE: TaskKind.TEXT,
-    BlockType.TEXT: TaskKind.TEXT,
-    BlockType.LIST: TaskKind.TEXT,
-    BlockType.CAPTION: TaskKind.TEXT,
-    BlockType.HEADER: TaskKind.TEXT,
-    BlockType.FOOTER: TaskKind.TEXT,
-    BlockType.REFERENCE: TaskKind.TEXT,
+    BlockType.TITLE: TaskKind.PARSE,
+    BlockType.TEXT: TaskKind.PARSE,
+    BlockType.LIST: TaskKind.PARSE,
+    BlockType.CAPTION: TaskKind.PARSE,
+    BlockType.HEADER: TaskKind.PARSE,
+    BlockType.FOOTER: TaskKind.PARSE,
+    BlockType.REFERENCE: TaskKind.PARSE,
     BlockType.TABLE: TaskKind.TABLE,
     BlockType.FORMULA: TaskKind.FORMULA,
 }

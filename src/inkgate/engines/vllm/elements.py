@@ -1,0 +1,143 @@
+"""One page read block by block: found by a layout model, all asked for at once, put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import anyio
+
+from inkgate.concurrency import single_error
+from inkgate.engines.base import Engine
+from inkgate.engines.vllm.assemble import Element, assembled
+from inkgate.engines.vllm.crop import Crop, cut_out
+from inkgate.engines.vllm.encode import is_blank
+from inkgate.engines.vllm.image_read import RETRIED, ImageRead, ImageReader, Picture, Timings
+from inkgate.engines.vllm.page_read import PageReader
+from inkgate.engines.vllm.parsers.answer import Answer
+from inkgate.errors import InkgateError
+from inkgate.layout.base import Layout, Region
+from inkgate.layout.ink import joined_with, text_outside
+from inkgate.layout.order import in_reading_order
+from inkgate.types import Attempt, BlockType, Box, Page, PageResult, Pixels, RgbArray, Size, Task, TaskKind
+
+LEAST_SIDE = 96
+"""An image with a shorter side than this, in pixels, is one element: a line that somebody cut out."""
+MOST_PICTURE = 0.5
+"""Where figures cover this share of a page and more than all else, the page itself was taken for a picture."""
+BY_BLOCK = frozenset({TaskKind.TEXT, TaskKind.PARSE})
+"""The other tasks speak of the image as one thing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementReader:
+    """Reads pages block by block, and those that have no blocks as one image.
+
+    Attributes:
+        whole: reads those.
+        embedded: reads a block that the model runs in circles on; None: nobody does.
+    """
+
+    images: ImageReader
+    whole: PageReader
+    layout: Layout
+    embedded: Engine | None
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        """What is on the page; a block that is not read has its `error`, and the page then has `elements_failed`.
+
+        `timings_ms` has render and layout, and the sums over all blocks of encode, first_token, generate, parse.
+
+        Raises:
+            InputRejected: the model can't do the task, or the page can't be made.
+            EngineFailed: no block could be read; the first one's error.
+        """
+        elements = self.images.preset.elements
+        by_block = task.kind in BY_BLOCK and not task.whole_page and not _is_line(page.size)
+        if elements is None or not by_block:
+            return await self.whole.read(page, task)
+        timings = Timings()
+        with timings.of("render"):
+            pixels = await page.pixels(self.images.settings.layout_longest_side)
+        with timings.of("layout"):
+            found = await self.images.threads.run(regions_of, self.layout, pixels.rgb, elements)
+        if not found:
+            return await self.whole.read(page, task)
+        read = await self._all(page, pixels, found, timings)
+        failed = [element.failure for element in read if element.failure is not None]
+        if len(failed) == sum(element.read is not None or element.failure is not None for element in read):
+            raise failed[0]
+        result = assembled(read, page, task, timings.spent_ms)
+        return replace(result, engine=self.images.preset.name)
+
+    async def _all(self, page: Page, pixels: Pixels, regions: Sequence[Region], timings: Timings) -> list[Element]:
+        """The regions, read; their boxes in page pixels."""
+        read = [Element(region.scaled(pixels.scale)) for region in regions]
+
+        async def one(number: int, region: Region) -> None:
+            crop = Crop(page, cut_out(pixels.rgb, region.box), pixels.scale)
+            read[number] = await self._element(number, read[number].region, crop, timings)
+
+        with single_error():
+            async with anyio.create_task_group() as tasks:
+                for number, region in enumerate(regions):
+                    if region.type in (self.images.preset.elements or {}):
+                        tasks.start_soon(one, number, region)
+        return read
+
+    async def _element(self, number: int, region: Region, crop: Crop, timings: Timings) -> Element:
+        elements = self.images.preset.elements or {}
+        plan = self.images.preset.plan(elements[region.type])
+        part = f"block {number + 1}"
+        if await self.images.threads.run(is_blank, crop.rgb):
+            return Element(region, ImageRead(Answer("")))
+        try:
+            read = await self.images.read(Picture(crop.rgb, crop.size, part), plan, timings)
+        except InkgateError as error:  # a block's failure is its own: the others are read
+            return Element(region, failure=error)
+        if read.error is not None and read.error.code in RETRIED and self.embedded is not None:
+            read = await _taken_over(self.embedded, crop, part, read)
+        return Element(region, read, failure=read.error)
+
+
+async def _taken_over(engine: Engine, crop: Crop, part: str, read: ImageRead) -> ImageRead:
+    """What another engine reads of the block; `read` and one more attempt where that fails, too."""
+    begun = perf_counter()
+    change = f"{part}, engine {engine.name}"
+    try:
+        page = await engine.read(crop, Task(detect_rotation=False))
+    except InkgateError as error:
+        failed = Attempt(change, error.as_page_error(), (perf_counter() - begun) * 1000)
+        return replace(read, attempts=(*read.attempts, failed))
+    taken = Attempt(change, page.error, (perf_counter() - begun) * 1000)
+    attempts = (*read.attempts, taken)
+    if page.error is not None:
+        return replace(read, attempts=attempts)
+    return ImageRead(Answer(page.text), attempts=attempts)
+
+
+def regions_of(layout: Layout, rgb: RgbArray, read: Collection[BlockType]) -> list[Region]:
+    """The blocks of a page in reading order, boxes in pixels of `rgb`; none where the page is best read as one image.
+
+    Text that the layout model overlooked is a block, too. `read`: types that will be. Blocking.
+    """
+    height, width = rgb.shape[:2]
+    size = Size(width, height)
+    found = in_reading_order(layout.find(rgb), size)
+    text = sum(_area(region.box) for region in found if region.type in read)
+    pictures = sum(_area(region.box) for region in found if region.type not in read)
+    if not text or pictures > max(text, MOST_PICTURE * size.pixels):
+        return []
+    overlooked = text_outside(rgb, [region.box for region in found])
+    if not overlooked:
+        return found
+    return in_reading_order(joined_with(found, overlooked, size), size)
+
+
+def _is_line(size: Size) -> bool:
+    return min(size.width, size.height) < LEAST_SIDE
+
+
+def _area(box: Box) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])

@@ -1,0 +1,235 @@
+"""One image read by a model server: the model asked, asked again where it ran in circles or its server was lost."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import anyio
+import structlog
+
+from inkgate.concurrency import Threads
+from inkgate.engines.vllm.ask import Reply, ask
+from inkgate.engines.vllm.client import ChatClient
+from inkgate.engines.vllm.confidence import Confidence, scored_words
+from inkgate.engines.vllm.encode import EncodedImage, encode
+from inkgate.engines.vllm.parsers.answer import Answer
+from inkgate.engines.vllm.preset import Plan, Preset
+from inkgate.errors import EngineFailed, InkgateError
+from inkgate.settings import VllmSettings
+from inkgate.types import Attempt, Line, RgbArray, Size, TextWord
+
+log = structlog.get_logger(__name__)
+
+RETRIED = frozenset({"output_repeats", "engine_output_invalid"})
+"""What another temperature or size may mend. A token limit is reached again."""
+LOST = frozenset({"upstream_cut_off", "upstream_stalled"})
+"""Ends within an answer. Another server, or the same one after a restart, may do better: it is asked once more."""
+_PATTERN_TOKENS = 64
+
+
+@dataclass(slots=True)
+class Timings:
+    """Wall time by stage, in milliseconds; of work done side by side, the sum."""
+
+    spent_ms: dict[str, float] = field(default_factory=dict)
+
+    def add(self, stage: str, spent_ms: float) -> None:
+        """Adds to what the stage has taken so far."""
+        self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + spent_ms
+
+    @contextmanager
+    def of(self, stage: str) -> Iterator[None]:
+        """Adds the time that the block takes."""
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            self.add(stage, (perf_counter() - started) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRead:
+    """What was read of an image, what is wrong with that, and how often it was tried.
+
+    `lines` are in pixels of the size that was asked for; `words` are of `answer.text`.
+    """
+
+    answer: Answer
+    lines: tuple[Line, ...] = ()
+    words: tuple[TextWord, ...] = ()
+    error: InkgateError | None = None
+    attempts: tuple[Attempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An image to be read.
+
+    Attributes:
+        rgb: its pixels, (H, W, 3), which may be fewer than `size` says.
+        size: in page pixels: what limits apply to, and what places are measured in.
+        part: what of a page it is, for its history (`block 3`); empty for the whole.
+    """
+
+    rgb: RgbArray
+    size: Size
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A way to ask, and what is different about it."""
+
+    plan: Plan
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImageReader:
+    """Reads images with one model on one server, or on several behind one name.
+
+    `requests` bounds how many are at the server at once.
+    """
+
+    preset: Preset
+    model: str
+    settings: VllmSettings
+    client: ChatClient
+    threads: Threads
+    requests: anyio.CapacityLimiter
+
+    async def read(self, picture: Picture, plan: Plan, timings: Timings) -> ImageRead:
+        """The first answer that is whole; where no step of the preset's ladder gives one, the longest, with `error`.
+
+        Adds to `timings`: encode, first_token, generate, parse.
+
+        Raises:
+            InputRejected: the server refuses the image, or the model can't take its shape.
+            EngineFailed: the first step failed. Later ones end the ladder.
+        """
+        attempts: list[Attempt] = []
+        best: ImageRead | None = None
+        image: EncodedImage | None = None
+        for step in self._steps(plan):
+            with timings.of("encode"):
+                image = await self._image(picture, step.plan, image)
+            try:
+                found = await self._step(picture, step, image, timings, attempts)
+            except InkgateError:
+                if best is None:
+                    raise
+                break
+            if found.error is None:
+                return _with(found, attempts)
+            if best is None or len(found.answer.text) > len(best.answer.text):
+                best = found
+            if found.error.code not in RETRIED:
+                break
+            log.warning("runaway", part=picture.part, model=self.model, change=step.change, code=found.error.code)
+        assert best is not None, "there is a first step, and it raised or gave an answer"  # noqa: S101 - for mypy
+        return _with(best, attempts)
+
+    def request(self, plan: Plan, image_url: str) -> dict[str, object]:
+        """The chat completion that asks for `plan`."""
+        settings = self.settings
+        request: dict[str, object] = {
+            "model": self.model,
+            "messages": self.preset.messages(plan.prompt, image_url),
+            **plan.as_request(),
+        }
+        if settings.max_tokens:
+            limit = "max_completion_tokens" if "max_completion_tokens" in request else "max_tokens"
+            request[limit] = settings.max_tokens
+        if settings.logprobs:
+            request["logprobs"] = True
+        if settings.repetition_count > 1:
+            request["repetition_detection"] = {
+                "max_pattern_size": _PATTERN_TOKENS,
+                "min_pattern_size": 1,
+                "min_count": settings.repetition_count,
+            }
+        return request
+
+    def _steps(self, plan: Plan) -> list[_Step]:
+        steps = [_Step(plan, "")]
+        for rung in self.preset.ladder:
+            changes = [] if rung.temperature is None else [f"temperature {rung.temperature:g}"]
+            changes += [] if rung.scale == 1.0 else [f"size {rung.scale:g}"]
+            steps.append(_Step(rung.applied(plan), ", ".join(changes)))
+        return steps
+
+    async def _image(self, picture: Picture, plan: Plan, last: EncodedImage | None) -> EncodedImage:
+        """The picture as `plan` has it; `last` where that is the same."""
+        target = plan.limits.resized(picture.size)
+        if last is not None and last.target == target:
+            return last
+        # Doubling small images is part of how such a model is asked; its server doesn't do it.
+        under = plan.limits.double_under
+        enlarge = 2.0 if under is not None and max(picture.size.width, picture.size.height) < under else 1.0
+        return await self.threads.run(encode, picture.rgb, target, self.settings.jpeg_quality, enlarge=enlarge)
+
+    async def _step(
+        self, picture: Picture, step: _Step, image: EncodedImage, timings: Timings, attempts: list[Attempt]
+    ) -> ImageRead:
+        """One step of the ladder, begun anew once where the server was lost. Adds to `attempts`."""
+        for again in (False, True):
+            change = ", ".join(part for part in (picture.part, step.change, "again" if again else "") if part)
+            begun = perf_counter()
+            try:
+                found = await self._asked(picture, step.plan, image, timings)
+            except InkgateError as error:
+                attempts.append(_attempt(change, error, begun))
+                if again or error.code not in LOST:
+                    raise
+                log.warning("asked_again", part=picture.part, model=self.model, code=error.code)
+                continue
+            attempts.append(_attempt(change, found.error, begun))
+            return found
+        raise AssertionError("the second round returns or raises")
+
+    async def _asked(self, picture: Picture, plan: Plan, image: EncodedImage, timings: Timings) -> ImageRead:
+        request = self.request(plan, image.url)
+        tokens = plan.limits.tokens(picture.size) + _most_tokens(request)
+        key = hashlib.blake2b(image.url.encode(), digest_size=16).digest()
+        async with self.requests:
+            reply = await ask(self.client, request, tokens=tokens, key=key)
+        timings.add("first_token", reply.first_token_ms)
+        timings.add("generate", reply.whole_ms - reply.first_token_ms)
+        with timings.of("parse"):
+            return await self.threads.run(_understood, reply, plan, picture.size)
+
+
+def _most_tokens(request: Mapping[str, object]) -> int:
+    """The most tokens that an answer to `request` can have."""
+    most = request.get("max_completion_tokens", request.get("max_tokens"))
+    return most if isinstance(most, int) else 0
+
+
+def _understood(reply: Reply, plan: Plan, size: Size) -> ImageRead:
+    """The reply, parsed, with the confidence of its parts. Blocking."""
+    error: InkgateError | None = reply.error
+    try:
+        answer = plan.parser(reply.text, size)
+    except EngineFailed as failure:
+        return ImageRead(Answer(reply.text), error=error or failure)
+    confidence = Confidence(reply.text, reply.tokens)
+    lines = tuple(found.as_line(_known(confidence.of(found.start, found.end))) for found in answer.lines)
+    words = scored_words(answer.text, confidence) if not lines and reply.tokens else ()
+    return ImageRead(answer, lines, words, error)
+
+
+def _known(confidence: float | None) -> float:
+    """Lines have to have a confidence: where nobody asked for log-probabilities it is full."""
+    return 1.0 if confidence is None else confidence
+
+
+def _with(read: ImageRead, attempts: list[Attempt]) -> ImageRead:
+    return ImageRead(read.answer, read.lines, read.words, read.error, tuple(attempts))
+
+
+def _attempt(change: str, error: InkgateError | None, begun: float) -> Attempt:
+    return Attempt(change, None if error is None else error.as_page_error(), (perf_counter() - begun) * 1000)

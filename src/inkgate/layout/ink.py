@@ -1,0 +1,133 @@
+"""Text that no region holds, found by its ink: a layout model overlooks some, and what isn't cut out isn't read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from inkgate.layout.base import Region
+from inkgate.types import BlockType, Box, RgbArray, Size
+
+Mask = NDArray[np.uint8]
+
+LONGEST_SIDE = 1000
+"""Pages are shrunk to this: the letters of a page are blobs of a few pixels then."""
+NEIGHBOURHOOD, CONTRAST = 31, 25
+"""Ink is darker than the mean of so many pixels around by so many levels of 255 (Bradley and Roth's threshold)."""
+MARGIN = 4
+"""Ink this near to a region, in pixels, belongs to it."""
+LETTER_GAP, ROW_GAP = 21, 13
+"""Ink nearer to each other than this, in pixels, is one block."""
+LEAST_WIDTH, LEAST_HEIGHT = 16, 7
+"""Smaller blocks, in pixels, hold nothing that could be read."""
+LEAST_LETTERS = 3
+"""Blocks of fewer separate blobs of ink are marks, rules or dirt."""
+MOST_INK = 0.5
+"""Blocks with a larger share of ink are pictures."""
+LARGEST_LETTER = 0.15
+"""A blob longer than this share of the page is no letter, but a rule, a frame or a shadow."""
+MOST_BLOCKS = 40
+BESIDE = 0.03
+"""A box this near to a region, in shares of the page's width, may be the end of its lines."""
+OVERHANG = 0.3
+"""Share of a box's height that may stand above or below the region it belongs to."""
+OVERLOOKED = 0.3
+"""Confidence of a region that no layout model found: less than of any that one did."""
+
+
+def text_outside(pixels: RgbArray, boxes: Sequence[Box]) -> list[Box]:
+    """Blocks of what looks like text outside all `boxes`, top to bottom, in pixels of the image. Blocking; pure."""
+    height, width = pixels.shape[:2]
+    factor = max(1.0, max(height, width) / LONGEST_SIDE)
+    size = (max(1, round(width / factor)), max(1, round(height / factor)))
+    grey = cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY)
+    if factor > 1:
+        grey = cv2.resize(grey, size, interpolation=cv2.INTER_AREA)
+    letters = _letters(_ink(grey.astype(np.uint8, copy=False)))
+    for left, top, right, bottom in boxes:
+        x, y = max(0, int(left / factor) - MARGIN), max(0, int(top / factor) - MARGIN)
+        letters[y : int(bottom / factor) + MARGIN + 1, x : int(right / factor) + MARGIN + 1] = 0
+    found = [_scaled(box, factor, width, height) for box in _blocks(letters)]
+    return sorted(found, key=lambda box: (box[1], box[0]))
+
+
+def joined_with(regions: Sequence[Region], boxes: Sequence[Box], size: Size) -> list[Region]:
+    """The regions and the boxes, as regions of text of no great confidence.
+
+    A box beside a region, within its height, is the end of its lines: then the region is grown by it instead, unless
+    it would grow into another one.
+    """
+    found = list(regions)
+    reach = BESIDE * size.width
+    for box in boxes:
+        for i, region in enumerate(found):
+            wider = _united(region.box, box)
+            taller = (wider[3] - wider[1]) - (region.box[3] - region.box[1])
+            far = (wider[2] - wider[0]) - (region.box[2] - region.box[0]) > reach + box[2] - box[0]
+            others = [other.box for other in found if other is not region and other.type is not BlockType.FIGURE]
+            if far or taller > OVERHANG * (box[3] - box[1]) or any(_meet(wider, other) for other in others):
+                continue
+            found[i] = replace(region, box=wider)
+            break
+        else:
+            found.append(Region(BlockType.TEXT, box, OVERLOOKED))
+    return found
+
+
+def _united(a: Box, b: Box) -> Box:
+    return (min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+
+
+def _meet(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+def _ink(grey: Mask) -> Mask:
+    """1 where there is ink, 0 elsewhere."""
+    ink = cv2.adaptiveThreshold(grey, 1, cv2.ADAPTIVE_THRESH_MEAN_C, cv2.THRESH_BINARY_INV, NEIGHBOURHOOD, CONTRAST)
+    return np.asarray(ink, np.uint8)
+
+
+def _letters(ink: Mask) -> Mask:
+    """The blobs of ink that may be letters, each with a number of its own, as uint8: 255 where there is one."""
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    longest = LARGEST_LETTER * max(ink.shape)
+    sides = np.maximum(stats[:, cv2.CC_STAT_WIDTH], stats[:, cv2.CC_STAT_HEIGHT])
+    kept = (sides <= longest) & (stats[:, cv2.CC_STAT_AREA] > 1)
+    kept[0] = False
+    return np.where(kept[labels], np.uint8(255), np.uint8(0)).astype(np.uint8)
+
+
+def _blocks(letters: Mask) -> list[tuple[int, int, int, int]]:
+    """Left, top, right and bottom of the blocks that hold enough letters, the largest ones."""
+    near = cv2.dilate(letters, cv2.getStructuringElement(cv2.MORPH_RECT, (LETTER_GAP, ROW_GAP)))
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(np.asarray(near, np.uint8), connectivity=8)
+    _, _, blobs, centres = cv2.connectedComponentsWithStats(letters, connectivity=8)
+    places = centres[1:].round().astype(int)
+    owners = labels[places[:, 1].clip(0, labels.shape[0] - 1), places[:, 0].clip(0, labels.shape[1] - 1)]
+    blob_count = np.bincount(owners, minlength=count)
+    ink = np.bincount(owners, weights=blobs[1:, cv2.CC_STAT_AREA].astype(float), minlength=count)
+    found = []
+    for number in range(1, count):
+        left, top, wide, high = (int(value) for value in stats[number, :4])
+        # The box of the letters themselves, without what dilation added.
+        left, top = left + LETTER_GAP // 2, top + ROW_GAP // 2
+        wide, high = wide - LETTER_GAP + 1, high - ROW_GAP + 1
+        readable = wide >= LEAST_WIDTH and high >= LEAST_HEIGHT and blob_count[number] >= LEAST_LETTERS
+        if readable and ink[number] <= MOST_INK * wide * high:
+            found.append((left, top, left + wide, top + high))
+    return sorted(found, key=lambda box: (box[0] - box[2]) * (box[3] - box[1]))[:MOST_BLOCKS]
+
+
+def _scaled(box: tuple[int, int, int, int], factor: float, width: int, height: int) -> Box:
+    left, top, right, bottom = (value * factor for value in box)
+    return (
+        max(0.0, left - factor),
+        max(0.0, top - factor),
+        min(float(width), right + factor),
+        min(height, bottom + factor),
+    )

@@ -1,0 +1,63 @@
+"""The regions of a page in reading order, where nothing is known of their text: for engines that read part by part.
+
+Each region of text is laid out as the rows that it may hold, and these are ordered as lines of text are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from inkgate.layout.base import Region
+from inkgate.layout.columns import flows_of
+from inkgate.layout.frame import Piece
+from inkgate.layout.rows import rows_of
+from inkgate.layout.zones import WHOLE, zones_of
+from inkgate.types import BlockType, Size
+
+ROW_SHARES = (1 / 90, 1 / 40)
+"""The height of a row lies between these shares of the page's height."""
+SMALLEST = 0.2
+"""Regions at this quantile of height are a row high."""
+PITCH = 1.4
+"""From row to row, in heights of a row."""
+_WORDS = "words of text"
+
+
+def in_reading_order(regions: Sequence[Region], size: Size) -> list[Region]:
+    """The regions worth reading, each once, in reading order; `size` of the page, in pixels of the regions.
+
+    Of overlapping regions the better one is kept; headers and footers are such only at the page's edges.
+    """
+    kept, _ = zones_of(regions, (), size)
+    unit = row_height(kept, size)
+    pieces = [piece for i, region in enumerate(kept) for piece in _rows_in(i, region, unit)]
+    order: list[int] = []
+    for flow in flows_of(pieces, unit):
+        for row in rows_of(flow):
+            order += [number for piece in row if (number := max(piece.index, piece.zone)) not in order]
+    found = [kept[number] for number in order]
+    headers = [region for region in found if region.type is BlockType.HEADER]
+    footers = [region for region in found if region.type is BlockType.FOOTER]
+    return [*headers, *(region for region in found if region not in headers and region not in footers), *footers]
+
+
+def row_height(regions: Sequence[Region], size: Size) -> float:
+    """About the height of a row of text on the page, in pixels."""
+    low, high = (share * size.height for share in ROW_SHARES)
+    heights = sorted(region.box[3] - region.box[1] for region in regions if region.type not in WHOLE)
+    typical = heights[int(SMALLEST * len(heights))] if heights else low
+    return max(1.0, min(max(typical, low), high))
+
+
+def _rows_in(number: int, region: Region, unit: float) -> list[Piece]:
+    """A piece for each row that the region may hold; one for a table or a figure."""
+    left, top, right, bottom = region.box
+    whole = Piece(number, _WORDS, left, top, right, bottom)
+    if region.type in WHOLE:
+        return [replace(whole, index=-1, zone=number)]
+    count = max(1, round((bottom - top) / (PITCH * unit)))
+    pitch = (bottom - top) / count
+    height = min(unit, pitch)
+    starts = [top + i * pitch + (pitch - height) / 2 for i in range(count)]
+    return [replace(whole, top=start, bottom=start + height) for start in starts]
