@@ -1,4 +1,5 @@
-"""Who may come in: a Limiter admits or refuses at once, a Permit is the admitted one's right to run.
+"""Who may come in: a Limiter admits or refuses at once, a Permit is the admitted one's right to run. admission.py has
+the Limiter that knows tenants and what the scheduler expects.
 
 A permit reports how it ended, because only some ends say anything about the service: a rejected input, or a
 client that left, is no sample of how long work takes.
@@ -6,8 +7,10 @@ client that left, is no sample of how long work takes.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, Self
@@ -15,6 +18,7 @@ from typing import Protocol, Self
 import anyio
 
 from inkgate.errors import InputRejected, Overloaded
+from inkgate.serving.work import Priority
 
 
 class Outcome(StrEnum):
@@ -38,6 +42,9 @@ class Permit:
     def __init__(self, release: Callable[[Outcome], None]) -> None:
         self._release = release
         self._reported: Outcome | None = None
+
+    def holds(self, body_bytes: int) -> None:
+        """Says how large the body is, once that is known: until then the largest allowed was counted, maybe."""
 
     def report(self, outcome: Outcome) -> None:
         """Says how it ended where no exception will: an answer whose every page failed, for example."""
@@ -63,10 +70,28 @@ def outcome_of(error: BaseException | None) -> Outcome:
     return Outcome.FAILED
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A request at the door, before its body was read.
+
+    Attributes:
+        tenant, priority, deadline: as in Work.
+        body_bytes: its Content-Length; the largest body that is allowed, where it comes in chunks.
+    """
+
+    tenant: str = ""
+    priority: Priority = Priority.NORMAL
+    body_bytes: int = 0
+    deadline: float = math.inf
+
+
+ANYBODY = Arrival()
+
+
 class Limiter(Protocol):
     """Admits work, or refuses it at once. Used from one event loop."""
 
-    def admit(self) -> Permit:
+    def admit(self, arrival: Arrival = ANYBODY) -> Permit:
         """A permit, to be entered with `async with`.
 
         Raises:
@@ -84,7 +109,7 @@ class FixedLimiter:
         self._max_in_flight = max_in_flight
         self._retry_after_s = retry_after_s
 
-    def admit(self) -> Permit:
+    def admit(self, arrival: Arrival = ANYBODY) -> Permit:  # noqa: ARG002 - all are the same to it
         if self.in_flight >= self._max_in_flight:
             raise Overloaded(
                 "service_full", f"{self.in_flight} documents are being read; no more fit.", self._retry_after_s

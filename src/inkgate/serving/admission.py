@@ -1,0 +1,165 @@
+"""The front door: bounds what is in the house, before bodies are read, and shares it between tenants."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+
+from inkgate.errors import Overloaded
+from inkgate.serving.limiter import ANYBODY, Arrival, Outcome, Permit
+from inkgate.serving.work import Work
+from inkgate.settings import AdmissionSettings
+
+_REMEMBERED = 10_000
+"""Refused tenants kept in mind at most; the eldest are forgotten first."""
+
+
+class Backlog(Protocol):
+    """What waits for the engine: a Scheduler."""
+
+    @property
+    def waiting(self) -> int: ...
+
+    @property
+    def backlog_tokens(self) -> int: ...
+
+    def expected_wait_s(self, work: Work) -> float | None:
+        """How long `work` would wait if it came now; None where that isn't known."""
+        ...
+
+    def retry_after_s(self) -> float: ...
+
+
+@dataclass(slots=True)
+class _Held:
+    documents: int = 0
+    body_bytes: int = 0
+
+
+class AdmissionPermit(Permit):
+    """The place of one document and its body in the house."""
+
+    def __init__(self, limiter: AdmissionLimiter, tenant: str, body_bytes: int) -> None:
+        super().__init__(self._give_back)
+        self._limiter = limiter
+        self._tenant = tenant
+        self._body_bytes = body_bytes
+
+    def holds(self, body_bytes: int) -> None:
+        """See Permit."""
+        self._limiter.change(self._tenant, 0, body_bytes - self._body_bytes)
+        self._body_bytes = body_bytes
+
+    def _give_back(self, outcome: Outcome) -> None:
+        self._limiter.change(self._tenant, -1, -self._body_bytes)
+        self._limiter.ended[outcome] += 1
+
+
+class AdmissionLimiter:
+    """Admits documents while there is room for them and their bodies, and while they can be done in time.
+
+    A tenant's part is the larger of its parts of documents and of bytes (dominant resource fairness, Ghodsi et al.
+    2011). Whoever is alone may fill the house. While others are there, or were refused within `remember_s`, a tenant
+    that would pass its equal share (1 / tenants) is refused from where only the reserve is left, with 429: it is for
+    those who hold less. A first document never passes a share. All else that doesn't fit is refused with 503.
+
+    Used from one event loop; O(1), amortized.
+
+    Attributes:
+        documents, body_bytes: in the house.
+        ended: how documents did.
+    """
+
+    def __init__(
+        self,
+        max_documents: int,
+        settings: AdmissionSettings,
+        backlog: Backlog,
+        clock: Callable[[], float] = anyio.current_time,
+    ) -> None:
+        self.documents = 0
+        self.body_bytes = 0
+        self.ended: Counter[Outcome] = Counter()
+        self._max_documents = max_documents
+        self._max_bytes = settings.max_bytes_mb * 1e6
+        self._settings = settings
+        self._backlog = backlog
+        self._clock = clock
+        self._held: dict[str, _Held] = {}
+        self._refused: OrderedDict[str, float] = OrderedDict()
+
+    def admit(self, arrival: Arrival = ANYBODY) -> Permit:
+        """See Limiter. Its place is taken from here on: the permit must be entered, or is lost.
+
+        Raises:
+            Overloaded: "share_exceeded": its tenant has its share, and others are there; "service_full": there is no
+                room, or it would wait past its deadline.
+        """
+        now = self._clock()
+        self._forget(now)
+        part = self._part(self.documents + 1, self.body_bytes + arrival.body_bytes)
+        if part > 1 - self._settings.reserve and self.documents:
+            self._check_share(arrival)
+        if part > 1 and self.documents:
+            self._remember(arrival.tenant, now)
+            raise Overloaded(
+                "service_full",
+                f"{self.documents} documents of {self.body_bytes / 1e6:.0f} MB are being read; no more fit.",
+                self._backlog.retry_after_s(),
+            )
+        self._check_deadline(arrival, now)
+        self._refused.pop(arrival.tenant, None)
+        permit = AdmissionPermit(self, arrival.tenant, arrival.body_bytes)
+        self.change(arrival.tenant, 1, arrival.body_bytes)
+        return permit
+
+    def change(self, tenant: str, documents: int, body_bytes: int) -> None:
+        """Counts what a tenant holds more, or less; its permits call it."""
+        held = self._held.setdefault(tenant, _Held())
+        held.documents += documents
+        held.body_bytes += body_bytes
+        self.documents += documents
+        self.body_bytes += body_bytes
+        if not held.documents:
+            del self._held[tenant]
+
+    def _part(self, documents: int, body_bytes: int) -> float:
+        return max(documents / self._max_documents, body_bytes / self._max_bytes)
+
+    def _check_share(self, arrival: Arrival) -> None:
+        held = self._held.get(arrival.tenant)
+        if held is None:
+            return
+        tenants = len(self._held) + len(self._refused)
+        if tenants > 1 and self._part(held.documents + 1, held.body_bytes + arrival.body_bytes) > 1 / tenants:
+            raise Overloaded(
+                "share_exceeded",
+                f"{held.documents} of your documents are being read, and {tenants - 1} others share the service.",
+                self._backlog.retry_after_s(),
+            )
+
+    def _check_deadline(self, arrival: Arrival, now: float) -> None:
+        if arrival.deadline == math.inf or not self._backlog.waiting:
+            return
+        usual = self._backlog.backlog_tokens // self._backlog.waiting
+        page = Work(usual, arrival.tenant, priority=arrival.priority, deadline=arrival.deadline)
+        wait_s = self._backlog.expected_wait_s(page)
+        if wait_s is not None and now + wait_s > arrival.deadline:
+            detail = f"It would wait {wait_s:.0f} s, and has {arrival.deadline - now:.0f} s."
+            raise Overloaded("service_full", detail, self._backlog.retry_after_s())
+
+    def _remember(self, tenant: str, now: float) -> None:
+        if tenant not in self._held:
+            self._refused[tenant] = now + self._settings.remember_s
+            self._refused.move_to_end(tenant)
+        if len(self._refused) > _REMEMBERED:
+            self._refused.popitem(last=False)
+
+    def _forget(self, now: float) -> None:
+        while self._refused and next(iter(self._refused.values())) <= now:
+            self._refused.popitem(last=False)

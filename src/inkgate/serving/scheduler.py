@@ -1,0 +1,243 @@
+"""Turns at the engine: work waits here, where it can be reordered, expired and cancelled, and not in the engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from random import Random, SystemRandom
+from typing import Protocol
+
+import anyio
+
+from inkgate.errors import InputRejected, Overloaded
+from inkgate.serving.limiter import Outcome, outcome_of
+from inkgate.serving.queue import Entry, WorkQueue
+from inkgate.serving.throughput import Rate, Throughput
+from inkgate.serving.work import Work
+from inkgate.settings import SchedulingSettings
+
+_JITTER = 0.3
+"""Part by which Retry-After is lengthened at most, so that those refused together don't come back together."""
+
+
+class Limit(Protocol):
+    """How many works may be at the engine at once."""
+
+    @property
+    def value(self) -> int: ...
+
+    def ended(self, outcome: Outcome, at: float) -> None:
+        """Learns from how a work ended, at clock time `at`."""
+        ...
+
+
+class Charge(Protocol):
+    """Tokens promised to one work."""
+
+    def used(self, tokens_so_far: int) -> None:
+        """Raises it to what is used, where that is more."""
+        ...
+
+    def end(self) -> None: ...
+
+
+class Ledger(Protocol):
+    """What of the engine's capacity is promised."""
+
+    def fits(self, tokens: int) -> bool:
+        """Whether so much more may be promised. True where nothing is promised."""
+        ...
+
+    def charge(self, tokens: int) -> Charge: ...
+
+
+class Turn:
+    """The right of one work to be at the engine."""
+
+    __slots__ = ("_charge", "_reported", "_tokens_used", "began", "work")
+
+    def __init__(self, work: Work, charge: Charge, began: float) -> None:
+        self.work = work
+        self.began = began
+        self._charge = charge
+        self._tokens_used: int | None = None
+        self._reported: Outcome | None = None
+
+    @property
+    def tokens_used(self) -> int | None:
+        """As said last; None where nothing was said."""
+        return self._tokens_used
+
+    def used(self, tokens_so_far: int) -> None:
+        """Says what the work has taken by now, in the unit of its cost: more than estimated raises the charge."""
+        self._tokens_used = tokens_so_far
+        self._charge.used(tokens_so_far)
+
+    def report(self, outcome: Outcome) -> None:
+        """Says how it ended where no exception will."""
+        self._reported = outcome
+
+    def end(self, error: BaseException | None) -> Outcome:
+        """Gives the tokens back; how it ended, judged as a Permit does. The scheduler calls it."""
+        self._charge.end()
+        return self._reported or outcome_of(error)
+
+
+class _Waiting:
+    """Work that has no turn yet."""
+
+    __slots__ = ("changed", "entry", "turn")
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.turn: Turn | None = None
+        self.changed: anyio.Event | None = None
+
+
+class Scheduler:
+    """Gives turns, in the order of WorkQueue, while there is a place (`limit`) and there are tokens (`ledger`).
+
+    Used from one event loop. It has no task of its own: what ends starts what comes next.
+    """
+
+    def __init__(
+        self,
+        limit: Limit,
+        ledger: Ledger,
+        rate: Rate,
+        settings: SchedulingSettings,
+        clock: Callable[[], float] = anyio.current_time,
+        random: Random | None = None,
+    ) -> None:
+        self._limit = limit
+        self._ledger = ledger
+        self._settings = settings
+        self._clock = clock
+        self._random = random or SystemRandom()
+        self._throughput = Throughput(rate, clock)
+        self._queue = WorkQueue(settings.age_s, settings.overtake_s, clock, settings.weights)
+        self._waiting: dict[Entry, _Waiting] = {}
+        self._in_flight = 0
+
+    @property
+    def in_flight(self) -> int:
+        """Works at the engine."""
+        return self._in_flight
+
+    @property
+    def waiting(self) -> int:
+        return len(self._queue)
+
+    @property
+    def backlog_tokens(self) -> int:
+        """Of all that wait."""
+        return self._queue.tokens
+
+    @asynccontextmanager
+    async def turn(self, work: Work) -> AsyncIterator[Turn]:
+        """Waits for a turn; leaving gives it back and reports how it ended. A flow may hold several.
+
+        Raises:
+            Overloaded: "service_full": too many wait, or it would wait past its deadline. At once.
+            InputRejected: "deadline_exceeded": its deadline came before its turn.
+        """
+        waiting = self._join(work)
+        error: BaseException | None = None
+        try:
+            yield await self._turn_of(waiting)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            self._leave(waiting, error)
+
+    def wake(self) -> None:
+        """Starts what may start, and expires what is too late: to be called where the limit or the ledger grew."""
+        for entry in self._queue.expire():
+            self._changed(entry)
+        while self._in_flight < self._limit.value:
+            entry_or_none = self._queue.pop(self._fits)
+            if entry_or_none is None:
+                return
+            self._start(entry_or_none)
+
+    def expected_wait_s(self, work: Work) -> float | None:
+        """How long `work` would wait if it came now; None where that isn't known."""
+        if not self._queue and self._in_flight < self._limit.value and self._fits(work):
+            return 0.0
+        per_s = self._throughput.per_s
+        return None if per_s is None else (self._queue.ahead(work) + work.tokens) / per_s
+
+    def retry_after_s(self) -> float:
+        """When to come back: tokens that wait / tokens a second, lengthened at random."""
+        per_s = self._throughput.per_s
+        wait_s = 0.0 if per_s is None else self._queue.tokens / per_s
+        bounded_s = min(max(wait_s, self._settings.retry_after_s), self._settings.retry_after_most_s)
+        return bounded_s * (1 + _JITTER * self._random.random())
+
+    def _join(self, work: Work) -> _Waiting:
+        now = self._clock()
+        if work.deadline <= now:
+            raise _too_late()
+        if self._full(work):
+            raise Overloaded("service_full", f"{len(self._queue)} pages wait already.", self.retry_after_s())
+        if work.deadline < math.inf:
+            wait_s = self.expected_wait_s(work)
+            if wait_s is not None and now + wait_s > work.deadline:
+                detail = f"It would wait {wait_s:.0f} s, and has {work.deadline - now:.0f} s."
+                raise Overloaded("service_full", detail, self.retry_after_s())
+        waiting = _Waiting(self._queue.push(work))
+        self._waiting[waiting.entry] = waiting
+        self.wake()
+        return waiting
+
+    async def _turn_of(self, waiting: _Waiting) -> Turn:
+        if waiting.turn is None:
+            waiting.changed = anyio.Event()
+            deadline = waiting.entry.work.deadline
+            within_s = math.inf if deadline == math.inf else max(0.0, deadline - self._clock())
+            with anyio.move_on_after(within_s):
+                await waiting.changed.wait()
+        # Both may have happened in one turn of the event loop: then its turn has come.
+        if waiting.turn is None:
+            raise _too_late()
+        return waiting.turn
+
+    def _full(self, work: Work) -> bool:
+        bound = self._settings.max_waiting_tokens or math.inf
+        too_much = len(self._queue) > 0 and self._queue.tokens + work.tokens > bound
+        return too_much or len(self._queue) >= self._settings.max_waiting
+
+    def _fits(self, work: Work) -> bool:
+        return self._ledger.fits(work.tokens)
+
+    def _start(self, entry: Entry) -> None:
+        tokens = entry.work.tokens
+        self._in_flight += 1
+        began = self._throughput.started(tokens)
+        self._waiting[entry].turn = Turn(entry.work, self._ledger.charge(tokens), began)
+        self._changed(entry)
+
+    def _changed(self, entry: Entry) -> None:
+        changed = self._waiting[entry].changed
+        if changed is not None:
+            changed.set()
+
+    def _leave(self, waiting: _Waiting, error: BaseException | None) -> None:
+        del self._waiting[waiting.entry]
+        turn = waiting.turn
+        if turn is None:
+            self._queue.remove(waiting.entry)
+        else:
+            self._in_flight -= 1
+            outcome = turn.end(error)
+            self._throughput.ended(turn.work.tokens, turn.began, well=outcome is Outcome.OK)
+            self._limit.ended(outcome, self._clock())
+            if turn.tokens_used is not None:
+                self._queue.settle(waiting.entry, turn.tokens_used)
+        self.wake()
+
+
+def _too_late() -> InputRejected:
+    return InputRejected("deadline_exceeded", "Its time ran out while it waited for the engine.")

@@ -1,0 +1,280 @@
+"""The order of waiting work: classes that age, fair shares of tenants and flows, deadlines; and nothing starves."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inkgate.serving.fair import Sharer, Shares
+from inkgate.serving.heap import LazyHeap
+from inkgate.serving.queue import Entry, WorkQueue
+from inkgate.serving.work import Priority, Work
+
+AGE_S = 30.0
+OVERTAKE_S = 2.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def queue_of(clock: Clock | None = None, weights: dict[str, float] | None = None) -> WorkQueue:
+    return WorkQueue(AGE_S, OVERTAKE_S, clock or Clock(), weights or {})
+
+
+def everything(_: Work) -> bool:
+    return True
+
+
+def popped(queue: WorkQueue, count: int = 10_000) -> list[Work]:
+    works = []
+    while len(works) < count and (entry := queue.pop(everything)) is not None:
+        works.append(entry.work)
+    return works
+
+
+works = st.builds(
+    Work,
+    tokens=st.integers(0, 500),
+    tenant=st.sampled_from("abc"),
+    flow=st.sampled_from("xyz"),
+    priority=st.sampled_from(Priority),
+    deadline=st.one_of(st.just(math.inf), st.floats(1000.5, 1200.0)),
+)
+
+
+def test_work_alike_goes_in_the_order_it_came() -> None:
+    queue = queue_of()
+    entries = [queue.push(Work(10)) for _ in range(20)]
+    assert [queue.pop(everything) for _ in range(20)] == entries
+    assert queue.pop(everything) is None
+
+
+def test_in_a_flow_the_earliest_deadline_goes_first() -> None:
+    queue = queue_of()
+    for deadline in (1300.0, math.inf, 1100.0, 1200.0):
+        queue.push(Work(10, deadline=deadline))
+    assert [work.deadline for work in popped(queue)] == [1100.0, 1200.0, 1300.0, math.inf]
+
+
+def test_the_higher_class_goes_first() -> None:
+    queue = queue_of()
+    for priority in reversed(Priority):
+        queue.push(Work(10, priority=priority))
+    assert [work.priority for work in popped(queue)] == list(Priority)
+
+
+def test_work_that_waited_counts_one_class_up_and_then_another() -> None:
+    clock = Clock()
+    queue = queue_of(clock)
+    old = queue.push(Work(10, "old", priority=Priority.BATCH))
+    clock.now += AGE_S - 1
+    queue.push(Work(10, "new", priority=Priority.NORMAL))
+    assert popped(queue, 1)[0].tenant == "new"
+    clock.now += 1
+    queue.push(Work(10, "new", priority=Priority.BATCH))
+    assert queue.pop(lambda _: False) is None
+    assert old.rank == Priority.NORMAL.rank
+    clock.now += AGE_S
+    assert queue.pop(lambda _: False) is None
+    assert old.rank == Priority.INTERACTIVE.rank
+
+
+def test_batch_is_served_under_an_endless_stream_of_interactive_work() -> None:
+    clock = Clock()
+    queue = queue_of(clock)
+    batch = queue.push(Work(100, "batch", priority=Priority.BATCH))
+    for turn in range(200):
+        for _ in range(3):
+            queue.push(Work(10, "interactive", f"{turn}", Priority.INTERACTIVE))
+        clock.now += 1
+        if queue.pop(everything) is batch:
+            assert turn <= 2 * AGE_S + 10
+            return
+    raise AssertionError("starved")
+
+
+def test_tenants_get_the_same_tokens_however_much_each_sends() -> None:
+    queue = queue_of()
+    for number in range(900):
+        queue.push(Work(10, "greedy", f"{number % 50}"))
+    for _ in range(30):
+        queue.push(Work(100, "modest"))
+    tokens: Counter[str] = Counter()
+    for work in popped(queue, 330):
+        tokens[work.tenant] += work.tokens
+    assert abs(tokens["greedy"] - tokens["modest"]) <= 110
+
+
+def test_shares_follow_weights() -> None:
+    queue = queue_of(weights={"gold": 3.0})
+    for _ in range(400):
+        queue.push(Work(10, "gold"))
+        queue.push(Work(10, "other"))
+    assert Counter(work.tenant for work in popped(queue, 400)) == {"gold": 300, "other": 100}
+
+
+def test_a_long_document_leaves_the_tenants_short_ones_their_turn() -> None:
+    queue = queue_of()
+    for _ in range(200):
+        queue.push(Work(10, "t", "long"))
+    for number in range(5):
+        queue.push(Work(10, "t", f"short {number}"))
+    first = [work.flow for work in popped(queue, 6)]
+    assert sorted(first) == ["long", *(f"short {number}" for number in range(5))]
+
+
+def test_leaving_and_coming_back_gains_nothing() -> None:
+    queue = queue_of()
+    for _ in range(50):
+        queue.push(Work(100, "steady"))
+    served: Counter[str] = Counter()
+    for _ in range(40):
+        queue.push(Work(100, "returning"))
+        work = popped(queue, 1)[0]
+        served[work.tenant] += 1
+        if work.tenant == "steady":
+            # Leaves with all that it has, and comes again.
+            for entry in [queue.push(Work(100, "returning")) for _ in range(2)]:
+                queue.remove(entry)
+    assert abs(served["steady"] - served["returning"]) <= 1
+
+
+def test_what_was_used_beyond_the_estimate_is_made_up_for() -> None:
+    queue = queue_of()
+    for _ in range(400):
+        queue.push(Work(10, "underestimated"))
+        queue.push(Work(10, "honest"))
+    served: Counter[str] = Counter()
+    for _ in range(200):
+        entry = queue.pop(everything)
+        assert entry is not None
+        served[entry.work.tenant] += 1
+        queue.settle(entry, 30 if entry.work.tenant == "underestimated" else 10)
+    assert abs(3 * served["underestimated"] - served["honest"]) <= 6
+
+
+def test_a_small_one_overtakes_what_does_not_fit_for_a_bounded_time() -> None:
+    clock = Clock()
+    queue = queue_of(clock)
+    large = queue.push(Work(1000, "a"))
+    small = [queue.push(Work(10, f"b{number}")) for number in range(3)]
+    assert queue.pop(lambda work: work.tokens < 100) is small[0]
+    clock.now += OVERTAKE_S
+    assert queue.pop(lambda work: work.tokens < 100) is None
+    assert queue.pop(everything) is large
+    assert queue.pop(lambda work: work.tokens < 100) is small[1]
+
+
+def test_ahead_is_what_goes_first() -> None:
+    queue = queue_of()
+    for number in range(100):
+        queue.push(Work(10, "greedy", f"{number}"))
+    assert queue.ahead(Work(10, "greedy", "new")) == 1000
+    assert queue.ahead(Work(10, "modest")) == 10
+    assert queue.ahead(Work(10, "greedy", priority=Priority.BATCH)) == 1000
+    assert queue.ahead(Work(10, "greedy", priority=Priority.INTERACTIVE)) == 0
+
+
+def test_expired_work_is_taken_out_in_order() -> None:
+    clock = Clock()
+    queue = queue_of(clock)
+    late, early, never = (queue.push(Work(10, deadline=deadline)) for deadline in (1020.0, 1010.0, math.inf))
+    assert queue.expire() == []
+    clock.now = 1020.0
+    assert queue.expire() == [early, late]
+    assert queue.pop(everything) is never
+
+
+@given(st.lists(works, max_size=40))
+def test_everything_comes_out_once_whatever_comes_in(pushed: list[Work]) -> None:
+    queue = queue_of()
+    entries = [queue.push(work) for work in pushed]
+    assert (len(queue), queue.tokens) == (len(pushed), sum(work.tokens for work in pushed))
+    out = [queue.pop(everything) for _ in pushed]
+    assert {id(entry) for entry in out} == {id(entry) for entry in entries}
+    assert (len(queue), queue.tokens) == (0, 0)
+
+
+@given(
+    st.lists(
+        st.one_of(
+            works, st.just("pop"), st.just("expire"), st.floats(0.1, 40.0), st.tuples(st.just("remove"), st.integers())
+        ),
+        max_size=80,
+    )
+)
+def test_counts_hold_after_any_sequence(steps: list[Work | str | float | tuple[str, int]]) -> None:
+    clock = Clock()
+    queue = queue_of(clock)
+    inside: list[Entry] = []
+    for step in steps:
+        if isinstance(step, Work):
+            inside.append(queue.push(replace(step, deadline=step.deadline + clock.now - 1000.0)))
+        elif isinstance(step, float):
+            clock.now += step
+        elif isinstance(step, tuple):
+            if inside:
+                queue.remove(inside.pop(step[1] % len(inside)))
+        elif step == "pop":
+            entry = queue.pop(everything)
+            assert (entry is None) == (not inside)
+            if entry is not None:
+                assert entry.rank == min(other.rank for other in inside)
+                inside.remove(entry)
+        else:
+            for entry in queue.expire():
+                assert entry.work.deadline <= clock.now
+                inside.remove(entry)
+        assert len(queue) == len(inside)
+        assert queue.tokens == sum(entry.work.tokens for entry in inside)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(1, 300)), min_size=1, max_size=200))
+def test_no_tenant_that_waits_gets_more_than_one_work_ahead_of_its_share(sent: list[tuple[str, int]]) -> None:
+    """Goyal et al. 1996, theorem 1: |W_a - W_b| <= l_a + l_b while both wait, l being the largest work."""
+    queue = queue_of()
+    left = Counter(tenant for tenant, _ in sent)
+    largest = max(tokens for _, tokens in sent)
+    for tenant, tokens in sent:
+        queue.push(Work(tokens, tenant))
+    got: Counter[str] = Counter()
+    for work in popped(queue):
+        got[work.tenant] += work.tokens
+        left[work.tenant] -= 1
+        waiting = [got[tenant] for tenant, count in left.items() if count]
+        if waiting:
+            assert max(waiting) - min(waiting) <= 2 * largest
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.one_of(st.none(), st.floats(0, 100))), max_size=200))
+def test_the_heap_is_in_order_after_any_changes(changes: list[tuple[int, float | None]]) -> None:
+    heap: LazyHeap[int] = LazyHeap()
+    keys: dict[int, float] = {}
+    for item, key in changes:
+        if key is None:
+            heap.discard(item)
+            keys.pop(item, None)
+        else:
+            heap.put(item, key)
+            keys[item] = key
+        assert len(heap) == len(keys)
+        assert heap.first_key() == min(keys.values(), default=math.inf)
+    assert [keys[item] for item in heap.in_order()] == sorted(keys.values())
+
+
+def test_those_who_left_are_forgotten() -> None:
+    shares = Shares(Sharer)
+    stays = shares.joined("stays")
+    for number in range(1000):
+        guest = shares.joined(f"{number}")
+        shares.served(guest, 10)
+        shares.left(guest)
+        shares.served(stays, 10)
+    assert shares.known < 10
