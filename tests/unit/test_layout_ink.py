@@ -66,7 +66,7 @@ def test_boxes_of_a_large_page_are_in_its_own_pixels() -> None:
 def test_the_end_of_a_regions_lines_widens_it() -> None:
     text = region(BlockType.TEXT, 100, 100, 600, 200)
     (wider,) = joined_with([text], [(604, 120, 640, 160)], Size(800, 1000))
-    assert wider.box == (100, 100, 640, 200)
+    assert wider.box == (100.0, 100.0, 640.0, 200.0)
     assert wider.type is BlockType.TEXT
 
 
