@@ -34,6 +34,7 @@ BRANCHES = {
     "engine.ppocr": "The built-in engine.",
     "engine.vllm": "Vision-language models on a vLLM server.",
     "engine.vllm.managed": "The vLLM that is started where `engine.vllm.urls` is empty (vllm.md).",
+    "engine.transformers": "The same models in this process, by transformers: the baseline for vLLM (vllm.md).",
     "cache": "What was read is kept for a while, so that the same page is not read again.",
     "serving.scheduling": "The order in which pages wait for the engine, and how many may.",
     "serving.admission": "Who comes in while the house is full, beside `limits.max_in_flight`.",

@@ -21,16 +21,18 @@ log = structlog.get_logger(__name__)
 
 _MOST_TOKENS = 4096
 """Of an answer, where nobody says."""
+_SHOWN = 300
+"""Characters of the library's own words that are passed on."""
 
 
-def load(name: str, settings: TransformersSettings) -> Model:
+def load(name: str, settings: TransformersSettings, imported: Callable[[str], Any] = importlib.import_module) -> Model:
     """The model in the folder `name`, or of that name on the hub, ready to answer. Blocking; seconds to minutes.
 
     Raises:
-        EngineFailed: "engine_not_installed"; "weights_missing"; "engine_unavailable" where they can't be used.
+        EngineFailed: "engine_not_installed"; "weights_missing"; "model_unusable": it can't be run, or not as asked.
     """
     try:
-        torch, library = importlib.import_module("torch"), importlib.import_module("transformers")
+        torch, library = imported("torch"), imported("transformers")
     except ImportError as error:
         detail = f"The engine `transformers` needs {error.name or 'its packages'}: pip install 'inkgate[transformers]'."
         raise EngineFailed("engine_not_installed", detail) from error
@@ -49,10 +51,11 @@ def load(name: str, settings: TransformersSettings) -> Model:
         log.warning("weights_not_loaded", model=name, error=str(error))
         where = "on this machine" if local else "on this machine or on the hub"
         raise EngineFailed("weights_missing", f"The weights of {name!r} were not found {where}.") from error
-    except (ValueError, KeyError, RuntimeError, ImportError, AttributeError, TypeError) as error:
-        log.warning("weights_not_loaded", model=name, error=str(error))
-        detail = f"transformers {library.__version__} can't run the model {name!r} on {device!r}: {error}"
-        raise EngineFailed("engine_unavailable", detail) from error
+    except Exception as error:
+        log.exception("model_not_loaded", model=name, device=device)
+        said = " ".join(str(error).split())[:_SHOWN]
+        detail = f"transformers {library.__version__} can't run {name!r} on {device!r}: {said}."
+        raise EngineFailed("model_unusable", detail) from error
     log.info("model_loaded", model=name, device=device, dtype=str(model.dtype), transformers=library.__version__)
     return _Loaded(torch, model, processor)
 
