@@ -1,4 +1,4 @@
-"""How fast work gets done: tokens a second, of the time there was work."""
+"""How fast work gets done: tokens a second, and seconds a work, of the time there was work."""
 
 from __future__ import annotations
 
@@ -49,3 +49,36 @@ class Rate:
             kept = 0.5 ** (passed / self._half_life_s)
             self._tokens *= kept
             self._busy_s = self._busy_s * kept + (1 - kept) * self._half_life_s / math.log(2)
+
+
+class ServiceTime:
+    """The mean time of a work at the engine, by Little's law: works at once * time / works ended, the past fading.
+
+    Idle time has no works and so doesn't count. Works that were rejected, or whose callers left, are no samples.
+    """
+
+    _HALF_LIFE_S = 60.0
+
+    def __init__(self, assumed_s: float = 5.0) -> None:
+        """`assumed_s`: until something is known."""
+        self._mean_s = assumed_s
+        self._work_s = 0.0
+        self._ends = 0.0
+        self._ended_since = 0
+
+    def ended(self) -> None:
+        """A work has ended."""
+        self._ended_since += 1
+
+    def passed(self, in_flight: float, span_s: float) -> None:
+        """For `span_s` seconds, `in_flight` works were there."""
+        kept = 0.5 ** (span_s / self._HALF_LIFE_S)
+        self._work_s = self._work_s * kept + in_flight * span_s
+        self._ends = self._ends * kept + self._ended_since
+        self._ended_since = 0
+        if self._ends >= 1 and self._work_s:
+            self._mean_s = self._work_s / self._ends
+
+    @property
+    def mean_s(self) -> float:
+        return self._mean_s

@@ -1,0 +1,136 @@
+"""How many works may be at the engine at once: as set, or as the engine turns out to bear."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from statistics import fmean
+from typing import Protocol
+
+import anyio
+
+from inkgate.serving.gain import Gain, Sample
+from inkgate.serving.limiter import Outcome
+from inkgate.serving.pressure import Pressure
+from inkgate.serving.rate import ServiceTime
+from inkgate.settings import AdaptiveSettings
+
+
+class Limit(Protocol):
+    """How many works may be at the engine at once. Used from one event loop."""
+
+    @property
+    def value(self) -> int: ...
+
+    def ended(self, outcome: Outcome, at: float) -> None:
+        """Learns from how a work ended, at clock time `at` in seconds."""
+        ...
+
+
+class FixedLimit:
+    """As many as set: value = n."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    @property
+    def value(self) -> int:
+        return self._n
+
+    def ended(self, outcome: Outcome, at: float) -> None:
+        """Nothing is learned."""
+
+
+class AdaptiveLimit:
+    """Trims slowly on pressure and cuts on damage; the ledger, not this, is what keeps the KV cache from running over.
+
+    Every max(interval, half a service time), with u the mean pressure since the last step:
+
+        L <- 0.8*L + 0.2*(L*clamp(1/u, 0.5, 1) + sqrt(L)*[u < 1 and in flight >= L/2 and more works still bring more])
+
+    On damage (a preemption, or `damaged`), at most once a service time: L <- 0.9*L.
+
+    A reading that is stale, comes twice or is of before the last change is ignored: several can't add up to one large
+    step. Without readings L stays as it is, for that is no reason to read less; only cuts are made good again, up to
+    what it was with the last reading. The form of the step is Gradient2's (Netflix, concurrency-limits).
+    """
+
+    def __init__(self, settings: AdaptiveSettings, clock: Callable[[], float] = anyio.current_time) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._limit = float(min(settings.most, max(settings.least, settings.initial)))
+        self._observed = self._limit
+        self._service = ServiceTime()
+        self._gain = Gain()
+        self._since: list[tuple[float, float, float]] = []
+        self._failing = 0.0
+        self._read_at = self._heard_at = self._changed_at = self._cut_at = -math.inf
+
+    @property
+    def value(self) -> int:
+        return int(self._limit)
+
+    def ended(self, outcome: Outcome, at: float) -> None:
+        """See Limit. Failures are damage when they are more than a few: some pages fail whoever reads them."""
+        if outcome not in {Outcome.OK, Outcome.FAILED}:
+            return
+        self._service.ended()
+        self._failing += ((outcome is Outcome.FAILED) - self._failing) / 20
+        if outcome is Outcome.FAILED and self._failing > _FAILING:
+            self.damaged()
+            return
+        unheard_since = max(self._heard_at + self._settings.stale_s, self._changed_at)
+        if self._limit < self._observed and at - unheard_since >= self._pause_s:
+            self._set(min(self._observed, self._limit + 0.2 * math.sqrt(self._limit)), at)
+
+    def damaged(self) -> None:
+        """Something was lost for want of room: a preemption, a 503 of the engine, a timeout, memory that ran out."""
+        now = self._clock()
+        if now - self._cut_at >= max(self._settings.interval_s, self._service.mean_s):
+            self._cut_at = now
+            self._gain.forget()
+            self._set(0.9 * self._limit, now)
+
+    def observe(self, reading: Pressure, in_flight: int) -> None:
+        """Learns from a reading; `in_flight` works were at the engine when it was asked for."""
+        now = self._clock()
+        if now - reading.at > self._settings.stale_s or reading.at <= self._read_at:
+            return
+        self._read_at, self._heard_at = reading.at, now
+        self._service.passed(in_flight, reading.span_s)
+        if reading.preemptions:
+            self.damaged()
+        if reading.at > self._changed_at:
+            self._since.append((reading.u, in_flight, reading.tokens_per_s))
+            if now - self._changed_at >= self._pause_s:
+                self._step(now)
+        self._observed = self._limit
+
+    @property
+    def _pause_s(self) -> float:
+        return max(self._settings.interval_s, self._service.mean_s / 2)
+
+    def _step(self, now: float) -> None:
+        u, in_flight, tokens_per_s = (fmean(each) for each in zip(*self._since, strict=True))
+        limit = self._limit
+        grows = False
+        if u >= 1:
+            self._gain.forget()
+        elif in_flight >= limit / 2:
+            self._gain.add(Sample(limit, in_flight, tokens_per_s))
+            if self._gain.is_none:
+                limit = min(limit, self._gain.undone(now + _HOLD * self._pause_s))
+            grows = self._gain.may_be(now)
+        gradient = min(1.0, max(0.5, 1 / u)) if u else 1.0
+        self._set(limit + 0.2 * (limit * (gradient - 1) + math.sqrt(limit) * grows), now)
+
+    def _set(self, limit: float, now: float) -> None:
+        self._limit = min(float(self._settings.most), max(float(self._settings.least), limit))
+        self._changed_at = now
+        self._since.clear()
+
+
+_FAILING = 0.1
+"""Part of the works that failed, averaged over about 20, from which failures are taken as damage."""
+_HOLD = 30
+"""Steps without growth after growth brought nothing."""

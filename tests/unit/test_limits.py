@@ -1,0 +1,182 @@
+"""How many works may be at the engine: what each reading, damage and end does to the limit."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inkgate.serving.limiter import Outcome
+from inkgate.serving.limits import AdaptiveLimit, FixedLimit
+from inkgate.serving.pressure import Pressure
+from inkgate.settings import AdaptiveSettings
+from support.clock import Clock
+
+
+class Observed:
+    """A limit, and readings of it a second apart."""
+
+    def __init__(self, initial: int = 100, most: int = 200) -> None:
+        self.clock = Clock()
+        self.limit = AdaptiveLimit(AdaptiveSettings(initial=initial, most=most), self.clock)
+
+    def read(self, waiting: int = 0, in_flight: int = 1000, preemptions: int = 0, after_s: float = 1.0) -> int:
+        self.clock.goes_on(after_s)
+        # throughput that keeps pace with the works, so that there is always something to gain
+        pressure = Pressure(self.clock.now, after_s, waiting=waiting, preemptions=preemptions, tokens=in_flight)
+        self.limit.observe(pressure, in_flight)
+        return self.limit.value
+
+    def ended(self, outcome: Outcome, times: int = 1) -> None:
+        for _ in range(times):
+            self.limit.ended(outcome, self.clock.now)
+
+    def served(self, service_s: float = 2.0) -> None:
+        """Learns how long a work takes, while as many are there as are good for."""
+        for _ in range(10):
+            self.ended(Outcome.OK, round(self.limit.value / service_s))
+            self.read(waiting=2, in_flight=self.limit.value)
+
+
+def test_a_fixed_limit_stays() -> None:
+    limit = FixedLimit(7)
+    limit.ended(Outcome.FAILED, 0.0)
+    assert limit.value == 7
+
+
+@pytest.mark.parametrize(("waiting", "after"), [(0, 102), (1, 102), (2, 100), (3, 93), (4, 90), (400, 90)])
+def test_a_step_is_as_large_as_the_formula_says(waiting: int, after: int) -> None:
+    observed = Observed()
+    assert observed.read(waiting, after_s=100.0) == after
+
+
+def test_steps_are_half_a_service_time_apart() -> None:
+    observed = Observed()
+    observed.served(service_s=10.0)
+    before = observed.limit.value
+    values = [observed.read(waiting=400, in_flight=before) for _ in range(9)]
+    assert len({before, *values}) <= 3
+
+
+def test_nothing_grows_while_half_of_it_is_not_used() -> None:
+    observed = Observed()
+    assert {observed.read(in_flight=49) for _ in range(100)} == {100}
+    assert observed.read(in_flight=50, after_s=10.0) == 102
+
+
+def test_a_reading_counts_once_however_often_it_comes() -> None:
+    """A stampede: many steps on one reading, before it can show what the first one did."""
+    observed = Observed()
+    observed.clock.goes_on(10.0)
+    pressure = Pressure(observed.clock.now, 1.0, waiting=0)
+    for _ in range(100):
+        observed.limit.observe(pressure, 1000)
+        observed.clock.goes_on(0.04)
+    assert observed.limit.value == 102
+
+
+def test_a_stale_reading_is_not_used() -> None:
+    observed = Observed()
+    pressure = Pressure(observed.clock.now, 1.0, waiting=400)
+    observed.clock.goes_on(5.1)
+    observed.limit.observe(pressure, 1000)
+    assert observed.limit.value == 100
+
+
+def test_readings_of_before_a_change_do_not_lead_to_another() -> None:
+    observed = Observed()
+    asked = [observed.clock.now + delay for delay in (0.5, 1.0, 1.5)]
+    observed.clock.goes_on(2.0)
+    observed.limit.damaged()
+    observed.clock.goes_on(2.5)
+    for at in asked:
+        observed.limit.observe(Pressure(at, 0.5, waiting=400), 1000)
+    assert observed.limit.value == 90
+
+
+def test_damage_cuts_once_a_service_time() -> None:
+    observed = Observed()
+    observed.served(service_s=2.0)
+    for _ in range(50):
+        observed.limit.damaged()
+    assert observed.limit.value == 90
+    observed.clock.goes_on(1.5)
+    observed.limit.damaged()
+    assert observed.limit.value == 90
+    observed.clock.goes_on(1.0)
+    observed.limit.damaged()
+    assert observed.limit.value == 81
+
+
+def test_a_preemption_is_damage() -> None:
+    observed = Observed()
+    assert observed.read(waiting=2, preemptions=1) == 90
+
+
+def test_failures_are_damage_when_they_are_more_than_a_few() -> None:
+    observed = Observed()
+    for _ in range(50):
+        observed.ended(Outcome.OK, 49)
+        observed.ended(Outcome.FAILED)
+    assert observed.limit.value == 100
+    observed.ended(Outcome.FAILED, 3)
+    assert observed.limit.value == 90
+
+
+def test_rejected_input_and_callers_who_left_say_nothing() -> None:
+    observed = Observed()
+    observed.ended(Outcome.REJECTED, 100)
+    observed.ended(Outcome.LEFT, 100)
+    assert observed.limit.value == 100
+
+
+def test_without_readings_the_limit_stays() -> None:
+    """The metrics endpoint is gone: the ledger goes on working, and nothing is read less."""
+    observed = Observed()
+    for _ in range(1000):
+        observed.clock.goes_on(1.0)
+        observed.ended(Outcome.OK)
+    assert observed.limit.value == 100
+
+
+def test_without_readings_a_cut_is_made_good_again_but_no_more() -> None:
+    observed = Observed()
+    for _ in range(5):
+        observed.clock.goes_on(10.0)
+        observed.limit.damaged()
+    assert observed.limit.value == 59
+    values = []
+    for _ in range(1000):
+        observed.clock.goes_on(1.0)
+        observed.ended(Outcome.OK)
+        values.append(observed.limit.value)
+    assert values == sorted(values)
+    assert values[-1] == 100
+
+
+Event = st.one_of(
+    st.tuples(st.just("read"), st.integers(0, 1000), st.integers(0, 300)),
+    st.tuples(st.just("damaged"), st.integers(0, 3), st.just(0)),
+    st.tuples(st.just("ended"), st.integers(0, 3), st.just(0)),
+)
+
+
+@given(st.lists(st.tuples(Event, st.floats(0.01, 20))), st.integers(1, 50))
+def test_whatever_happens_the_limit_moves_in_bounds_and_small_steps(
+    events: list[tuple[tuple[str, int, int], float]], most: int
+) -> None:
+    observed = Observed(initial=5, most=most)
+    for (kind, first, second), after_s in events:
+        before = observed.limit.value
+        if kind == "read":
+            observed.read(first, second, after_s=after_s)
+        elif kind == "damaged":
+            observed.clock.goes_on(after_s)
+            observed.limit.damaged()
+        else:
+            observed.clock.goes_on(after_s)
+            observed.ended(list(Outcome)[first])
+        assert 1 <= observed.limit.value <= most
+        assert math.floor(0.9 * before) - 1 <= observed.limit.value <= before + 0.2 * math.sqrt(before + 1) + 1
