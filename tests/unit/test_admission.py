@@ -1,0 +1,195 @@
+"""The front door: bounded by documents, bytes and time, shared between tenants, and nothing leaks."""
+
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inkgate.errors import Overloaded
+from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.limiter import Arrival, Outcome, Permit
+from inkgate.serving.work import Work
+from inkgate.settings import AdmissionSettings
+
+pytestmark = pytest.mark.anyio
+
+
+class FakeBacklog:
+    def __init__(self) -> None:
+        self.waiting = 0
+        self.backlog_tokens = 0
+        self.wait_s: float | None = None
+        self.asked: list[Work] = []
+
+    def expected_wait_s(self, work: Work) -> float | None:
+        self.asked.append(work)
+        return self.wait_s
+
+    def retry_after_s(self) -> float:
+        return 7.0
+
+
+class Door:
+    """A limiter, and those it let in."""
+
+    def __init__(self, places: int = 8, megabytes: float = 1.0) -> None:
+        self.now = 1000.0
+        self.backlog = FakeBacklog()
+        chosen = AdmissionSettings(max_bytes_mb=megabytes, reserve=0.25, remember_s=30.0)
+        self.limiter = AdmissionLimiter(places, chosen, self.backlog, lambda: self.now)
+        self.inside: dict[str, list[Permit]] = {}
+
+    def come(self, tenant: str, count: int = 1, body_bytes: int = 0) -> str:
+        """The code of the first refusal; "" where all were let in."""
+        for _ in range(count):
+            try:
+                permit = self.limiter.admit(Arrival(tenant, body_bytes=body_bytes))
+            except Overloaded as refused:
+                return refused.code
+            self.inside.setdefault(tenant, []).append(permit)
+        return ""
+
+    async def go(self, tenant: str, count: int = 1) -> None:
+        for _ in range(count):
+            async with self.inside[tenant].pop():
+                pass
+
+
+def test_who_is_alone_may_fill_the_house() -> None:
+    door = Door(places=8)
+    assert door.come("a", 8) == ""
+    assert door.come("a") == "service_full"
+
+
+async def test_who_came_too_late_gets_in_before_who_filled_the_house_gets_more() -> None:
+    door = Door(places=8)
+    door.come("a", 8)
+    assert door.come("b") == "service_full"
+    await door.go("a")
+    assert door.come("a") == "share_exceeded"
+    assert door.come("b") == ""
+    assert door.come("a") == "share_exceeded"
+
+
+async def test_who_does_not_come_back_is_forgotten() -> None:
+    door = Door(places=8)
+    door.come("a", 8)
+    door.come("b")
+    await door.go("a")
+    door.now += 29
+    assert door.come("a") == "share_exceeded"
+    door.now += 1
+    assert door.come("a") == ""
+
+
+def test_what_is_free_may_be_used_beyond_the_share() -> None:
+    door = Door(places=8)
+    door.come("b")
+    assert door.come("a", 5) == ""
+    assert door.come("a") == "share_exceeded"
+    assert door.come("b", 2) == ""
+    assert door.come("c") == "service_full"
+
+
+def test_a_full_house_is_nobodys_fault_who_holds_less_than_its_share() -> None:
+    door = Door(places=8)
+    for tenant in "abcd":
+        assert door.come(tenant, 2) == ""
+    assert door.come("e") == "service_full"
+    assert door.come("a") == "share_exceeded"
+
+
+def test_bytes_are_bounded_and_shared_as_documents_are() -> None:
+    door = Door(places=100, megabytes=1.0)
+    assert door.come("b", 1, 100_000) == ""
+    assert door.come("a", 6, 100_000) == ""
+    assert door.come("a", 1, 100_000) == "share_exceeded"
+    assert door.come("c", 1, 400_000) == "service_full"
+    assert door.come("c", 1, 300_000) == ""
+
+
+def test_a_body_larger_than_the_house_comes_in_alone() -> None:
+    door = Door(megabytes=1.0)
+    assert door.come("a", 1, 2_000_000) == ""
+    assert door.come("b") == "service_full"
+
+
+async def test_what_a_body_did_not_need_is_given_back() -> None:
+    door = Door(megabytes=1.0)
+    door.come("a", 1, 900_000)
+    assert door.come("b", 1, 200_000) == "service_full"
+    door.inside["a"][0].holds(10_000)
+    assert door.come("b", 1, 200_000) == ""
+    await door.go("a")
+    assert (door.limiter.documents, door.limiter.body_bytes) == (1, 200_000)
+
+
+def test_who_would_wait_past_the_deadline_is_refused() -> None:
+    door = Door()
+    door.backlog.wait_s = 20.0
+    assert door.limiter.admit(Arrival("a", deadline=1010.0)) is not None
+    door.backlog.waiting, door.backlog.backlog_tokens = 4, 1000
+    with pytest.raises(Overloaded) as refused:
+        door.limiter.admit(Arrival("a", deadline=1010.0))
+    assert (refused.value.code, refused.value.retry_after_s) == ("service_full", 7.0)
+    assert [(work.tokens, work.tenant) for work in door.backlog.asked] == [(250, "a")]
+    assert door.limiter.admit(Arrival("a", deadline=1030.0)) is not None
+    door.backlog.wait_s = None
+    assert door.limiter.admit(Arrival("a", deadline=1010.0)) is not None
+    assert door.limiter.documents == 3
+
+
+async def test_how_documents_ended_is_counted() -> None:
+    limiter = Door().limiter
+    async with limiter.admit():
+        pass
+    with anyio.CancelScope() as scope:
+        async with limiter.admit():
+            scope.cancel()
+            await anyio.sleep_forever()
+    assert limiter.ended == {Outcome.OK: 1, Outcome.LEFT: 1}
+    assert limiter.documents == 0
+
+
+def test_refused_tenants_are_bounded() -> None:
+    door = Door(places=1)
+    door.come("a")
+    for number in range(10_050):
+        door.come(f"{number}")
+    assert len(door.limiter._refused) == 10_000
+
+
+arrivals = st.tuples(st.sampled_from("abcd"), st.integers(0, 400_000), st.integers(0, 50))
+
+
+async def stay(visits: list[tuple[str, int, int]]) -> None:
+    door = Door(places=6)
+    held: Counter[str] = Counter()
+    async with AsyncExitStack() as stack:
+        for tenant, body_bytes, leaver in visits:
+            code = door.come(tenant, 1, body_bytes)
+            if not code:
+                held[tenant] += 1
+                if body_bytes % 2:
+                    door.inside[tenant][-1].holds(body_bytes // 2)
+            elif code == "share_exceeded":
+                assert held[tenant] >= 1
+            assert door.limiter.documents == held.total() <= 6
+            assert door.limiter.body_bytes <= 1e6
+            leaving = sorted(held.elements())
+            if leaving and leaver % 3 == 0:
+                gone = leaving[leaver % len(leaving)]
+                await door.go(gone)
+                held[gone] -= 1
+        for tenant, count in held.items():
+            stack.push_async_callback(door.go, tenant, count)
+    assert (door.limiter.documents, door.limiter.body_bytes, door.limiter._held) == (0, 0, {})
+
+
+@given(st.lists(arrivals, max_size=60))
+@settings(deadline=None, max_examples=50)
+def test_nothing_leaks_whoever_comes_and_goes(visits: list[tuple[str, int, int]]) -> None:
+    anyio.run(stay, visits)
