@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import anyio
+import numpy as np
 
-from inkgate.types import Page, PageResult, Task
+from inkgate.types import Page, PageResult, Pixels, Size, Task, TextLayer
 
 PageScript = Callable[[int], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class KeyedPage:
+    """A page known by its key alone."""
+
+    content_key: bytes
+    index: int = 0
+    size: Size = Size(100, 200)
+    dpi: float | None = None
+    text_layer: TextLayer | None = None
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:
+        return Pixels(np.zeros((200, 100, 3), np.uint8))
 
 
 async def at_once(index: int) -> None:

@@ -1,0 +1,121 @@
+"""What was computed is kept for a while; what is being computed is shared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Generic, TypeVar
+
+import anyio
+import structlog
+
+from inkgate.errors import InkgateError
+from inkgate.serving.joined import Joined
+from inkgate.serving.store import Store
+
+log = structlog.get_logger(__name__)
+R = TypeVar("R")
+
+_CLOSE_S = 2.0
+_SHARED_TRIES = 2
+"""After so many first askers whose own limits ended what was shared, each runs for itself: were all to try together
+again and again, a thousand would be woken a thousand times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[R]):
+    """What a Cache holds.
+
+    Attributes:
+        dumps, loads: to bytes and back; ValueError, TypeError or KeyError where that can't be done.
+        keep: whether this is worth keeping.
+        of_the_asker: whether an error lies with who asked first (its deadline, its share), not with what was asked.
+    """
+
+    dumps: Callable[[R], bytes]
+    loads: Callable[[bytes], R]
+    keep: Callable[[R], bool]
+    of_the_asker: Callable[[InkgateError], bool]
+
+
+class Source(StrEnum):
+    """Where a value comes from: `run` for it, `kept` from before, or `joined`: run for somebody else just now."""
+
+    RUN = "run"
+    KEPT = "kept"
+    JOINED = "joined"
+
+
+class Cache(Generic[R]):
+    """Values from a store, or from running for them, once for all who ask meanwhile. `run` has to run beside it.
+
+    Whoever leaves harms nobody else; when all have left, what runs for them is cancelled. An error is raised to all
+    who wait, and not kept. Nobody waits until a value is kept.
+
+    Attributes:
+        found: how many values came from where.
+    """
+
+    def __init__(self, store: Store, kind: Kind[R], ttl_s: float) -> None:
+        self.found: Counter[Source] = Counter()
+        self._store = store
+        self._kind = kind
+        self._ttl_s = ttl_s
+        self._joined: Joined[tuple[R, Source]] = Joined()
+
+    async def run(self) -> None:
+        """Carries what is shared and what is kept, until cancelled. Closes the store."""
+        try:
+            await self._joined.run()
+        finally:
+            with anyio.move_on_after(_CLOSE_S, shield=True):
+                await self._store.close()
+
+    async def get_or_run(self, key: bytes, run: Callable[[], Awaitable[R]], group: Hashable = None) -> tuple[R, Source]:
+        """The value of `key`, and where it comes from. Callers share what runs within their `group` only.
+
+        Raises:
+            EngineFailed: "engine_unavailable": the service is not running.
+            Exception: what `run` raises.
+        """
+        for _ in range(_SHARED_TRIES):
+            flight, first = self._joined.join(
+                (key, group), partial(self._look_or_run, key, run), partial(self._put, key)
+            )
+            try:
+                value, source = await flight.wait()
+            except InkgateError as error:
+                if first or not self._kind.of_the_asker(error):
+                    raise
+                continue
+            return value, self._counted(Source.JOINED if source is Source.RUN and not first else source)
+        return await run(), self._counted(Source.RUN)
+
+    def _counted(self, source: Source) -> Source:
+        self.found[source] += 1
+        return source
+
+    async def _look_or_run(self, key: bytes, run: Callable[[], Awaitable[R]]) -> tuple[R, Source]:
+        try:
+            data = await self._store.get(key)
+            if data is not None:
+                return self._kind.loads(data), Source.KEPT
+        except OSError as error:
+            log.debug("cache_lookup_failed", reason=type(error).__name__)
+        except (ValueError, TypeError, KeyError) as error:
+            log.warning("cache_value_damaged", reason=type(error).__name__)
+        return await run(), Source.RUN
+
+    async def _put(self, key: bytes, found: tuple[R, Source]) -> None:
+        value, source = found
+        if source is not Source.RUN or not self._kind.keep(value):
+            return
+        try:
+            await self._store.put(key, self._kind.dumps(value), self._ttl_s)
+        except OSError as error:
+            log.debug("cache_put_failed", reason=type(error).__name__)
+        except Exception:  # the border of one value: whatever is wrong with it, the answer was given
+            log.exception("cache_value_not_kept")

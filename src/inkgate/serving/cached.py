@@ -1,0 +1,85 @@
+"""An identical page is read once, and for a while not again."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from hashlib import blake2b
+from time import perf_counter
+
+import orjson
+
+from inkgate import __version__
+from inkgate.engines.base import Engine
+from inkgate.errors import InkgateError, Overloaded
+from inkgate.serving import page_codec
+from inkgate.serving.cache import Cache, Kind, Source
+from inkgate.serving.store import Store
+from inkgate.serving.work import current_caller
+from inkgate.types import Page, PageResult, Task
+
+
+def _keep(result: PageResult) -> bool:
+    """Whether the page was read whole and undiminished: nothing else is good enough for who asks later."""
+    return result.error is None and not result.degraded and all(block.error is None for block in result.blocks or ())
+
+
+def _of_the_asker(error: InkgateError) -> bool:
+    return isinstance(error, Overloaded) or error.code == "deadline_exceeded"
+
+
+def _dumps(result: PageResult) -> bytes:
+    """Without what differs between those who ask."""
+    return page_codec.dumps(replace(result, index=0, timings_ms={}))
+
+
+PAGES = Kind(_dumps, page_codec.loads, _keep, _of_the_asker)
+
+
+class Cached:
+    """An Engine around an Engine, and a cache of what it read. `run` has to run beside it.
+
+    A page is the same when its content is (`Page.content_key`), and it is asked for in the same way: the same task, of
+    the same engine. What several read at once is read once, within a priority: nobody waits for a read that is less
+    urgent than their own. It is read on behalf of who came first; where that one's deadline or share ends it, the
+    others begin anew.
+    """
+
+    def __init__(self, inner: Engine, store: Store, ttl_s: float, revision: str) -> None:
+        """`revision`: all beside name and task that decides what `inner` reads on a page: the model's revision, and the
+        settings that change an answer. Services that share a store share results where it is equal.
+        """
+        self.cache: Cache[PageResult] = Cache(store, PAGES, ttl_s)
+        self._inner = inner
+        self._revision = revision
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def start(self) -> None:
+        await self._inner.start()
+
+    async def stop(self) -> None:
+        await self._inner.stop()
+
+    async def run(self) -> None:
+        """Carries the reads that are shared, until cancelled."""
+        await self.cache.run()
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        """As Engine.read. A result that was kept, or read for somebody else, has the time that took as `cache`."""
+        if not page.content_key:
+            return await self._inner.read(page, task)
+        begun = perf_counter()
+        run: Callable[[], Awaitable[PageResult]] = partial(self._inner.read, page, task)
+        result, source = await self.cache.get_or_run(self._key(page, task), run, current_caller().priority)
+        if source is Source.RUN:
+            return result
+        return replace(result, index=page.index, timings_ms={"cache": (perf_counter() - begun) * 1000})
+
+    def _key(self, page: Page, task: Task) -> bytes:
+        seen = (page.size, page.dpi, page.text_layer is not None)
+        asked = (page_codec.FORMAT, __version__, self._inner.name, self._revision, task, *seen)
+        return blake2b(orjson.dumps(asked), key=page.content_key[:64], digest_size=32).digest()

@@ -1,0 +1,257 @@
+"""What is kept, for how long, and what is shared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import anyio
+import pytest
+from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
+
+from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+from inkgate.serving.cache import Cache, Kind, Source
+from inkgate.serving.store import MemoryStore, Store
+
+pytestmark = pytest.mark.anyio
+
+KIND: Kind[str] = Kind(
+    dumps=str.encode,
+    loads=lambda data: data.decode("ascii"),
+    keep=lambda text: text != "poor",
+    of_the_asker=lambda error: isinstance(error, Overloaded),
+)
+
+
+class Work:
+    """Runs until it is let go, and then answers `text`, or raises it."""
+
+    def __init__(self, outcome: str | Exception = "text") -> None:
+        self.outcome = outcome
+        self.go = anyio.Event()
+        self.begun = 0
+        self.cancelled = 0
+
+    async def __call__(self) -> str:
+        self.begun += 1
+        try:
+            await self.go.wait()
+        except anyio.get_cancelled_exc_class():
+            self.cancelled += 1
+            raise
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+
+class Callers:
+    """Many who ask at once. Attributes: what each got, in the order in which they got it."""
+
+    def __init__(self, cache: Cache[str], tasks: TaskGroup) -> None:
+        self.answers: list[tuple[str, Source]] = []
+        self.errors: list[InkgateError] = []
+        self._cache = cache
+        self._tasks = tasks
+
+    async def ask(self, work: Callable[[], Awaitable[str]], count: int = 1, group: str = "") -> anyio.CancelScope:
+        """Returns when all wait; what it returns cancels the last of them."""
+        scope = anyio.CancelScope()
+        for _ in range(count):
+            scope = anyio.CancelScope()
+            self._tasks.start_soon(self._one, work, group, scope)
+        await settled()
+        return scope
+
+    async def _one(self, work: Callable[[], Awaitable[str]], group: str, scope: anyio.CancelScope) -> None:
+        with scope:
+            try:
+                self.answers.append(await self._cache.get_or_run(b"key", work, group))
+            except InkgateError as error:
+                self.errors.append(error)
+
+
+async def settled() -> None:
+    """Everybody got as far as they get without anything new."""
+    for _ in range(20):
+        await checkpoint()
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(10_000)
+
+
+@pytest.fixture
+async def tasks() -> AsyncIterator[TaskGroup]:
+    async with anyio.create_task_group() as tasks:
+        yield tasks
+        tasks.cancel_scope.cancel()
+
+
+async def running_cache(store: Store, tasks: TaskGroup) -> Cache[str]:
+    cache = Cache(store, KIND, 60.0)
+    tasks.start_soon(cache.run)
+    await settled()
+    return cache
+
+
+@pytest.fixture
+async def callers(store: MemoryStore, tasks: TaskGroup) -> Callers:
+    return Callers(await running_cache(store, tasks), tasks)
+
+
+async def test_all_who_ask_at_once_share_one_run_and_who_comes_later_has_what_was_kept(callers: Callers) -> None:
+    work = Work()
+    await callers.ask(work, 10)
+    work.go.set()
+    await settled()
+    await callers.ask(work, 2)
+    assert work.begun == 1
+    assert {text for text, _ in callers.answers} == {"text"}
+    assert Counter(source for _, source in callers.answers) == {Source.RUN: 1, Source.JOINED: 9, Source.KEPT: 2}
+
+
+async def test_groups_do_not_wait_for_each_other_but_share_what_is_kept(callers: Callers) -> None:
+    slow, fast = Work(), Work()
+    await callers.ask(slow, group="batch")
+    fast.go.set()
+    await callers.ask(fast, group="interactive")
+    assert callers.answers == [("text", Source.RUN)]
+    await callers.ask(Work(), group="other")
+    assert callers.answers[1:] == [("text", Source.KEPT)]
+    slow.go.set()
+
+
+async def test_the_first_who_leaves_does_not_fail_the_others(callers: Callers) -> None:
+    work = Work()
+    first = await callers.ask(work)
+    await callers.ask(work, 3)
+    first.cancel()
+    await settled()
+    work.go.set()
+    await settled()
+    assert (work.begun, work.cancelled) == (1, 0)
+    assert [source for _, source in callers.answers] == [Source.JOINED] * 3
+
+
+async def test_work_is_cancelled_when_nobody_waits_and_begun_anew_by_the_next(callers: Callers) -> None:
+    work = Work()
+    scopes = [await callers.ask(work), await callers.ask(work)]
+    for scope in scopes:
+        assert work.cancelled == 0
+        scope.cancel()
+        await settled()
+    assert work.cancelled == 1
+    work.go.set()
+    await callers.ask(work)
+    assert callers.answers == [("text", Source.RUN)]
+
+
+async def test_who_asks_while_the_last_one_leaves_is_not_given_the_cancelled_work(callers: Callers) -> None:
+    abandoned, work = Work(), Work()
+    work.go.set()
+    scope = await callers.ask(abandoned)
+    scope.cancel()
+    await callers.ask(work)
+    assert abandoned.cancelled == 1
+    assert callers.answers == [("text", Source.RUN)]
+
+
+async def test_an_error_is_shared_and_not_kept(callers: Callers) -> None:
+    work = Work(InputRejected("image_corrupt", "It is damaged."))
+    await callers.ask(work, 3)
+    work.go.set()
+    await settled()
+    assert [error.code for error in callers.errors] == ["image_corrupt"] * 3
+    work.outcome = "text"
+    await callers.ask(work)
+    assert work.begun == 2
+    assert callers.answers == [("text", Source.RUN)]
+
+
+async def test_what_is_not_worth_keeping_is_shared_and_not_kept(callers: Callers) -> None:
+    work = Work("poor")
+    await callers.ask(work, 2)
+    work.go.set()
+    await settled()
+    await callers.ask(work)
+    assert work.begun == 2
+    assert [source for _, source in callers.answers] == [Source.RUN, Source.JOINED, Source.RUN]
+
+
+async def test_an_error_of_the_first_asker_alone_makes_the_others_run_themselves(callers: Callers) -> None:
+    refused, good = Work(Overloaded("service_full", "Full.", 1.0)), Work()
+    await callers.ask(refused)
+    await callers.ask(good, 5)
+    good.go.set()
+    refused.go.set()
+    await settled()
+    assert len(callers.errors) == 1
+    assert len(callers.answers) == 5
+    assert good.begun == 1
+
+
+async def test_where_all_are_refused_each_tries_only_a_few_times(callers: Callers) -> None:
+    work = Work(Overloaded("service_full", "Full.", 1.0))
+    await callers.ask(work, 100)
+    work.go.set()
+    await settled()
+    assert len(callers.errors) == 100
+    assert work.begun <= 102
+
+
+async def test_those_who_wait_when_the_service_stops_are_told(store: MemoryStore, tasks: TaskGroup) -> None:
+    cache = Cache(store, KIND, 60.0)
+    async with anyio.create_task_group() as background:
+        background.start_soon(cache.run)
+        await settled()
+        callers = Callers(cache, tasks)
+        await callers.ask(Work(), 2)
+        background.cancel_scope.cancel()
+    await callers.ask(Work())
+    assert [error.code for error in callers.errors] == ["engine_unavailable"] * 3
+
+
+async def test_a_value_that_cannot_be_read_is_computed_again(callers: Callers, store: MemoryStore) -> None:
+    await store.put(b"key", b"\xff", 60.0)
+    work = Work()
+    work.go.set()
+    await callers.ask(work)
+    assert callers.answers == [("text", Source.RUN)]
+    assert await store.get(b"key") == b"text"
+
+
+class GoneStore:
+    async def get(self, key: bytes) -> bytes | None:
+        raise ConnectionRefusedError
+
+    async def put(self, key: bytes, value: bytes, ttl_s: float) -> None:
+        raise TimeoutError
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_a_store_that_is_gone_costs_only_hits(tasks: TaskGroup) -> None:
+    cache = await running_cache(GoneStore(), tasks)
+    callers = Callers(cache, tasks)
+    work = Work()
+    work.go.set()
+    for _ in range(3):
+        await callers.ask(work)
+    assert callers.answers == [("text", Source.RUN)] * 3
+    assert cache.found == {Source.RUN: 3}
+
+
+async def test_a_value_that_has_no_bytes_is_answered_all_the_same(callers: Callers) -> None:
+    work = Work("half \ud800 a pair")
+    work.go.set()
+    await callers.ask(work)
+    await callers.ask(work)
+    assert [source for _, source in callers.answers] == [Source.RUN] * 2
+
+
+async def test_before_it_runs_it_says_so(store: MemoryStore) -> None:
+    with pytest.raises(EngineFailed, match="not running"):
+        await Cache(store, KIND, 60.0).get_or_run(b"key", Work())
