@@ -40,9 +40,13 @@ SETTINGS = {
 """The gateway's, whether it starts vLLM or is given an address."""
 
 
-def require_vllm() -> None:
-    """Skips the test where there is no vLLM; fails where everything has to be there."""
-    if PYTHON.exists() and MODEL.exists():
+def require_vllm(modules: Sequence[str] = ()) -> None:
+    """Skips the test where vLLM is missing, or one of `modules` beside it; fails where everything has to be there."""
+    found = PYTHON.exists() and MODEL.exists()
+    if found and modules:
+        imports = f"import importlib.util as u; raise SystemExit(not all(map(u.find_spec, {list(modules)})))"
+        found = subprocess.run([str(PYTHON), "-c", imports], check=False).returncode == 0
+    if found:
         return
     if os.environ.get("INKGATE_REQUIRE_ALL") == "1":
         pytest.fail("no vLLM here: `make test-servers` installs it")

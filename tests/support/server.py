@@ -64,12 +64,13 @@ def running_server(
     environment: Mapping[str, str] | None = None,
     program: tuple[str, ...] = SERVE,
     start_s: float = START_S,
+    python: str = sys.executable,
 ) -> Iterator[Server]:
     """`inkgate serve --port 0` with `flags`, ready for requests; stopped at the end, if it still runs."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "server.log"
         variables = clean_environment(INKGATE_LOG__FORMAT="json", **(environment or {}))
-        command = [sys.executable, *program, *flags]
+        command = [python, *program, *flags]
         with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=variables) as process:
             try:
                 yield Server(_wait_for_url(process, log, start_s), process, log)

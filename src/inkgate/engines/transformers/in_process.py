@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -47,20 +48,25 @@ class InProcess:
         self._model: Model | None = None
         self._threads = Threads("transformers", 1)
         self._closed = threading.Event()
-        self._jobs, self._waiting = anyio.create_memory_object_stream[_Job](math.inf)
+        self._jobs: deque[_Job] = deque()
+        self._arrived = anyio.Event()
 
     async def start(self) -> None:
         """Loads the model. Raises EngineFailed, as `load` does."""
         self._model = await self._threads.run(self._load)
 
     async def run(self) -> None:
-        """Answers what is asked, until it is cancelled."""
-        with self._waiting:
-            async for job in self._waiting:
-                with job.events:
-                    last = await self._last_event(job)
-                    if not job.left.is_set():
-                        job.events.send_nowait(last)
+        """Answers what is asked, until it is cancelled or this is closed; what waits then is cut off."""
+        try:
+            while not self._closed.is_set():
+                if self._jobs:
+                    await self._do(self._jobs.popleft())
+                else:
+                    self._arrived = anyio.Event()
+                    await self._arrived.wait()
+        finally:
+            for job in self._jobs:
+                job.events.close()
 
     async def models(self) -> tuple[str, ...]:
         """See Upstream.
@@ -80,38 +86,45 @@ class InProcess:
             InputRejected: while the chunks come: the request can't be understood, or the model can't take it.
         """
         self._loaded()
+        call.sent()
         left = threading.Event()
         # Room for a whole answer, which is bounded by its tokens: the model waits for nobody.
         events, heard = anyio.create_memory_object_stream[_Event](math.inf)
-        self._jobs.send_nowait(_Job(call.body, events, left))
+        self._jobs.append(_Job(call.body, events, left))
+        self._arrived.set()
         try:
             yield Answer(200, _HEADERS, _chunks(heard))
         finally:
             left.set()
             heard.close()
+            events.close()
 
     async def close(self) -> None:
         """See Upstream. The model is let go of; an answer that is being made ends with its next token."""
         self._closed.set()
         self._model = None
-        self._jobs.close()
+        self._arrived.set()
 
     def _loaded(self) -> Model:
         if self._model is None:
             raise EngineFailed("engine_unavailable", "The model is not loaded.")
         return self._model
 
-    async def _last_event(self, job: _Job) -> _Event:
-        """Has the job answered; what is to be said last: how the answer ended, or the error that ended it."""
+    async def _do(self, job: _Job) -> None:
+        """Has the job answered, if somebody still waits. Last come the answer's end, or the error that ended it."""
         if job.left.is_set():
-            return b""
-        try:
-            return await self._threads.run(self._answer, self._loaded(), job)
-        except InkgateError as error:
-            return error
-        except Exception:  # the library's: one page is lost by it, not the service
-            log.exception("model_failed")
-            return EngineFailed("engine_failed", "The model failed on this page; the log says why.")
+            return
+        last: _Event
+        with job.events:
+            try:
+                last = await self._threads.run(self._answer, self._loaded(), job)
+            except InkgateError as error:
+                last = error
+            except Exception:  # the library's: one page is lost by it, not the service
+                log.exception("model_failed")
+                last = EngineFailed("engine_failed", "The model failed on this page; the log says why.")
+            if not job.left.is_set():
+                job.events.send_nowait(last)
 
     def _answer(self, model: Model, job: _Job) -> bytes:
         """Sends the pieces of an answer; its last events. Blocking."""

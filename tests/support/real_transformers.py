@@ -1,0 +1,27 @@
+"""The service with the engine `transformers`, in vLLM's environment (`make test-servers`), which has that library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from support.real_vllm import MODEL, NAME, PYTHON, ROOT, SETTINGS
+from support.server import Server, running_server
+
+MODULES = ("structlog", "orjson", "onnxruntime", "limits", "fastapi_offline", "pypdfium2", "rapidocr", "pillow_heif")
+"""What inkgate needs beside what vLLM brings."""
+ENVIRONMENT = {
+    "PYTHONPATH": str(ROOT / "src"),
+    "HF_HUB_OFFLINE": "1",
+    **SETTINGS,
+    "INKGATE_ENGINE__NAME": "transformers",
+    "INKGATE_ENGINE__TRANSFORMERS__PRESET": NAME,
+    "INKGATE_ENGINE__TRANSFORMERS__MODEL": str(MODEL),
+}
+
+
+@contextmanager
+def running_service() -> Iterator[Server]:
+    """`inkgate serve` with the tiny model."""
+    with running_server(environment=ENVIRONMENT, python=str(PYTHON)) as server:
+        yield server
