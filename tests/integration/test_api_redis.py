@@ -1,39 +1,20 @@
 """Rate limits counted in a real Redis."""
 
-import os
-import shutil
-import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.api_client import running_api
+from support.redis_server import redis_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real]
 
 
 @pytest.fixture
 def redis_url(tmp_path: Path) -> Iterator[str]:
-    program = shutil.which("redis-server")
-    if program is None:
-        if os.environ.get("INKGATE_REQUIRE_ALL") == "1":
-            pytest.fail("redis-server is not installed")
-        pytest.skip("redis-server is not installed")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        try:
-            for text in server.stdout:
-                if "Ready to accept connections" in text:
-                    break
-            yield f"redis://127.0.0.1:{port}"
-        finally:
-            server.terminate()
+    with redis_server(tmp_path) as server:
+        yield server.url
 
 
 async def test_two_instances_count_together(redis_url: str) -> None:

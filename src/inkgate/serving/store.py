@@ -76,7 +76,7 @@ class MemoryStore:
             self.bytes -= len(entry[0]) + _ENTRY_BYTES
 
 
-SPARING = BreakerSettings(window_s=10.0, least=5, failed_rate=0.5, target_s=0.02, slow_rate=0.5, open_most_s=60.0)
+SPARING = BreakerSettings(window_s=2.0, least=5, failed_rate=0.5, target_s=0.02, slow_rate=0.5, open_most_s=60.0)
 """When a store is more trouble than help: a page takes hundreds of milliseconds to read, and 20 to be looked up."""
 
 
