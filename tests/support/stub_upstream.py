@@ -63,11 +63,13 @@ class StubUpstream:
     Attributes:
         seen, bodies: requests, in order, and their bytes.
         left: clients that left before the end.
+        metrics: what /metrics says, in status 200; nothing is no such address.
     """
 
     script: Script
     models: Sequence[str] = ("stub-model",)
     models_status: int = 200
+    metrics: bytes = b""
     url: str = ""
     seen: list[Request] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -93,6 +95,8 @@ class StubUpstream:
             if not request.get("stream") and reply.body is None and not reply.silent:
                 reply = replace(reply, body=_completion(reply))
             await self._answered(reply, receive, send)
+        elif scope["path"] == "/metrics" and self.metrics:
+            await _whole(send, 200, self.metrics, "text/plain; version=0.0.4; charset=utf-8")
         else:
             await _whole(send, 404, b'{"detail": "Not Found"}', "application/json")
 
