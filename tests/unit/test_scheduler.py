@@ -155,9 +155,9 @@ async def test_what_expires_while_it_waits_is_told() -> None:
     assert house.is_empty()
 
 
-@pytest.mark.parametrize("bound", [{"max_waiting": 2}, {"max_waiting_tokens": 25}])
-async def test_a_full_queue_refuses_at_once(bound: dict[str, object]) -> None:
-    house = House(**bound)
+@pytest.mark.parametrize(("bound", "value"), [("max_waiting", 2), ("max_waiting_tokens", 25)])
+async def test_a_full_queue_refuses_at_once(bound: str, value: int) -> None:
+    house = House(1, None, **{bound: value})
     async with anyio.create_task_group() as tasks, house.busy():
         for flow in "ab":
             tasks.start_soon(house.one, Work(10, flow=flow))

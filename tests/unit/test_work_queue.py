@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import given
@@ -24,22 +25,40 @@ class Clock:
         return self.now
 
 
-def queue_of(clock: Clock | None = None, weights: dict[str, float] | None = None) -> WorkQueue:
-    return WorkQueue(AGE_S, OVERTAKE_S, clock or Clock(), weights or {})
+class TimedQueue:
+    """A WorkQueue that is told the time."""
+
+    def __init__(self, clock: Clock, weights: dict[str, float]) -> None:
+        self.inner = WorkQueue(AGE_S, OVERTAKE_S, weights)
+        self.remove, self.settle, self.ahead = self.inner.remove, self.inner.settle, self.inner.ahead
+        self._clock = clock
+
+    def push(self, work: Work) -> Entry:
+        return self.inner.push(work, self._clock())
+
+    def pop(self, fits: Callable[[Work], bool]) -> Entry | None:
+        return self.inner.pop(fits, self._clock())
+
+    def expire(self) -> list[Entry]:
+        return self.inner.expire(self._clock())
+
+
+def queue_of(clock: Clock | None = None, weights: dict[str, float] | None = None) -> TimedQueue:
+    return TimedQueue(clock or Clock(), weights or {})
 
 
 def everything(_: Work) -> bool:
     return True
 
 
-def popped(queue: WorkQueue, count: int = 10_000) -> list[Work]:
-    works = []
-    while len(works) < count and (entry := queue.pop(everything)) is not None:
-        works.append(entry.work)
-    return works
+def popped(queue: TimedQueue, count: int = 10_000) -> list[Work]:
+    found = []
+    while len(found) < count and (entry := queue.pop(everything)) is not None:
+        found.append(entry.work)
+    return found
 
 
-works = st.builds(
+works: st.SearchStrategy[Work] = st.builds(
     Work,
     tokens=st.integers(0, 500),
     tenant=st.sampled_from("abc"),
@@ -196,10 +215,10 @@ def test_expired_work_is_taken_out_in_order() -> None:
 def test_everything_comes_out_once_whatever_comes_in(pushed: list[Work]) -> None:
     queue = queue_of()
     entries = [queue.push(work) for work in pushed]
-    assert (len(queue), queue.tokens) == (len(pushed), sum(work.tokens for work in pushed))
+    assert (len(queue.inner), queue.inner.tokens) == (len(pushed), sum(work.tokens for work in pushed))
     out = [queue.pop(everything) for _ in pushed]
     assert {id(entry) for entry in out} == {id(entry) for entry in entries}
-    assert (len(queue), queue.tokens) == (0, 0)
+    assert (len(queue.inner), queue.inner.tokens) == (0, 0)
 
 
 @given(
@@ -232,8 +251,8 @@ def test_counts_hold_after_any_sequence(steps: list[Work | str | float | tuple[s
             for entry in queue.expire():
                 assert entry.work.deadline <= clock.now
                 inside.remove(entry)
-        assert len(queue) == len(inside)
-        assert queue.tokens == sum(entry.work.tokens for entry in inside)
+        assert len(queue.inner) == len(inside)
+        assert queue.inner.tokens == sum(entry.work.tokens for entry in inside)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(1, 300)), min_size=1, max_size=200))

@@ -76,7 +76,7 @@ class Shares(Generic[SharerT]):
         return sharer
 
     def served(self, sharer: SharerT, tokens: int) -> None:
-        """Counts what it was given. It waits on; where it doesn't, `left` follows."""
+        """Counts what the first of those who wait, or another, was given; `left` tells where it waits no more."""
         self._v = max(self._v, self._waiting.first_key())
         counted = max(1, tokens + sharer.owed)
         sharer.owed += tokens - counted

@@ -9,6 +9,8 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 _Node = tuple[float, int, int, T]
+_SLACK = 16
+"""Unseen items that are never worth the work."""
 
 
 class LazyHeap(Generic[T]):
@@ -38,11 +40,12 @@ class LazyHeap(Generic[T]):
         node = (key, tie, self._puts, item)
         self._live[item] = node
         heapq.heappush(self._heap, node)
-        self._compact()
+        if len(self._heap) > 2 * len(self._live) + _SLACK:
+            self._compact()
 
     def discard(self, item: T) -> None:
         """Takes it out, if it is in."""
-        if self._live.pop(item, None) is not None:
+        if self._live.pop(item, None) is not None and len(self._heap) > 2 * len(self._live) + _SLACK:
             self._compact()
 
     def first(self) -> T | None:
@@ -72,6 +75,5 @@ class LazyHeap(Generic[T]):
                 yield node[3]
 
     def _compact(self) -> None:
-        if len(self._heap) > 2 * len(self._live) + 16:
-            self._heap = list(self._live.values())
-            heapq.heapify(self._heap)
+        self._heap = list(self._live.values())
+        heapq.heapify(self._heap)

@@ -74,7 +74,7 @@ class _Class:
 
 
 class WorkQueue:
-    """Waiting work, in order; everything O(log n), amortized.
+    """Waiting work, in order; everything O(log n), amortized. `now` is always clock time in seconds.
 
     The higher class first; a work that has waited `age_s` counts one class up, and again after as long. In a class,
     tenants share by weight what tokens there are; in a tenant, its flows share alike: a document of 200 pages is one
@@ -91,14 +91,12 @@ class WorkQueue:
         self,
         age_s: float,
         overtake_s: float,
-        clock: Callable[[], float],
         weights: Mapping[str, float] = NO_WEIGHTS,
     ) -> None:
         """`weights`: by tenant, over 0; 1 for those not named."""
         self.tokens = 0
         self._age_s = age_s
         self._overtake_s = overtake_s
-        self._clock = clock
         self._weights = weights
         self._classes = [_Class(weights) for _ in Priority]
         self._deadlines: LazyHeap[Entry] = LazyHeap()
@@ -109,10 +107,10 @@ class WorkQueue:
     def __len__(self) -> int:
         return self._waiting
 
-    def push(self, work: Work) -> Entry:
+    def push(self, work: Work, now: float) -> Entry:
         """Puts work in. A deadline that is past is for `expire` to find."""
         self._pushed += 1
-        entry = Entry(work, self._clock(), self._pushed)
+        entry = Entry(work, now, self._pushed)
         self._waiting += 1
         self.tokens += work.tokens
         if work.deadline < math.inf:
@@ -120,23 +118,21 @@ class WorkQueue:
         self._enter(entry)
         return entry
 
-    def pop(self, fits: Callable[[Work], bool]) -> Entry | None:
+    def pop(self, fits: Callable[[Work], bool], now: float) -> Entry | None:
         """Takes out whose turn it is, and counts it against its tenant and flow; None where none may go now.
 
         `fits`: whether the engine has room for it now.
         """
-        now = self._clock()
         self._age(now)
-        head: Entry | None = None
-        for entry in islice(self._heads(), _LOOKED_AT):
-            if fits(entry.work):
-                return self._taken(entry)
-            if head is None:
-                head = entry
-                if entry.blocked_since is None:
-                    entry.blocked_since = now
-                if now - entry.blocked_since >= self._overtake_s:
-                    return None
+        head = self._head()
+        if head is None or fits(head.work):
+            return head and self._taken(head)
+        if head.blocked_since is None:
+            head.blocked_since = now
+        if now - head.blocked_since < self._overtake_s:
+            for entry in islice(self._heads(), 1, _LOOKED_AT):
+                if fits(entry.work):
+                    return self._taken(entry)
         return None
 
     def remove(self, entry: Entry) -> None:
@@ -145,9 +141,8 @@ class WorkQueue:
             self._leave(entry)
             self._gone(entry)
 
-    def expire(self) -> list[Entry]:
+    def expire(self, now: float) -> list[Entry]:
         """Takes out all whose deadline has come."""
-        now = self._clock()
         expired: list[Entry] = []
         while self._deadlines.first_key() <= now and (entry := self._deadlines.first()) is not None:
             self.remove(entry)
@@ -177,6 +172,14 @@ class WorkQueue:
             within, weights = _ahead_in_tenant(tenant, work), group.tenants.weight
         fair = (within + work.tokens) * weights / weight - work.tokens
         return above + min(group.tokens, round(fair))
+
+    def _head(self) -> Entry | None:
+        for group in self._classes:
+            tenant = group.tenants.waiting.first()
+            flow = tenant and tenant.flows.waiting.first()
+            if flow is not None:
+                return flow.entries.first()
+        return None
 
     def _heads(self) -> Iterator[Entry]:
         for group in self._classes:

@@ -115,8 +115,8 @@ class Scheduler:
         self._settings = settings
         self._clock = clock
         self._random = random or SystemRandom()
-        self._throughput = Throughput(rate, clock)
-        self._queue = WorkQueue(settings.age_s, settings.overtake_s, clock, settings.weights)
+        self._throughput = Throughput(rate)
+        self._queue = WorkQueue(settings.age_s, settings.overtake_s, settings.weights)
         self._waiting: dict[Entry, _Waiting] = {}
         self._in_flight = 0
 
@@ -154,27 +154,30 @@ class Scheduler:
 
     def wake(self) -> None:
         """Starts what may start, and expires what is too late: to be called where the limit or the ledger grew."""
-        for entry in self._queue.expire():
-            self._changed(entry)
-        while self._in_flight < self._limit.value:
-            entry_or_none = self._queue.pop(self._fits)
-            if entry_or_none is None:
-                return
-            self._start(entry_or_none)
+        self._start_next(self._clock())
 
     def expected_wait_s(self, work: Work) -> float | None:
         """How long `work` would wait if it came now; None where that isn't known."""
-        if not self._queue and self._in_flight < self._limit.value and self._fits(work):
+        return self._expected_wait_s(work, self._clock())
+
+    @property
+    def backlog_s(self) -> float | None:
+        """How long all that waits will take; None where that isn't known."""
+        if not self._queue.tokens:
             return 0.0
-        per_s = self._throughput.per_s
-        return None if per_s is None else (self._queue.ahead(work) + work.tokens) / per_s
+        per_s = self._throughput.per_s(self._clock())
+        return None if per_s is None else self._queue.tokens / per_s
 
     def retry_after_s(self) -> float:
         """When to come back: tokens that wait / tokens a second, lengthened at random."""
-        per_s = self._throughput.per_s
-        wait_s = 0.0 if per_s is None else self._queue.tokens / per_s
-        bounded_s = min(max(wait_s, self._settings.retry_after_s), self._settings.retry_after_most_s)
+        bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s), self._settings.retry_after_most_s)
         return bounded_s * (1 + _JITTER * self._random.random())
+
+    def _expected_wait_s(self, work: Work, now: float) -> float | None:
+        if not self._queue and self._in_flight < self._limit.value and self._fits(work):
+            return 0.0
+        per_s = self._throughput.per_s(now)
+        return None if per_s is None else (self._queue.ahead(work) + work.tokens) / per_s
 
     def _join(self, work: Work) -> _Waiting:
         now = self._clock()
@@ -183,21 +186,19 @@ class Scheduler:
         if self._full(work):
             raise Overloaded("service_full", f"{len(self._queue)} pages wait already.", self.retry_after_s())
         if work.deadline < math.inf:
-            wait_s = self.expected_wait_s(work)
+            wait_s = self._expected_wait_s(work, now)
             if wait_s is not None and now + wait_s > work.deadline:
                 detail = f"It would wait {wait_s:.0f} s, and has {work.deadline - now:.0f} s."
                 raise Overloaded("service_full", detail, self.retry_after_s())
-        waiting = _Waiting(self._queue.push(work))
+        waiting = _Waiting(self._queue.push(work, now))
         self._waiting[waiting.entry] = waiting
-        self.wake()
+        self._start_next(now)
         return waiting
 
     async def _turn_of(self, waiting: _Waiting) -> Turn:
         if waiting.turn is None:
             waiting.changed = anyio.Event()
-            deadline = waiting.entry.work.deadline
-            within_s = math.inf if deadline == math.inf else max(0.0, deadline - self._clock())
-            with anyio.move_on_after(within_s):
+            with anyio.move_on_after(waiting.entry.work.deadline - waiting.entry.since):
                 await waiting.changed.wait()
         # Both may have happened in one turn of the event loop: then its turn has come.
         if waiting.turn is None:
@@ -212,12 +213,17 @@ class Scheduler:
     def _fits(self, work: Work) -> bool:
         return self._ledger.fits(work.tokens)
 
-    def _start(self, entry: Entry) -> None:
-        tokens = entry.work.tokens
-        self._in_flight += 1
-        began = self._throughput.started(tokens)
-        self._waiting[entry].turn = Turn(entry.work, self._ledger.charge(tokens), began)
-        self._changed(entry)
+    def _start_next(self, now: float) -> None:
+        for expired in self._queue.expire(now):
+            self._changed(expired)
+        while self._in_flight < self._limit.value:
+            entry = self._queue.pop(self._fits, now)
+            if entry is None:
+                return
+            self._in_flight += 1
+            self._throughput.started(entry.work.tokens, now)
+            self._waiting[entry].turn = Turn(entry.work, self._ledger.charge(entry.work.tokens), now)
+            self._changed(entry)
 
     def _changed(self, entry: Entry) -> None:
         changed = self._waiting[entry].changed
@@ -225,6 +231,7 @@ class Scheduler:
             changed.set()
 
     def _leave(self, waiting: _Waiting, error: BaseException | None) -> None:
+        now = self._clock()
         del self._waiting[waiting.entry]
         turn = waiting.turn
         if turn is None:
@@ -232,11 +239,11 @@ class Scheduler:
         else:
             self._in_flight -= 1
             outcome = turn.end(error)
-            self._throughput.ended(turn.work.tokens, turn.began, well=outcome is Outcome.OK)
-            self._limit.ended(outcome, self._clock())
+            self._throughput.ended(turn.work.tokens, turn.began, now, well=outcome is Outcome.OK)
+            self._limit.ended(outcome, now)
             if turn.tokens_used is not None:
                 self._queue.settle(waiting.entry, turn.tokens_used)
-        self.wake()
+        self._start_next(now)
 
 
 def _too_late() -> InputRejected:

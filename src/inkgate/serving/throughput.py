@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 _KEPT = 0.95
@@ -28,45 +27,41 @@ class Throughput:
     The rate alone was perhaps measured on an engine that was nearly idle, and would have a first burst refused that a
     full batch serves easily. Hence Little's law for what is there now: N tokens, each of which stays R seconds, leave
     at N / R. An engine that hangs makes both fall. Charged tokens are counted, not used ones, since charged ones wait:
-    an estimate that is three times too high cancels out.
+    an estimate that is three times too high cancels out. `now` is always clock time in seconds.
     """
 
-    def __init__(self, rate: Rate, clock: Callable[[], float]) -> None:
+    def __init__(self, rate: Rate) -> None:
         self._rate = rate
-        self._clock = clock
         self._under_way = 0
         self._works = 0
         self._tokens = 0.0
         self._token_s = 0.0
         self._progress_at = 0.0
 
-    @property
-    def per_s(self) -> float | None:
+    def per_s(self, now: float) -> float | None:
         """None, or over 0; None before any work has ended well."""
         measured = self._rate.per_s or 0.0
-        now_there = self._under_way / self._residence_s() if self._tokens else 0.0
+        now_there = self._under_way / self._residence_s(now) if self._tokens else 0.0
         return max(measured, now_there) or None
 
-    def started(self, tokens: int) -> float:
-        """A work goes to the engine. Returns when: for `ended`."""
-        now = self._clock()
+    def started(self, tokens: int, now: float) -> None:
+        """A work goes to the engine."""
         if not self._works:
             self._progress_at = now
         self._works += 1
         self._under_way += tokens
         self._rate.started()
-        return now
 
-    def ended(self, tokens: int, began: float, *, well: bool) -> None:
-        """A work has left the engine; how long it took counts if it ended well."""
+    def ended(self, tokens: int, began: float, now: float, *, well: bool) -> None:
+        """A work that `began` then has left the engine; how long it took counts if it ended well."""
         self._works -= 1
         self._under_way -= tokens
         if well:
-            self._progress_at = self._clock()
+            self._progress_at = now
             self._tokens = _KEPT * self._tokens + tokens
-            self._token_s = _KEPT * self._token_s + tokens * (self._progress_at - began)
+            self._token_s = _KEPT * self._token_s + tokens * (now - began)
         self._rate.finished(tokens if well else 0)
 
-    def _residence_s(self) -> float:
-        stuck_s = self._clock() - self._progress_at if self._works else 0.0
+    def _residence_s(self, now: float) -> float:
+        stuck_s = now - self._progress_at if self._works else 0.0
         return max(self._token_s / self._tokens, stuck_s, 1e-6)

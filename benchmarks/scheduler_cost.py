@@ -1,0 +1,207 @@
+"""What the scheduler and the front door cost a request, with 10, 1,000 and 10,000 others waiting.
+
+    python benchmarks/scheduler_cost.py --json FILE
+
+Microseconds of one core. `turn` is a turn of a client that comes back at once, all others waiting: in, a place, out,
+and the next one woken; `semaphore` is the same with anyio's semaphore, that orders nobody, so that their difference is
+what order, fairness, deadlines and accounts cost. Rounds take turns, and the median of them is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import platform
+import random
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import median
+
+import anyio
+import anyio.lowlevel
+import uvloop
+
+from inkgate.errors import Overloaded
+from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limiter import Arrival, Outcome
+from inkgate.serving.queue import WorkQueue
+from inkgate.serving.rate import Rate
+from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.work import Priority, Work
+from inkgate.settings import AdmissionSettings, SchedulingSettings
+
+WAITING = (10, 1_000, 10_000)
+PLACES = 16
+TENANTS = 50
+
+
+class FixedPlaces:
+    value = PLACES
+
+    def ended(self, outcome: Outcome, at: float) -> None:
+        pass
+
+
+def works(count: int) -> list[Work]:
+    """Documents of some pages each, of fifty tenants, in all three classes, with deadlines that don't come."""
+    chance = random.Random(count)
+    until = time.monotonic() + 3600
+    return [
+        Work(
+            chance.randint(300, 3000),
+            f"tenant {chance.randrange(TENANTS)}",
+            f"document {number // 4}",
+            chance.choice(list(Priority)),
+            until + chance.random(),
+        )
+        for number in range(count)
+    ]
+
+
+def scheduler_of(max_waiting: int = 20_000) -> Scheduler:
+    settings = SchedulingSettings(max_waiting=max_waiting)
+    clock = asyncio.get_running_loop().time
+    return Scheduler(FixedPlaces(), Ledger(PLACES * 3000), Rate(clock), settings, clock)
+
+
+def queue_us(waiting: int, turns: int) -> float:
+    """One in, one out, of a queue of `waiting`."""
+    queue = WorkQueue(age_s=30.0, overtake_s=2.0)
+    todo = works(waiting + turns)
+    for work in todo[:waiting]:
+        queue.push(work, 0.0)
+    begin = time.process_time()
+    for work in todo[waiting:]:
+        queue.push(work, 0.0)
+        queue.pop(lambda _: True, 0.0)
+    return (time.process_time() - begin) / turns * 1e6
+
+
+async def closed_loop_us(clients: int, turns: int, one: Callable[[int], Awaitable[None]]) -> float:
+    """Time a turn takes where `clients` take them over and over."""
+    taken, begin, end = -clients, 0.0, math.inf
+
+    async def client(number: int) -> None:
+        nonlocal taken, begin, end
+        while taken < turns:
+            await one(number)
+            taken += 1
+            if taken == 0:
+                begin = time.process_time()
+            elif taken == turns:
+                end = time.process_time()
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(clients):
+            tasks.start_soon(client, number)
+    return (end - begin) / turns * 1e6
+
+
+async def turn_us(waiting: int, turns: int) -> float:
+    scheduler, todo = scheduler_of(), works(waiting + PLACES)
+
+    async def one(number: int) -> None:
+        async with scheduler.turn(todo[number]):
+            await anyio.lowlevel.checkpoint()
+
+    return await closed_loop_us(waiting + PLACES, turns, one)
+
+
+async def semaphore_us(waiting: int, turns: int) -> float:
+    semaphore = anyio.Semaphore(PLACES)
+
+    async def one(_: int) -> None:
+        async with semaphore:
+            await anyio.lowlevel.checkpoint()
+
+    return await closed_loop_us(waiting + PLACES, turns, one)
+
+
+async def behind(waiting: int, measure: Callable[[Scheduler], Awaitable[float]]) -> float:
+    """What `measure` says of a scheduler with so many waiting."""
+    scheduler = scheduler_of(waiting)
+
+    async def wait(work: Work) -> None:
+        async with scheduler.turn(work):
+            await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as tasks:
+        for work in works(waiting + PLACES):
+            tasks.start_soon(wait, work)
+        while scheduler.waiting < waiting:
+            await anyio.lowlevel.checkpoint()
+        result = await measure(scheduler)
+        tasks.cancel_scope.cancel()
+    return result
+
+
+async def refused_us(waiting: int, turns: int) -> float:
+    """A turn that is refused because the queue is full."""
+
+    async def measure(scheduler: Scheduler) -> float:
+        begin = time.process_time()
+        for _ in range(turns):
+            try:
+                async with scheduler.turn(Work(100)):
+                    raise AssertionError("not full")
+            except Overloaded:
+                pass
+        return (time.process_time() - begin) / turns * 1e6
+
+    return await behind(waiting, measure)
+
+
+async def admit_us(waiting: int, turns: int) -> float:
+    """A document in and out of a house that holds as many as wait, the expected wait against its deadline included."""
+
+    async def measure(scheduler: Scheduler) -> float:
+        door = AdmissionLimiter(waiting + 1, AdmissionSettings(max_bytes_mb=1e6), scheduler)
+        for number in range(waiting):
+            door.admit(Arrival(f"tenant {number % TENANTS}", body_bytes=100_000))
+        arrival = Arrival("another", body_bytes=100_000, deadline=anyio.current_time() + 1e6)
+        begin = time.process_time()
+        for _ in range(turns):
+            async with door.admit(arrival):
+                pass
+        return (time.process_time() - begin) / turns * 1e6
+
+    return await behind(waiting, measure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=5_000)
+    arguments = parser.parse_args()
+    measures = {"turn": turn_us, "semaphore": semaphore_us, "refused": refused_us, "admit": admit_us}
+    found: dict[str, dict[int, list[float]]] = {
+        name: {waiting: [] for waiting in WAITING} for name in ("queue", *measures)
+    }
+    for _ in range(arguments.rounds):
+        for waiting in WAITING:
+            found["queue"][waiting].append(queue_us(waiting, arguments.turns))
+            for name, measure in measures.items():
+                runner = uvloop.run(measure(waiting, arguments.turns))
+                found[name][waiting].append(runner)
+    rows = [
+        {"what": name, **{f"{waiting} waiting": round(median(of[waiting]), 1) for waiting in WAITING}}
+        for name, of in found.items()
+    ]
+    print(f"{'µs a request':<14}" + "".join(f"{waiting:>9,} waiting" for waiting in WAITING) + "   10,000 / 10")
+    for name, of in found.items():
+        medians = [median(of[waiting]) for waiting in WAITING]
+        print(f"{name:<14}" + "".join(f"{value:>17.1f}" for value in medians) + f"{medians[-1] / medians[0]:>13.1f}x")
+    if arguments.json:
+        machine = {"processor": platform.processor(), "cores": os.cpu_count(), "python": platform.python_version()}
+        result = {"machine": machine, "rounds": arguments.rounds, "turns": arguments.turns, "rows": rows}
+        arguments.json.write_text(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()
