@@ -20,6 +20,9 @@ from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
+from inkgate.serving.cached import Cached
+from inkgate.serving.quarantine import Quarantine, Quarantined
+from inkgate.serving.store import MemoryStore
 from inkgate.settings import PpocrSettings, VllmSettings
 from inkgate.types import PageResult, Pixels, Size, Task, TaskKind
 from support.ppocr import ArrayPage, drawn
@@ -50,6 +53,8 @@ def built(name: str) -> Iterator[Engine]:
         tasks = {kind: preset.tasks[kind] for kind in (TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT)}
         with running_stub(read_by_stub) as stub:
             yield Vllm(replace(preset, tasks=tasks, elements=None), VllmSettings(), ModelServer(stub.url, 5))
+    elif name == "cached":
+        yield Cached(Quarantined(ppocr, Quarantine()), MemoryStore(1_000_000), 60.0, "")
     else:
         yield ppocr if name == "ppocr" else TextLayerFirst(ppocr, layout, Threads("text_layer", 1))
 
@@ -58,13 +63,17 @@ PLACING = ["ppocr", "text_layer_first"]
 """Those that place the words they read."""
 
 
-@pytest.fixture(scope="module", params=[*PLACING, "vllm"])
+@pytest.fixture(scope="module", params=[*PLACING, "vllm", "cached"])
 async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
     with built(request.param) as engine:
-        await engine.start()
-        yield engine
-        await engine.stop()
-        await engine.stop()
+        async with anyio.create_task_group() as background:
+            if isinstance(engine, Cached):
+                background.start_soon(engine.run)
+            await engine.start()
+            yield engine
+            await engine.stop()
+            await engine.stop()
+            background.cancel_scope.cancel()
 
 
 @pytest.fixture(scope="module", params=PLACING)

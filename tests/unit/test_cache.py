@@ -19,8 +19,8 @@ pytestmark = pytest.mark.anyio
 KIND: Kind[str] = Kind(
     dumps=str.encode,
     loads=lambda data: data.decode("ascii"),
-    keep=lambda text: text != "poor",
-    of_the_asker=lambda error: isinstance(error, Overloaded),
+    keep=lambda text: text not in {"poor", "late"},
+    of_the_asker=lambda outcome: isinstance(outcome, Overloaded) or outcome == "late",
 )
 
 
@@ -189,6 +189,17 @@ async def test_an_error_of_the_first_asker_alone_makes_the_others_run_themselves
     await settled()
     assert len(callers.errors) == 1
     assert len(callers.answers) == 5
+    assert good.begun == 1
+
+
+async def test_a_value_that_tells_of_such_an_error_is_the_first_askers_alone(callers: Callers) -> None:
+    late, good = Work("late"), Work()
+    await callers.ask(late)
+    await callers.ask(good, 5)
+    good.go.set()
+    late.go.set()
+    await settled()
+    assert Counter(text for text, _ in callers.answers) == {"late": 1, "text": 5}
     assert good.begun == 1
 
 

@@ -227,3 +227,20 @@ async def test_a_fault_of_the_page_is_everybodys() -> None:
     engine = Gated(InputRejected("page_broken", "It is broken."))
     assert await _asked(engine, [Caller("a"), Caller("b")]) == ["page_broken"] * 2
     assert len(engine.begun) == 1
+
+
+@pytest.mark.parametrize("in_a_block", [False, True])
+async def test_a_result_that_was_cut_short_by_the_first_askers_deadline_is_not_the_others(*, in_a_block: bool) -> None:
+    error = PageError("deadline_exceeded", "Late.", "")
+    block = Block(BlockType.TEXT, (0, 0, 1, 1), (), "", "", error=error)
+
+    class Late(Gated):
+        async def read(self, page: Page, task: Task) -> PageResult:
+            result = await super().read(page, task)
+            if len(self.begun) > 1:
+                return result
+            return replace(result, blocks=(block,)) if in_a_block else replace(result, error=error)
+
+    answers = await _asked(Late(), [Caller("a", deadline=1.0), Caller("b"), Caller("c")])
+    whole = [isinstance(answer, PageResult) and not (answer.error or answer.blocks) for answer in answers]
+    assert whole == [False, True, True]

@@ -31,14 +31,15 @@ class Kind(Generic[R]):
 
     Attributes:
         dumps, loads: to bytes and back; ValueError, TypeError or KeyError where that can't be done.
-        keep: whether this is worth keeping.
-        of_the_asker: whether an error lies with who asked first (its deadline, its share), not with what was asked.
+        keep: whether this is worth keeping, for others than who asked too.
+        of_the_asker: whether an error, or one that a value tells of, lies with who asked first (its deadline, its
+            share) and not with what was asked.
     """
 
     dumps: Callable[[R], bytes]
     loads: Callable[[bytes], R]
     keep: Callable[[R], bool]
-    of_the_asker: Callable[[InkgateError], bool]
+    of_the_asker: Callable[[R | InkgateError], bool]
 
 
 class Source(StrEnum):
@@ -90,6 +91,8 @@ class Cache(Generic[R]):
             except InkgateError as error:
                 if first or not self._kind.of_the_asker(error):
                     raise
+                continue
+            if not first and self._kind.of_the_asker(value):
                 continue
             return value, self._counted(Source.JOINED if source is Source.RUN and not first else source)
         return await run(), self._counted(Source.RUN)

@@ -12,12 +12,15 @@ import orjson
 
 from inkgate import __version__
 from inkgate.engines.base import Engine
-from inkgate.errors import InkgateError, Overloaded
+from inkgate.errors import OVERLOAD_CODES, InkgateError
 from inkgate.serving import page_codec
 from inkgate.serving.cache import Cache, Kind, Source
 from inkgate.serving.store import Store
 from inkgate.serving.work import current_caller
 from inkgate.types import Page, PageResult, Task
+
+OF_THE_ASKER = frozenset({*OVERLOAD_CODES, "deadline_exceeded"})
+"""Codes of errors that another asker may be spared."""
 
 
 def _keep(result: PageResult) -> bool:
@@ -25,8 +28,11 @@ def _keep(result: PageResult) -> bool:
     return result.error is None and not result.degraded and all(block.error is None for block in result.blocks or ())
 
 
-def _of_the_asker(error: InkgateError) -> bool:
-    return isinstance(error, Overloaded) or error.code == "deadline_exceeded"
+def _of_the_asker(outcome: PageResult | InkgateError) -> bool:
+    if isinstance(outcome, InkgateError):
+        return outcome.code in OF_THE_ASKER
+    errors = (outcome.error, *(block.error for block in outcome.blocks or ()))
+    return any(error is not None and error.code in OF_THE_ASKER for error in errors)
 
 
 def _dumps(result: PageResult) -> bytes:
