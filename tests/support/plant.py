@@ -12,7 +12,7 @@ from inkgate.engines.vllm.metrics import ServerReading, Total
 TICK_S = 0.1
 
 
-@dataclass
+@dataclass(eq=False)
 class Request:
     prompt: int
     output: int
@@ -39,8 +39,8 @@ class Plant:
     shortest: int = 100
     longest: int = 700
     seed: int = 1
-    on_end: Callable[[float], None] | None = None
-    """Told the time of each end of ours."""
+    on_end: Callable[[Request, float], None] | None = None
+    """Told each request of ours that ends, and when."""
     now: float = 100.0
     waiting: deque[Request] = field(default_factory=deque)
     running: list[Request] = field(default_factory=list)
@@ -64,8 +64,13 @@ class Plant:
         others = len(self.waiting) + len(self.running) - there
         for is_foreign, missing in ((False, ours - there), (True, foreign - others)):
             for _ in range(missing):
-                output = self._rng.randint(self.shortest, self.longest)
-                self.waiting.append(Request(200, output, is_foreign, self.now))
+                self.send(foreign=is_foreign)
+
+    def send(self, *, foreign: bool = False) -> Request:
+        """Sends one request."""
+        request = Request(200, self._rng.randint(self.shortest, self.longest), foreign, self.now)
+        self.waiting.append(request)
+        return request
 
     def tick(self) -> None:
         self.now += TICK_S
@@ -108,4 +113,4 @@ class Plant:
             self.running.remove(request)
             self.requests += 1
             if not request.foreign and self.on_end is not None:
-                self.on_end(self.now)
+                self.on_end(request, self.now)

@@ -26,7 +26,7 @@ class Loop:
         self._every = round(every_s / TICK_S)
         self._lag_s = lag_s
         self._on_the_way: deque[tuple[Pressure, int]] = deque()
-        plant.on_end = lambda now: self.limit.ended(Outcome.OK, now)
+        plant.on_end = lambda _, now: self.limit.ended(Outcome.OK, now)
 
     def run(self, seconds: float, foreign: int = 0, demand: int = 10**6, *, readings: bool = True) -> list[int]:
         """The limit at each second."""
