@@ -155,6 +155,22 @@ async def test_what_expires_while_it_waits_is_told() -> None:
     assert house.is_empty()
 
 
+async def test_what_expires_is_told_though_nothing_else_happens() -> None:
+    house = House()
+
+    async def expires(after_s: float) -> None:
+        with pytest.raises(InputRejected, match="deadline_exceeded"):
+            await house.one(Work(10, deadline=house.now + after_s))
+
+    async with house.busy(), anyio.create_task_group() as tasks:
+        for after_s in (0.003, 0.001, 0.002):
+            tasks.start_soon(expires, after_s)
+        await anyio.wait_all_tasks_blocked()
+        house.now += 0.003
+    assert house.order == []
+    assert house.is_empty()
+
+
 @pytest.mark.parametrize(("bound", "value"), [("max_waiting", 2), ("max_waiting_tokens", 25)])
 async def test_a_full_queue_refuses_at_once(bound: str, value: int) -> None:
     house = House(1, None, **{bound: value})

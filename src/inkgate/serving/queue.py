@@ -149,6 +149,11 @@ class WorkQueue:
             expired.append(entry)
         return expired
 
+    @property
+    def next_deadline(self) -> float:
+        """Clock time from which `expire` finds something; infinite where nothing has a deadline."""
+        return self._deadlines.first_key()
+
     def settle(self, entry: Entry, used: int) -> None:
         """Corrects, by what a work that was taken out has really used, what its tenant and flow get next."""
         _, tenant, flow = entry.place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -19,6 +20,10 @@ from inkgate.settings import SchedulingSettings
 
 _JITTER = 0.3
 """Part by which Retry-After is lengthened at most, so that those refused together don't come back together."""
+
+
+_SOONEST_S = 0.001
+"""The event loop's clock goes by milliseconds: a timer may ring that much too early."""
 
 
 class Limit(Protocol):
@@ -119,6 +124,8 @@ class Scheduler:
         self._queue = WorkQueue(settings.age_s, settings.overtake_s, settings.weights)
         self._waiting: dict[Entry, _Waiting] = {}
         self._in_flight = 0
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = math.inf
 
     @property
     def in_flight(self) -> int:
@@ -198,9 +205,7 @@ class Scheduler:
     async def _turn_of(self, waiting: _Waiting) -> Turn:
         if waiting.turn is None:
             waiting.changed = anyio.Event()
-            with anyio.move_on_after(waiting.entry.work.deadline - waiting.entry.since):
-                await waiting.changed.wait()
-        # Both may have happened in one turn of the event loop: then its turn has come.
+            await waiting.changed.wait()
         if waiting.turn is None:
             raise _too_late()
         return waiting.turn
@@ -219,11 +224,26 @@ class Scheduler:
         while self._in_flight < self._limit.value:
             entry = self._queue.pop(self._fits, now)
             if entry is None:
-                return
+                break
             self._in_flight += 1
             self._throughput.started(entry.work.tokens, now)
             self._waiting[entry].turn = Turn(entry.work, self._ledger.charge(entry.work.tokens), now)
             self._changed(entry)
+        if self._queue.next_deadline < self._alarm_at:
+            self._set_alarm(now)
+
+    def _set_alarm(self, now: float) -> None:
+        # One timer for all that wait, where a cancel scope for each would cost a quarter of the whole turn. It may
+        # ring for one who is gone by then, and is set anew.
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = self._queue.next_deadline
+        after_s = max(self._alarm_at - now, _SOONEST_S)
+        self._alarm = asyncio.get_running_loop().call_later(after_s, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm_at = math.inf
+        self.wake()
 
     def _changed(self, entry: Entry) -> None:
         changed = self._waiting[entry].changed
