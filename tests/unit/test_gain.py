@@ -50,6 +50,13 @@ def test_undone_is_the_growth_of_the_samples_that_brought_nothing() -> None:
     assert [gain.may_be(499.0), gain.may_be(500.0)] == [False, True]
 
 
+def test_after_pressure_growth_may_be_tried_at_once() -> None:
+    gain = gain_of([(n, 1000.0) for n in range(10, 20)])
+    gain.undone(500.0)
+    gain.forget()
+    assert gain.may_be(100.0)
+
+
 def test_the_time_of_a_work_follows_from_how_many_are_there_and_end() -> None:
     service = ServiceTime(assumed_s=5.0)
     assert service.mean_s == 5.0

@@ -70,7 +70,7 @@ def test_a_reading_counts_once_however_often_it_comes() -> None:
     """A stampede: many steps on one reading, before it can show what the first one did."""
     observed = Observed()
     observed.clock.goes_on(10.0)
-    pressure = Pressure(observed.clock.now, 1.0, waiting=0)
+    pressure = Pressure(observed.clock.now, 1.0, waiting=0, tokens=1000)
     for _ in range(100):
         observed.limit.observe(pressure, 1000)
         observed.clock.goes_on(0.04)

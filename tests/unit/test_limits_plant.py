@@ -131,6 +131,23 @@ def test_an_idle_service_does_not_raise_its_limit() -> None:
     assert set(loop.run(200, demand=3)) == {8}
 
 
+def test_an_engine_that_stands_still_gets_no_more() -> None:
+    loop = Loop(Plant(slots=1000, tokens_per_s=UNBOUNDED))
+    last = loop.run(100)[-1]
+    loop.plant.fastest = 1e-300
+    assert max(loop.run(100)) <= last + 1
+
+
+def test_a_cut_at_the_knee_is_made_good_without_waiting_for_the_next_try() -> None:
+    loop = Loop(Plant(slots=1000, tokens_per_s=2000.0, fastest=100.0))
+    settled = loop.run(150)[-1]
+    for _ in range(4):
+        loop.limit.damaged()
+        loop.run(5)
+    assert loop.limit.value < settled - 1
+    assert max(loop.run(30)) >= settled
+
+
 def test_it_serves_on_at_the_same_limit_when_readings_end() -> None:
     loop = Loop(Plant(slots=32, tokens_per_s=UNBOUNDED))
     last = loop.run(150)[-1]

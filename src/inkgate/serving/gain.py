@@ -44,6 +44,7 @@ class Gain:
     def forget(self) -> None:
         """Pressure or damage has changed the limit: what was seen before was of another time."""
         self._samples.clear()
+        self._held_until = -math.inf
 
     def may_be(self, now: float) -> bool:
         """Whether growth may be tried."""

@@ -120,7 +120,8 @@ class AdaptiveLimit:
             self._gain.add(Sample(limit, in_flight, tokens_per_s))
             if self._gain.is_none:
                 limit = min(limit, self._gain.undone(now + _HOLD * self._pause_s))
-            grows = self._gain.may_be(now)
+            # an engine that stands still has nothing waiting in it either
+            grows = self._gain.may_be(now) and tokens_per_s > 0
         gradient = min(1.0, max(0.5, 1 / u)) if u else 1.0
         self._set(limit + 0.2 * (limit * (gradient - 1) + math.sqrt(limit) * grows), now)
 
