@@ -177,6 +177,9 @@ class Overloaded(InkgateError):
         super().__init__(code, detail)
         self.retry_after_s = retry_after_s
 
+    def as_page_error(self) -> PageError:
+        return PageError(self.code, self.detail, self.remedy, self.retry_after_s)
+
 
 class EngineFailed(InkgateError):
     """The engine, or the service, failed; the request was fine."""
@@ -186,5 +189,7 @@ class EngineFailed(InkgateError):
 
 def from_page_error(error: PageError) -> InkgateError:
     """The exception that `error` was made of, for a document none of whose pages was read."""
+    if error.code in OVERLOAD_CODES:
+        return Overloaded(error.code, error.detail, error.retry_after_s or 1.0)
     kind = InputRejected if error.code in INPUT_CODES else EngineFailed
     return kind(error.code, error.detail)

@@ -16,6 +16,7 @@ from inkgate.documents.open import OpenDocument, Opener
 from inkgate.documents.pages import PageSelection
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.serving.work import as_caller, by_size, current_caller
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.types import Document, DocumentResult, PageResult, Task
 
@@ -132,11 +133,13 @@ class Reader:
         Raises:
             InputRejected: the document as a whole can't be read, or `options.pages` doesn't fit it.
         """
-        deadline = anyio.current_time() + self._limits.time_s
+        caller = current_caller()
+        deadline = min(caller.deadline, anyio.current_time() + self._limits.time_s)
         try:
             async with self._opener.open(document, options.pdf_text) as opened:
                 selected = self._select(opened.page_count, options.pages)
-                with single_error():
+                caller = by_size(replace(caller, deadline=deadline), len(selected), len(document.data))
+                with as_caller(caller), single_error():
                     async with anyio.create_task_group() as tasks:
                         window = self._limits.page_window
                         reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, self._after_page)

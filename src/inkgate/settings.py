@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 from pydantic_settings import (
@@ -162,7 +162,9 @@ class VllmSettings(Branch):
         2600, description="Longest side at which a page is cut into blocks, where it is read block by block."
     )
     concurrent_pages: PositiveInt = Field(16, description="Pages that are with the engine at once.")
-    concurrent_requests: PositiveInt = Field(32, description="Pages and blocks at the model server at once.")
+    concurrent_requests: int = Field(
+        0, ge=0, description="Requests at each model server at once. 0: as many as it turns out to bear."
+    )
     max_tokens: int = Field(0, ge=0, description="Most tokens of an answer; 0: as the preset says.")
     start_s: PositiveFloat = Field(60.0, description="How long the server is waited for at start.")
     connect_s: PositiveFloat = Field(5.0, description="Time to connect.")
@@ -219,6 +221,9 @@ class SchedulingSettings(Branch):
         2.0, ge=0, description="How long smaller pages may go before a large one that does not fit yet."
     )
     weights: dict[str, PositiveFloat] = Field({}, description="Shares of the engine by tenant; 1 where not named.")
+    priorities: dict[str, Literal["interactive", "normal", "batch"]] = Field(
+        {}, description="The most urgent class of a tenant, such as `key:0123456789ab`. Others may name any class."
+    )
     retry_after_s: PositiveFloat = Field(2.0, description="Least Retry-After; what is said while no rate is known.")
     retry_after_most_s: PositiveFloat = Field(120.0, description="Longest Retry-After, before up to 30 % of jitter.")
 
@@ -239,10 +244,20 @@ class AdaptiveSettings(Branch):
     stale_s: PositiveFloat = Field(5.0, description="Age from which a reading of the model server is not used.")
 
 
+class LadderSettings(Branch):
+    enabled: bool = Field(default=True, description="Under sustained pressure give up care, step by step.")
+    target_wait_s: PositiveFloat = Field(10.0, description="Expected wait from which there is too much to do.")
+    up_s: PositiveFloat = Field(5.0, description="How long that lasts before the next step is taken.")
+    down_s: PositiveFloat = Field(10.0, description="How long the wait is under half of it before a step is undone.")
+    image_scale: float = Field(0.75, gt=0, le=1, description="Step `image`: sides of a page, of what they would be.")
+    max_output_tokens: PositiveInt = Field(2048, description="Step `output`: most tokens of an answer.")
+
+
 class ServingSettings(Branch):
     scheduling: SchedulingSettings = SchedulingSettings()
     admission: AdmissionSettings = AdmissionSettings()
     adaptive: AdaptiveSettings = AdaptiveSettings()
+    ladder: LadderSettings = LadderSettings()
 
 
 class FetchSettings(Branch):

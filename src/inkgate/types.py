@@ -56,7 +56,8 @@ class Task:
 
     `TEXT` gives lines in reading order; `PARSE` adds blocks and Markdown, at the cost of a layout model.
     `EXTRACT` needs the names of `fields`; `TRANSLATE` needs the `language` to translate into (ISO 639-1).
-    `whole_page`: as one image, also by engines that would read it block by block.
+    `whole_page`: as one image, also by engines that would read it block by block. `image_scale` and
+    `max_output_tokens`: less than the engine would take, to save time.
     """
 
     kind: TaskKind = TaskKind.TEXT
@@ -70,6 +71,8 @@ class Task:
     fields: tuple[str, ...] = ()
     language: str | None = None
     whole_page: bool = False
+    image_scale: float = 1.0
+    max_output_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +117,15 @@ class BlockType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageError:
-    """Why a page, or a part of it, was not read: a stable `code` (docs/errors.md), what happened, what to do."""
+    """Why a page, or a part of it, was not read: a stable `code` (docs/errors.md), what happened, what to do.
+
+    `retry_after_s`: when it is worth trying again, where that is known.
+    """
 
     code: str
     detail: str
     remedy: str
+    retry_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from support.stub_upstream import Reply, StubUpstream, error_reply, running_stub
 pytestmark = pytest.mark.anyio
 
 QUICK = BalancerSettings(stalled_s=0.4, recover_s=10, probe_s=0.4, first_pause_s=0.05, longest_pause_s=0.2)
-CALL = Call(b'{"model": "stub-model", "messages": [], "stream": true}', tokens=50)
+CALL = Call(b'{"model": "stub-model", "messages": [], "stream": true}', prompt_tokens=50)
 GOOD = Reply(["fine"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,14 +14,16 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from inkgate.api import uploads
+from inkgate.api.asking import asking_of
 from inkgate.api.chat_request import ChatRequest, renamed, understood
 from inkgate.api.context import Context
 from inkgate.api.error_forms import openai_error
 from inkgate.api.errors import TRANSIENT_S, Problem, unexpected
 from inkgate.api.exchange import cancelled_when_left
-from inkgate.engines.vllm.upstream import Answer, Call, Upstream
+from inkgate.engines.vllm.upstream import Answer, Upstream
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.limiter import Outcome, Permit
+from inkgate.serving.work import as_caller, current_caller
 from inkgate.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -48,15 +51,19 @@ class ChatExchange(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         context = self._context
         noted = scope["state"]
-        async with context.service.limiter.admit() as permit:
-            body = await uploads.receive_json(Request(scope, receive), context.settings.limits)
+        request = Request(scope, receive)
+        asking = asking_of(request, context.settings)
+        async with context.service.limiter.admit(asking.arrival) as permit:
+            body = await uploads.receive_json(request, context.settings.limits)
+            permit.holds(len(body))
             asked = understood(body)
             del body  # `asked` has it, and gives it up when it is renamed
             noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
-            async with cancelled_when_left(receive):
-                asked = await self._known(asked)
-                relay = _Relay(context.settings, permit, send, noted)
-                await relay.answer(self._upstream, asked)
+            with as_caller(asking.caller):
+                async with cancelled_when_left(receive):
+                    asked = await self._known(asked)
+                    relay = _Relay(context.settings, permit, send, noted)
+                    await relay.answer(self._upstream, asked)
 
     async def _known(self, asked: ChatRequest) -> ChatRequest:
         """The request with the model's name as its server knows it, where the client sent the engine's name."""
@@ -102,12 +109,14 @@ class _Relay:
 
     async def _in_time(self, upstream: Upstream, asked: ChatRequest) -> None:
         """As `answer`, under the deadlines: the whole time, the first token, and each pause between tokens."""
-        now = anyio.current_time()
-        last_moment = now + self.settings.limits.time_s
-        patience = self.settings.engine.vllm.first_token_s if asked.stream else self.settings.limits.time_s
-        call = Call(asked.body, tokens=asked.tokens, key=asked.key)
-        with anyio.CancelScope(deadline=min(last_moment, now + patience)) as scope:
-            async with upstream.send(call) as answer:
+        last_moment = current_caller().deadline
+        patience = self.settings.engine.vllm.first_token_s if asked.stream else math.inf
+        with anyio.CancelScope(deadline=last_moment) as scope:
+
+            def sent() -> None:
+                scope.deadline = min(last_moment, anyio.current_time() + patience)
+
+            async with upstream.send(asked.call(sent)) as answer:
                 self.noted["upstream_status"] = answer.status
                 _refuse_what_is_no_answer(answer)
                 if answer.headers.get("content-type", "").startswith(EVENTS):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
+from inkgate.engines.vllm.upstream import Call
 from inkgate.errors import InputRejected
 
 _CHARACTERS_PER_TOKEN = 4
@@ -25,6 +26,8 @@ _DATA_URL = b'"data:'
 _BEFORE_A_STRING = frozenset((b":", b" ", b",", b"[", b"\t", b"\n", b"\r"))
 _BACKSLASH = ord("\\")
 _LARGE = 2048
+_KIND = 80
+"""Characters of a model's name that tell it from others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +38,32 @@ class ChatRequest:
         body: the JSON as it came.
         model: empty where the client named none.
         stream: whether the answer is to come as events.
-        tokens: prompt, images and answer, roughly: it balances servers, and bills nobody.
+        prompt_tokens: of text and images, roughly: they balance servers, and bill nobody.
+        answer_tokens: the most that the answer may have.
         key: the same for the same images; empty without images.
     """
 
     body: bytes
     model: str
     stream: bool
-    tokens: int
+    prompt_tokens: int
+    answer_tokens: int
     key: bytes
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.answer_tokens
+
+    def call(self, sent: Callable[[], None]) -> Call:
+        """The same for a model server."""
+        return Call(
+            self.body,
+            prompt_tokens=self.prompt_tokens,
+            answer_tokens=self.answer_tokens,
+            kind=f"chat {self.model[:_KIND]} {self.prompt_tokens.bit_length()} {self.answer_tokens.bit_length()}",
+            key=self.key,
+            sent=sent,
+        )
 
 
 def understood(body: bytes) -> ChatRequest:
@@ -60,10 +80,10 @@ def understood(body: bytes) -> ChatRequest:
             characters += len(part)
         else:
             images.append(_image(part))
-    tokens = characters // _CHARACTERS_PER_TOKEN + sum(map(_image_tokens, images)) + _answer_tokens(fields)
+    tokens = characters // _CHARACTERS_PER_TOKEN + sum(map(_image_tokens, images))
     model = fields.get("model")
     name = model if isinstance(model, str) else ""
-    return ChatRequest(body, name, fields.get("stream") is True, tokens, _key(images))
+    return ChatRequest(body, name, fields.get("stream") is True, tokens, _answer_tokens(fields), _key(images))
 
 
 def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:

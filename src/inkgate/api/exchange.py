@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from inkgate.api import uploads
+from inkgate.api.asking import asking_of
 from inkgate.api.context import Context, caller_of
 from inkgate.api.errors import Problem, request_id_of
 from inkgate.api.negotiation import Native, Shape
@@ -25,6 +26,7 @@ from inkgate.documents.formats.json import page_to_dict
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.reader import ReadOptions
 from inkgate.serving.limiter import CallerLeft, Permit
+from inkgate.serving.work import as_caller
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult
 
 STATUS_HEADER = "X-Inkgate-Status"
@@ -83,17 +85,20 @@ class Exchange(Response):
         request = Request(scope, receive)
         form: Form | None = None
         try:
-            async with self._context.service.limiter.admit() as permit:
+            asking = asking_of(request, self._context.settings)
+            async with self._context.service.limiter.admit(asking.arrival) as permit:
                 body = await uploads.receive(request, self._context.settings.limits, self._context.threads)
                 form = self._find_form(body)
                 call = Call(
                     self._context, body, request.query_params, request.headers.get("accept"), caller_of(request)
                 )
-                async with cancelled_when_left(receive):
-                    order = await form.order(call)
-                    # The body, a third larger than the file where it is base64, is not held while the file is read.
-                    del body, call
-                    answer = await self._answer(order, permit, request_id_of(request), send)
+                with as_caller(asking.caller):
+                    async with cancelled_when_left(receive):
+                        order = await form.order(call)
+                        # The body, a third larger than the file where it is base64, isn't held while the file is read.
+                        del body, call
+                        permit.holds(len(order.document.data))
+                        answer = await self._answer(order, permit, request_id_of(request), send)
         except InkgateError as error:
             if form is None or error.code == "internal":
                 raise

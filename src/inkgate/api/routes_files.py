@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api import uploads
+from inkgate.api.asking import asking_of
 from inkgate.api.context import caller_of, context_of
 from inkgate.api.files import StoredFile
 from inkgate.api.openapi import PROBLEM_RESPONSES, problems
@@ -32,7 +33,7 @@ async def upload(request: Request) -> UploadedFile:
     Takes the raw request, so that the body is read under its limits.
     """
     context = context_of(request)
-    async with context.service.limiter.admit():
+    async with context.service.limiter.admit(asking_of(request, context.settings).arrival):
         body = await uploads.receive(request, context.settings.limits, context.threads)
     part = body.files.get("file")
     if part is None:

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 import anyio
 import structlog
 
+from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import Answer, Call, Upstream
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.serving.replicas import Lease, Replica, ReplicaSet, ReplicaState
@@ -29,6 +30,10 @@ class Server(Upstream, Protocol):
 
     async def probe(self) -> None:
         """Nothing, when it does real work. Raises InkgateError."""
+        ...
+
+    async def readings(self) -> ServerReading | None:
+        """What it says of itself; None where it says nothing."""
         ...
 
     async def tokens_generated(self) -> float | None:
@@ -68,12 +73,14 @@ class Balanced:
         settings: BalancerSettings | None = None,
         clock: Callable[[], float] = anyio.current_time,
         on_stalled: Callable[[], Awaitable[None]] | None = None,
+        on_out: Callable[[], None] = lambda: None,
     ) -> None:
-        """`on_stalled` is awaited when a server was found to stand still."""
+        """`on_stalled` is awaited when a server was found to stand still; `on_out` hears of each that is taken out."""
         self._settings = settings or BalancerSettings()
         replicas = [Replica(server.base_url, server) for server in servers]
         self.set = ReplicaSet(replicas, self._settings.stalled_s, clock)
         self._on_stalled = on_stalled
+        self._on_out = on_out
         self._watching: anyio.CancelScope | None = None
 
     async def close(self) -> None:
@@ -196,6 +203,7 @@ class Balanced:
     def _failed(self, replica: Replica[Server], why: str, *, stalled: bool = False) -> None:
         if self.set.take_out(replica, why, stalled=stalled):
             log.warning("model_server_out", url=replica.name, why=why, calls=len(replica.leases))
+            self._on_out()
 
     async def _available(self, call: Call, avoid: Replica[Server] | None) -> Replica[Server]:
         """A replica that is up, which is waited for.

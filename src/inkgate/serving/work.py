@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
@@ -46,17 +46,36 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asked for what is being done now. Attributes as in Work."""
+    """Who asked for what is being done now. Attributes as in Work.
+
+    `priority_given`: somebody said so; else it follows from the document.
+    """
 
     tenant: str = ""
     priority: Priority = Priority.NORMAL
     deadline: float = math.inf
     flow: str = ""
+    priority_given: bool = False
 
     def work(self, tokens: int) -> Work:
         """Work of this caller."""
         return Work(tokens, self.tenant, self.flow, self.priority, self.deadline)
 
+
+def by_size(caller: Caller, pages: int, byte_count: int) -> Caller:
+    """The caller with the class that its document has by itself, where nobody said any: a small image is interactive,
+    and a document of many pages is a batch.
+    """
+    if caller.priority_given:
+        return caller
+    if pages > _MANY_PAGES:
+        return replace(caller, priority=Priority.BATCH)
+    small = pages == 1 and byte_count <= _SMALL_BYTES
+    return replace(caller, priority=Priority.INTERACTIVE if small else Priority.NORMAL)
+
+
+_MANY_PAGES = 20
+_SMALL_BYTES = 1_000_000
 
 NOBODY = Caller()
 """Work that no request asked for: the command line's, or a warm-up."""

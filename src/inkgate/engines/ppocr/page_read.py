@@ -63,7 +63,7 @@ class PageRead:
     async def read(self, page: Page) -> PageResult:
         """What is on the page. See PpOcr.read."""
         with self.stages.stage("render"):
-            pixels = await page.pixels(longest_side_of(page.size, self.settings.reading_longest_side))
+            pixels = await page.pixels(longest_side_of(page.size, self._scaled(self.settings.reading_longest_side)))
         view = await self._find(pixels.rgb)
         lines = await self._recognize(view, pixels.scale)
         regions = await self._regions(view.rgb, pixels.scale) if self.task.kind is TaskKind.PARSE else None
@@ -113,10 +113,13 @@ class PageRead:
             (boxes,) = await self.detections.run(self.models.detector.predict, [item])
         return _View(rgb, boxes.quads, degrees)
 
+    def _scaled(self, side: int) -> int:
+        return max(1, round(side * self.task.image_scale))
+
     def _detection_options(self) -> DetectionOptions:
         task, settings = self.task, self.settings
         return DetectionOptions(
-            longest_side=_or(task.detection_longest_side, settings.longest_side),
+            longest_side=self._scaled(_or(task.detection_longest_side, settings.longest_side)),
             shortest_side=settings.shortest_side,
             threshold=_or(task.detection_threshold, settings.threshold),
             box_threshold=_or(task.detection_box_threshold, settings.box_threshold),

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
-from inkgate.engines.vllm.client import ChatClient
+from inkgate.engines.vllm.client import UNKNOWN, ChatClient
 from inkgate.engines.vllm.runaway import Loop, Patience, RunawayGuard, repeating_tail
+from inkgate.engines.vllm.upstream import Call
 from inkgate.engines.vllm.wire import Token
 from inkgate.errors import EngineFailed
 
@@ -35,8 +36,8 @@ class Reply:
     whole_ms: float
 
 
-async def ask(client: ChatClient, request: Mapping[str, object], *, tokens: int = 0, key: bytes = b"") -> Reply:
-    """The reply to `request`; `tokens` and `key` as in Call.
+async def ask(client: ChatClient, request: Mapping[str, object], about: Call = UNKNOWN) -> Reply:
+    """The reply to `request`; `about`: what is known of it, besides its body.
 
     Raises:
         InputRejected, EngineFailed: of the server, as ChatClient.stream; what had come by then is lost.
@@ -48,7 +49,7 @@ async def ask(client: ChatClient, request: Mapping[str, object], *, tokens: int 
     heard: list[Token] = []
     reason: str | None = None
     loop: Loop | None = None
-    async with client.stream(request, tokens=tokens, key=key) as deltas:
+    async with client.stream(request, about) as deltas:
         async for delta in deltas:
             if first is None and (delta.text or delta.tokens):
                 first = perf_counter()

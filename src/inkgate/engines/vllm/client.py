@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 import orjson
@@ -13,6 +14,8 @@ from inkgate.engines.vllm.upstream import Answer, Call, Upstream
 from inkgate.engines.vllm.wire import Delta, EventLines, delta_of, garbled, upstream_error
 from inkgate.errors import EngineFailed, InkgateError
 
+UNKNOWN = Call(b"")
+"""Of a request nothing is known but itself."""
 _MAX_ERROR_BODY = 65_536
 
 
@@ -21,7 +24,8 @@ class Patience:
     """How long a model server may take, in seconds.
 
     Attributes:
-        first_token: from sending a request to the first token, its time in the server's queue included.
+        first_token: from sending a request to the first token: its time in the server's queue is included, that in ours
+            is not.
         progress: from one token to the next.
     """
 
@@ -42,22 +46,28 @@ class ChatClient:
 
     @asynccontextmanager
     async def stream(
-        self, request: Mapping[str, object], *, tokens: int = 0, key: bytes = b""
+        self, request: Mapping[str, object], about: Call = UNKNOWN
     ) -> AsyncIterator[AsyncGenerator[Delta, None]]:
         """The deltas of the answer to `request`, a chat completion without `stream`, to be iterated once.
 
-        `tokens` and `key` as in Call. Leaving the block before their end closes the connection, on which vLLM stops
-        generating. The iterator ends only after the whole answer: every other end is an error.
+        `about`: what is known of it, besides its body. Leaving the block before their end closes the connection, on
+        which vLLM stops generating. The iterator ends only after the whole answer: every other end is an error.
 
         Raises:
             InputRejected: "upstream_rejected": the server refuses the request.
             EngineFailed: the server is not there, fails, stalls, breaks off, or talks nonsense.
         """
         body = orjson.dumps({**request, "stream": True, "stream_options": {"include_usage": True}})
-        deadline = anyio.current_time() + self._patience.first_token
+        deadline = math.inf
         async with AsyncExitStack() as stack:
-            with anyio.CancelScope(deadline=deadline) as scope:
-                answer = await stack.enter_async_context(self._upstream.send(Call(body, tokens=tokens, key=key)))
+            with anyio.CancelScope() as scope:
+
+                def sent() -> None:
+                    nonlocal deadline
+                    scope.deadline = deadline = anyio.current_time() + self._patience.first_token
+
+                call = replace(about, body=body, sent=sent)
+                answer = await stack.enter_async_context(self._upstream.send(call))
             if scope.cancelled_caught:
                 raise _stalled("first token")
             if answer.status != 200:

@@ -16,6 +16,7 @@ from inkgate.engines.vllm.encode import is_blank
 from inkgate.engines.vllm.image_read import RETRIED, ImageRead, ImageReader, Picture, Timings
 from inkgate.engines.vllm.page_read import PageReader
 from inkgate.engines.vllm.parsers.answer import Answer
+from inkgate.engines.vllm.preset import Plan
 from inkgate.errors import InkgateError
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.ink import joined_with, text_outside
@@ -64,32 +65,33 @@ class ElementReader:
             found = await self.images.threads.run(regions_of, self.layout, pixels.rgb, elements)
         if not found:
             return await self.whole.read(page, task)
-        read = await self._all(page, pixels, found, timings)
+        read = await self._all(page, task, pixels, found, timings)
         failed = [element.failure for element in read if element.failure is not None]
         if len(failed) == sum(element.read is not None or element.failure is not None for element in read):
             raise failed[0]
         result = assembled(read, page, task, timings.spent_ms)
         return replace(result, engine=self.images.preset.name)
 
-    async def _all(self, page: Page, pixels: Pixels, regions: Sequence[Region], timings: Timings) -> list[Element]:
+    async def _all(
+        self, page: Page, task: Task, pixels: Pixels, regions: Sequence[Region], timings: Timings
+    ) -> list[Element]:
         """The regions, read; their boxes in page pixels."""
+        elements = self.images.preset.elements or {}
         read = [Element(region.scaled(pixels.scale)) for region in regions]
 
         async def one(number: int, region: Region) -> None:
             crop = Crop(page, cut_out(pixels.rgb, region.box), pixels.scale)
-            read[number] = await self._element(number, read[number].region, crop, timings)
+            plan = self.images.preset.plan(elements[region.type]).reduced(task.image_scale, task.max_output_tokens)
+            read[number] = await self._element(f"block {number + 1}", read[number].region, crop, plan, timings)
 
         with single_error():
             async with anyio.create_task_group() as tasks:
                 for number, region in enumerate(regions):
-                    if region.type in (self.images.preset.elements or {}):
+                    if region.type in elements:
                         tasks.start_soon(one, number, region)
         return read
 
-    async def _element(self, number: int, region: Region, crop: Crop, timings: Timings) -> Element:
-        elements = self.images.preset.elements or {}
-        plan = self.images.preset.plan(elements[region.type])
-        part = f"block {number + 1}"
+    async def _element(self, part: str, region: Region, crop: Crop, plan: Plan, timings: Timings) -> Element:
         if await self.images.threads.run(is_blank, crop.rgb):
             return Element(region, ImageRead(Answer("")))
         try:

@@ -57,7 +57,6 @@ class Vllm:
         self._upstream = upstream
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("vllm", settings.encoding_threads)
-        self._requests = anyio.CapacityLimiter(settings.concurrent_requests)
         self._reader: PageReader | ElementReader | None = None
 
     @property
@@ -77,7 +76,7 @@ class Vllm:
             await self.stop()
             raise
         client = ChatClient(self._upstream, Patience(settings.first_token_s, settings.progress_s))
-        images = ImageReader(self._preset, model, settings, client, self._threads, self._requests)
+        images = ImageReader(self._preset, model, settings, client, self._threads)
         self._reader = self._reader_of(images)
         log.info("model_server_found", model=model, preset=self._preset.name)
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 
-import anyio
 import structlog
 
 from inkgate.concurrency import Threads
@@ -18,6 +17,7 @@ from inkgate.engines.vllm.confidence import Confidence, scored_words
 from inkgate.engines.vllm.encode import EncodedImage, encode
 from inkgate.engines.vllm.parsers.answer import Answer
 from inkgate.engines.vllm.preset import Plan, Preset
+from inkgate.engines.vllm.upstream import Call
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.settings import VllmSettings
 from inkgate.types import Attempt, Line, RgbArray, Size, TextWord
@@ -29,6 +29,12 @@ RETRIED = frozenset({"output_repeats", "engine_output_invalid"})
 LOST = frozenset({"upstream_cut_off", "upstream_stalled"})
 """Ends within an answer. Another server, or the same one after a restart, may do better: it is asked once more."""
 _PATTERN_TOKENS = 64
+_PROMPT_CHARACTERS = 2
+"""Of a prompt, in a token: fewer than there are, in Chinese, and the prompt is short."""
+_TEMPLATE_TOKENS = 16
+"""What a model's chat template adds."""
+_KIND = 24
+"""Characters of a prompt that tell it from the model's others."""
 
 
 @dataclass(slots=True)
@@ -90,17 +96,13 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class ImageReader:
-    """Reads images with one model on one server, or on several behind one name.
-
-    `requests` bounds how many are at the server at once.
-    """
+    """Reads images with one model on one server, or on several behind one name."""
 
     preset: Preset
     model: str
     settings: VllmSettings
     client: ChatClient
     threads: Threads
-    requests: anyio.CapacityLimiter
 
     async def read(self, picture: Picture, plan: Plan, timings: Timings) -> ImageRead:
         """The first answer that is whole; where no step of the preset's ladder gives one, the longest, with `error`.
@@ -193,14 +195,22 @@ class ImageReader:
 
     async def _asked(self, picture: Picture, plan: Plan, image: EncodedImage, timings: Timings) -> ImageRead:
         request = self.request(plan, image.url)
-        tokens = plan.limits.tokens(picture.size) + _most_tokens(request)
-        key = hashlib.blake2b(image.url.encode(), digest_size=16).digest()
-        async with self.requests:
-            reply = await ask(self.client, request, tokens=tokens, key=key)
+        reply = await ask(self.client, request, self._about(plan, picture.size, request, image))
         timings.add("first_token", reply.first_token_ms)
         timings.add("generate", reply.whole_ms - reply.first_token_ms)
         with timings.of("parse"):
             return await self.threads.run(_understood, reply, plan, picture.size)
+
+    def _about(self, plan: Plan, size: Size, request: Mapping[str, object], image: EncodedImage) -> Call:
+        """What is known of the call: exactly what its image takes, and how long the answer may be."""
+        tokens = plan.limits.tokens(size)
+        return Call(
+            b"",
+            prompt_tokens=tokens + len(plan.prompt) // _PROMPT_CHARACTERS + _TEMPLATE_TOKENS,
+            answer_tokens=_most_tokens(request),
+            kind=f"{self.preset.name} {plan.prompt[:_KIND]} {tokens.bit_length()}",
+            key=hashlib.blake2b(image.url.encode(), digest_size=16).digest(),
+        )
 
 
 def _most_tokens(request: Mapping[str, object]) -> int:

@@ -27,6 +27,7 @@ class PageReader:
             EngineFailed: the server.
         """
         plan = self.images.preset.plan(task.kind, task.fields, task.language)
+        plan = plan.reduced(task.image_scale, task.max_output_tokens)
         timings = Timings()
         with timings.of("render"):
             target = plan.limits.resized(page.size)

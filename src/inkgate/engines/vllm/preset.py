@@ -92,6 +92,16 @@ class Plan:
     sampling: Sampling
     limits: ImageLimits
 
+    def reduced(self, scale: float, most_tokens: int | None) -> Plan:
+        """The plan with sides of the largest image `scale` times as long, and answers of `most_tokens` at most."""
+        plan = self if scale == 1.0 else replace(self, limits=self.limits.shrunk(scale))
+        if most_tokens is None:
+            return plan
+        most = min(most_tokens, self.sampling.most_tokens or most_tokens)
+        if self.sampling.max_completion_tokens is None:
+            return replace(plan, sampling=replace(self.sampling, max_tokens=most))
+        return replace(plan, sampling=replace(self.sampling, max_completion_tokens=most))
+
     def as_request(self) -> dict[str, object]:
         """The fields of a chat request besides `model` and `messages`."""
         request = self.sampling.as_request()

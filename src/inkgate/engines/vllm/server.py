@@ -97,6 +97,7 @@ class ModelServer:
     async def send(self, call: Call) -> AsyncIterator[Answer]:
         """See Upstream."""
         session = self._session()
+        call.sent()
         try:
             response = await session.post(f"{self.base_url}/{call.path}", data=_Json(call.body))
         except aiohttp.ClientError as error:

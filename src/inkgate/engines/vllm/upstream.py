@@ -5,10 +5,14 @@ One server is a `ModelServer` (server.py); several are a stack of serving/ aroun
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
+
+
+def _nothing() -> None:
+    """Does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,15 +22,26 @@ class Call:
     Attributes:
         body: JSON, as it is sent.
         path: below the server's address: `chat/completions`.
-        tokens: what it may take of a server's KV cache: prompt, image and answer; an estimate.
+        prompt_tokens: what it takes of a server's KV cache before its answer: text and images.
+        answer_tokens: the most that its answer may take; less where that is known from others.
+        kind: calls of a kind have answers of about the same length (a preset's task on images of one size).
         key: of its content: calls with the same key go to the same server where that costs nothing, which then has
             their image at hand. Empty: its like will not come again.
+        sent: is called when it goes to a server, each time that it does: what it waits before that isn't the server's.
     """
 
     body: bytes
     path: str = "chat/completions"
-    tokens: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    kind: str = ""
     key: bytes = b""
+    sent: Callable[[], None] = _nothing
+
+    @property
+    def tokens(self) -> int:
+        """Of the KV cache, in all."""
+        return self.prompt_tokens + self.answer_tokens
 
 
 @dataclass(frozen=True, slots=True)

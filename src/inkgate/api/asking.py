@@ -1,0 +1,76 @@
+"""Who asks, how urgently, and until when: known from a request's head, before anything of its body is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import anyio
+from starlette.requests import Request
+
+from inkgate.api.context import caller_of
+from inkgate.api.errors import request_id_of
+from inkgate.errors import InputRejected
+from inkgate.serving.limiter import Arrival
+from inkgate.serving.work import Caller, Priority
+from inkgate.settings import Settings
+
+PRIORITY_HEADER = "X-Inkgate-Priority"
+TIMEOUT_HEADER = "X-Inkgate-Timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """The same request at the door, and inside."""
+
+    arrival: Arrival
+    caller: Caller
+
+
+def asking_of(request: Request, settings: Settings) -> Asking:
+    """What the head of `request` says.
+
+    The class is that of the header, but no more urgent than `serving.scheduling.priorities` allows the caller; the
+    deadline is in as many seconds as the header says, but no later than `limits.time_s` allows.
+
+    Raises:
+        InputRejected: "options_invalid": a header has a value that it can't have.
+    """
+    tenant = caller_of(request)
+    deadline = anyio.current_time() + min(settings.limits.time_s, _timeout_s(request))
+    named = _priority(request)
+    allowed = settings.serving.scheduling.priorities.get(tenant)
+    given = [Priority(priority) for priority in (named, allowed) if priority is not None]
+    priority = max(given, key=lambda priority: priority.rank, default=Priority.NORMAL)
+    arrival = Arrival(tenant, priority, _body_bytes(request, settings), deadline)
+    return Asking(arrival, Caller(tenant, priority, deadline, request_id_of(request), bool(given)))
+
+
+def _timeout_s(request: Request) -> float:
+    text = request.headers.get(TIMEOUT_HEADER)
+    if text is None:
+        return float("inf")
+    try:
+        timeout_s = float(text)
+    except ValueError:
+        timeout_s = 0.0
+    if not timeout_s > 0:
+        raise InputRejected("options_invalid", f"{TIMEOUT_HEADER}: seconds are needed, such as 2.5.")
+    return timeout_s
+
+
+def _priority(request: Request) -> Priority | None:
+    text = request.headers.get(PRIORITY_HEADER)
+    if text is None:
+        return None
+    try:
+        return Priority(text.strip().lower())
+    except ValueError:
+        classes = ", ".join(Priority)
+        raise InputRejected("options_invalid", f"{PRIORITY_HEADER}: one of {classes} is needed.") from None
+
+
+def _body_bytes(request: Request, settings: Settings) -> int:
+    """Its Content-Length; the most that a body may have where it doesn't say, or says what it can't have."""
+    most = int(settings.limits.max_body_mb * 1_000_000)
+    text = request.headers.get("content-length", "")
+    return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 16 else most

@@ -1,0 +1,77 @@
+"""The composition root: the only package that names concrete classes, and the order in which they start and stop.
+
+`engines` builds what reads a page, `policies` what decides when it may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from inkgate.bootstrap.parts import Parts
+from inkgate.bootstrap.stack import build_parts
+from inkgate.concurrency import single_error
+from inkgate.documents.open import Opener
+from inkgate.engines.base import Engine
+from inkgate.engines.vllm.upstream import Upstream
+from inkgate.reader import Reader
+from inkgate.runtimes.memory import MemoryReturn
+from inkgate.serving.limiter import Limiter
+from inkgate.settings import Settings
+
+__all__ = ["Parts", "Service", "build_parts", "running", "serve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Everything that a way in (HTTP, command line, evaluation) needs."""
+
+    settings: Settings
+    reader: Reader
+    engine: Engine
+    limiter: Limiter
+    upstream: Upstream | None
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Service]:
+    """A started service: models are loaded when this is entered, and everything is freed when it is left.
+
+    Raises:
+        InputRejected: `engine.name` names no engine, or the engine lacks a setting.
+        EngineFailed: the engine did not start.
+    """
+    parts = build_parts(settings)
+    engine = parts.engine
+    memory = MemoryReturn()
+    with single_error():
+        async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
+            for run in (memory.run, *parts.background):
+                background.start_soon(run)
+            try:
+                await engine.start()
+                reader = Reader(opener, engine, settings.limits, after_page=memory.work_ended)
+                yield Service(settings, reader, engine, parts.limiter, parts.upstream)
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await engine.stop()
+                background.cancel_scope.cancel()
+
+
+async def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
+    """Runs the service over HTTP until a signal ends it. `on_ready` hears the URL once requests are accepted.
+
+    The engine is started before the address is listened on: who can connect can be answered.
+
+    Raises:
+        EngineFailed: the engine did not start.
+        SystemExit: the address can't be listened on.
+    """
+    # Here, so that reading files from the command line doesn't load a web framework.
+    from inkgate.api import app, server
+
+    async with running(settings) as service:
+        await server.serve(app.create_app(service, settings), settings, on_ready=on_ready)

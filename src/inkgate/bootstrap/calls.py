@@ -1,0 +1,48 @@
+"""Model servers behind one name: balanced, watched, and called in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from inkgate.bootstrap.parts import Background
+from inkgate.engines.vllm.managed.supervisor import ManagedServer
+from inkgate.engines.vllm.server import ModelServer
+from inkgate.serving.balancer import Balanced, BalancerSettings
+from inkgate.serving.estimates import OutputEstimates
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limits import AdaptiveLimit, FixedLimit
+from inkgate.serving.monitor import EachServer, Monitor
+from inkgate.serving.rate import Rate
+from inkgate.serving.scheduled_calls import ScheduledCalls
+from inkgate.serving.scheduler import Scheduler
+from inkgate.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServers:
+    """Built and not running yet."""
+
+    upstream: ScheduledCalls
+    background: Background
+
+
+def model_servers(settings: Settings, managed: ManagedServer | None, on_out: Callable[[], None]) -> ModelServers:
+    """Those that the settings name, or the managed one. `on_out`: one was lost."""
+    vllm = settings.engine.vllm
+    urls = vllm.urls if managed is None else (managed.url,)
+    servers = [ModelServer(url, vllm.connect_s, vllm.api_key.get_secret_value()) for url in urls]
+    recover_s = vllm.recover_s if managed is None else vllm.managed.recover_s
+    on_stalled = None if managed is None else managed.restart_stalled
+    balanced = Balanced(servers, BalancerSettings(vllm.stalled_s, recover_s), on_stalled=on_stalled, on_out=on_out)
+
+    serving = settings.serving
+    adaptive = None if vllm.concurrent_requests else AdaptiveLimit(serving.adaptive)
+    ledger = Ledger(None)
+    monitor = Monitor(balanced.set.replicas, adaptive, ledger, serving.adaptive.interval_s)
+    limit = EachServer(adaptive or FixedLimit(vllm.concurrent_requests), lambda: monitor.up)
+    scheduler = Scheduler(limit, ledger, Rate(), serving.scheduling)
+    monitor.scheduler = scheduler
+    on_busy = (lambda: None) if adaptive is None else adaptive.damaged
+    calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy)
+    return ModelServers(calls, (balanced.run, monitor.run))

@@ -1,0 +1,95 @@
+"""Engines, as the settings name them, without any policy around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from inkgate.bootstrap.calls import model_servers
+from inkgate.bootstrap.parts import Reading
+from inkgate.engines.base import Engine
+from inkgate.engines.fallback import Fallback
+from inkgate.engines.ppocr.engine import PpOcr
+from inkgate.engines.transformers import hub
+from inkgate.engines.transformers.engine import Transformers, asking_settings, weights_of
+from inkgate.engines.transformers.in_process import InProcess
+from inkgate.engines.vllm.engine import Others, Vllm
+from inkgate.engines.vllm.managed.command import server_command
+from inkgate.engines.vllm.managed.engine import Managed
+from inkgate.engines.vllm.managed.supervisor import ManagedServer
+from inkgate.engines.vllm.preset import Preset
+from inkgate.engines.vllm.presets import find_preset
+from inkgate.errors import InputRejected
+from inkgate.layout.base import Layout
+from inkgate.settings import EngineSettings, Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What every engine has beside it.
+
+    Attributes:
+        engine: reads what others give up on; None: nobody does. It is started when it is first needed.
+    """
+
+    layout: Layout
+    engine: Engine | None
+
+
+def embedded_engine(settings: Settings, layout: Layout) -> PpOcr:
+    """The engine that is always there."""
+    return PpOcr(settings.engine.ppocr, layout)
+
+
+def reading(settings: Settings, embedded: Embedded, on_out: Callable[[], None]) -> Reading:
+    """The engine that the settings name, if it isn't the embedded one. `on_out`: a model server was lost.
+
+    Raises:
+        InputRejected: `engine.name` names no engine, or the engine lacks a setting.
+    """
+    engine = settings.engine
+    if engine.name == "transformers":
+        found = _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), embedded)
+    else:
+        found = _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), embedded, on_out)
+    if embedded.engine is None:
+        return found
+    return replace(found, engine=Fallback(found.engine, embedded.engine))
+
+
+def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
+    """The preset called `named` where the engine is the `generic` one, else as the engine is. Raises as reading."""
+    if engine.name == generic and not named:
+        detail = f"The engine `{generic}` needs to know the model: set `engine.{generic}.preset`."
+        raise InputRejected("engine_incomplete", detail)
+    name = named if engine.name == generic else engine.name
+    folder = engine.vllm.preset_folder
+    try:
+        return find_preset(name, Path(folder) if folder else None)
+    except ValueError as error:
+        raise InputRejected("engine_incomplete", f"`engine.vllm.preset_folder`: {error}.") from error
+    except InputRejected as error:
+        raise InputRejected("engine_unknown", f"There is no engine {name!r} but `ppocr`: {error.detail}.") from error
+
+
+def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) -> Reading:
+    """The engine for a model in this process. Raises as reading."""
+    own = engine.transformers
+    model = InProcess(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
+    inner = Vllm(preset, asking_settings(own, engine.vllm), model, Others(embedded.layout, embedded.engine))
+    return Reading(Transformers(model, inner), background=(model.run,))
+
+
+def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: Callable[[], None]) -> Reading:
+    """The engine for a model on vLLM, ours or another's."""
+    vllm = settings.engine.vllm
+    key = vllm.api_key.get_secret_value()
+    managed = None if vllm.urls else ManagedServer(server_command(preset, vllm), vllm.managed, key)
+    servers = model_servers(settings, managed, on_out)
+    engine: Engine = Vllm(preset, vllm, servers.upstream, Others(embedded.layout, embedded.engine))
+    background = servers.background
+    if managed is not None:
+        engine, background = Managed(managed, engine), (managed.run, *background)
+    return Reading(engine, servers.upstream, background)

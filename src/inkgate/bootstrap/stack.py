@@ -1,0 +1,71 @@
+"""The stack of handlers that reads pages: engines inside, policies around them."""
+
+from __future__ import annotations
+
+from inkgate.bootstrap.engines import Embedded, embedded_engine, reading
+from inkgate.bootstrap.parts import Background, Parts, Reading
+from inkgate.concurrency import Threads
+from inkgate.engines.base import Engine
+from inkgate.engines.on_demand import OnDemand
+from inkgate.engines.text_layer import TextLayerFirst
+from inkgate.layout.cdla import CdlaLayout
+from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.breaker import Breaker
+from inkgate.serving.cached import Cached
+from inkgate.serving.degrading import Degrading
+from inkgate.serving.guarded import Guarded
+from inkgate.serving.ladder import Ladder, Shedding
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.quarantine import Quarantine, Quarantined
+from inkgate.serving.rate import Rate
+from inkgate.serving.scheduled_pages import ScheduledPages
+from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.store import SPARING, MemoryStore, SparedStore, Store
+from inkgate.settings import CacheSettings, Settings
+
+
+def build_parts(settings: Settings) -> Parts:
+    """What the settings ask for.
+
+    Raises:
+        InputRejected: `engine.name` names no engine, or the engine lacks a setting.
+    """
+    ppocr = settings.engine.ppocr
+    layout = CdlaLayout(threads=ppocr.threads)
+    own = embedded_engine(settings, layout)
+    quarantine = Quarantine()
+    if settings.engine.name == "ppocr":
+        embedded, found, at_once = None, Reading(own), ppocr.concurrent_pages
+    else:
+        embedded = OnDemand(own) if settings.engine.vllm.fallback else None
+        found = reading(settings, Embedded(layout, embedded), quarantine.died)
+        at_once = settings.engine.vllm.concurrent_pages
+    engine: Engine = found.engine
+    if found.upstream is not None:
+        engine = Quarantined(Guarded(engine, Breaker(engine.name)), quarantine)
+    scheduler = Scheduler(FixedLimit(at_once), Ledger(None), Rate(), settings.serving.scheduling)
+    ladder = Ladder(settings.serving.ladder, lambda: scheduler.backlog_s)
+    engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder)
+    engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
+    background: Background = found.background
+    if settings.cache.enabled:
+        cached = Cached(engine, _store(settings.cache), settings.cache.ttl_s, _revision(settings))
+        engine, background = cached, (*background, cached.run)
+    limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, scheduler)
+    return Parts(engine, Shedding(limiter, ladder), found.upstream, background)
+
+
+def _store(cache: CacheSettings) -> Store:
+    url = cache.redis_url.get_secret_value()
+    if not url:
+        return MemoryStore(int(cache.max_mb * 1_000_000))
+    # Here, since Redis' client is an extra, and most don't need it.
+    from inkgate.storage.redis import RedisStore
+
+    return SparedStore(RedisStore(url), Breaker("redis", SPARING))
+
+
+def _revision(settings: Settings) -> str:
+    """All of the settings that changes what is read on a page; not where that is done."""
+    return settings.engine.model_dump_json(exclude={"vllm": {"urls", "api_key", "managed"}})

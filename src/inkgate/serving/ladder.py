@@ -1,0 +1,119 @@
+"""What is given up under sustained pressure, step by step, and taken back when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+
+import anyio
+import structlog
+
+from inkgate.errors import Overloaded
+from inkgate.serving.limiter import ANYBODY, Arrival, Limiter, Permit
+from inkgate.serving.work import Priority
+from inkgate.settings import LadderSettings
+
+log = structlog.get_logger(__name__)
+
+
+class Rung(StrEnum):
+    """`image`: pages are read smaller; `output`: answers are cut shorter, and pages not turned; `embedded`: batches are
+    read by the embedded engine, where there is another one; `shed`: batches are refused.
+    """
+
+    IMAGE = "image"
+    OUTPUT = "output"
+    EMBEDDED = "embedded"
+    SHED = "shed"
+
+
+RUNGS = tuple(Rung)
+
+
+class Ladder:
+    """A step up for each `up_s` in which the expected wait was over its target, a step down for each `down_s` in which
+    it was under half of it:
+
+        wait / target >= 1 for up_s: level + 1;    wait / target <= 1/2 for down_s: level - 1;    between: as it is
+
+    Interactive work is a step behind. It has no task of its own: it looks when it is asked. Used from one event loop.
+
+    Attributes:
+        climbed: steps up so far.
+    """
+
+    def __init__(
+        self,
+        settings: LadderSettings,
+        wait_s: Callable[[], float | None],
+        clock: Callable[[], float] = anyio.current_time,
+    ) -> None:
+        """`wait_s`: how long work that comes now would wait; None where that isn't known."""
+        self.climbed = 0
+        self._settings = settings
+        self._wait_s = wait_s
+        self._clock = clock
+        self._level = 0
+        self._pressed_since: float | None = None
+        self._easy_since: float | None = None
+
+    @property
+    def level(self) -> int:
+        """How many steps up it is, from 0 to 4."""
+        if self._settings.enabled:
+            self._look()
+        return self._level
+
+    def rungs(self, priority: Priority) -> tuple[Rung, ...]:
+        """What is given up for work of this class."""
+        level = self.level - (priority is Priority.INTERACTIVE)
+        given_up = RUNGS[: max(0, level)]
+        return given_up if priority is Priority.BATCH else tuple(r for r in given_up if r in _FOR_ALL)
+
+    def check(self, priority: Priority) -> None:
+        """Nothing, unless work of this class is refused now.
+
+        Raises:
+            Overloaded: "service_full".
+        """
+        if Rung.SHED in self.rungs(priority):
+            wait_s = self._wait_s() or self._settings.target_wait_s
+            raise Overloaded("service_full", "Under this load, batches are not taken.", wait_s)
+
+    def _look(self) -> None:
+        now = self._clock()
+        pressure = (self._wait_s() or 0.0) / self._settings.target_wait_s
+        self._pressed_since = None if pressure < 1 else now if self._pressed_since is None else self._pressed_since
+        self._easy_since = None if pressure > _EASY else now if self._easy_since is None else self._easy_since
+        if self._pressed_since is not None and now - self._pressed_since >= self._settings.up_s:
+            self._pressed_since = now
+            self._move(1)
+        elif self._easy_since is not None and now - self._easy_since >= self._settings.down_s:
+            # What lies further back was not looked at: nobody was there to be degraded.
+            steps = int((now - self._easy_since) / self._settings.down_s)
+            self._easy_since = now
+            self._move(-steps)
+
+    def _move(self, steps: int) -> None:
+        level = min(len(RUNGS), max(0, self._level + steps))
+        if level != self._level:
+            self.climbed += level > self._level
+            log.warning("degraded", level=level, given_up=[rung.value for rung in RUNGS[:level]], before=self._level)
+            self._level = level
+
+
+_EASY = 0.5
+_FOR_ALL = frozenset({Rung.IMAGE, Rung.OUTPUT})
+
+
+class Shedding:
+    """A Limiter around a Limiter: at the door, too, work is refused that would be refused inside."""
+
+    def __init__(self, inner: Limiter, ladder: Ladder) -> None:
+        self._inner = inner
+        self._ladder = ladder
+
+    def admit(self, arrival: Arrival = ANYBODY) -> Permit:
+        """See Limiter."""
+        self._ladder.check(arrival.priority)
+        return self._inner.admit(arrival)

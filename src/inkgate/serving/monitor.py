@@ -1,0 +1,103 @@
+"""Watches model servers, and tells the limit and the ledger what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+
+from inkgate.engines.vllm.metrics import ServerReading
+from inkgate.serving.balancer import Server
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limiter import Outcome
+from inkgate.serving.limits import AdaptiveLimit, Limit
+from inkgate.serving.pressure import Pressure, PressureGauge
+from inkgate.serving.replicas import Replica, ReplicaState
+from inkgate.serving.scheduler import Scheduler
+
+
+@dataclass(frozen=True, slots=True)
+class EachServer:
+    """A Limit of `each` for every server that takes calls; of one, where none does: its call waits for a server."""
+
+    each: Limit
+    count: Callable[[], int]
+
+    @property
+    def value(self) -> int:
+        return self.each.value * max(1, self.count())
+
+    def ended(self, outcome: Outcome, at: float) -> None:
+        """See Limit."""
+        self.each.ended(outcome, at)
+
+
+class Monitor:
+    """Reads every server each second or so. `run` has to run beside the scheduler.
+
+    The limit is one for all servers, which are alike: it follows the one that is pressed the most. The ledger has the
+    KV cache of those that take calls.
+    """
+
+    def __init__(
+        self,
+        replicas: Sequence[Replica[Server]],
+        limit: AdaptiveLimit | None,
+        ledger: Ledger,
+        interval_s: float,
+        clock: Callable[[], float] = anyio.current_time,
+    ) -> None:
+        """`limit`: None where it is fixed."""
+        self._gauges = {replica: PressureGauge() for replica in replicas}
+        self._limit = limit
+        self._ledger = ledger
+        self._interval_s = interval_s
+        self._clock = clock
+        self._kv_tokens: dict[Replica[Server], int] = {}
+        self.scheduler: Scheduler | None = None
+
+    @property
+    def up(self) -> int:
+        """Servers that take calls."""
+        return sum(replica.state is ReplicaState.UP for replica in self._gauges)
+
+    async def run(self) -> None:
+        """Reads, until cancelled."""
+        while True:
+            await self.look()
+            await anyio.sleep(self._interval_s)
+
+    async def look(self) -> None:
+        """Reads every server once, side by side."""
+        read: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
+
+        async def one(replica: Replica[Server]) -> None:
+            at, in_flight = self._clock(), len(replica.leases)
+            reading = await replica.server.readings()
+            pressure = self._gauges[replica].read(reading, at, in_flight)
+            if reading is not None:
+                read[replica] = reading, pressure
+
+        async with anyio.create_task_group() as tasks:
+            for replica in self._gauges:
+                if replica.state is not ReplicaState.OUT:
+                    tasks.start_soon(one, replica)
+        self._tell(read)
+
+    def _tell(self, read: dict[Replica[Server], tuple[ServerReading, Pressure | None]]) -> None:
+        self._kv_tokens |= {replica: reading.kv_tokens for replica, (reading, _) in read.items() if reading.kv_tokens}
+        there = [tokens for replica, tokens in self._kv_tokens.items() if replica.state is ReplicaState.UP]
+        if there and len(there) == self.up:
+            self._ledger.capacity = sum(there)
+        usages = [reading.kv_usage for reading, _ in read.values() if reading.kv_usage is not None]
+        self._ledger.seen(sum(usages) / len(usages) if usages else None)
+        pressures = [pressure for _, pressure in read.values() if pressure is not None]
+        if self._limit is not None and pressures:
+            worst = max(pressures, key=lambda pressure: pressure.u)
+            tokens = sum(pressure.tokens for pressure in pressures) // len(pressures)
+            preemptions = sum(pressure.preemptions for pressure in pressures)
+            in_flight = sum(len(replica.leases) for replica in read) // len(read)
+            self._limit.observe(replace(worst, tokens=tokens, preemptions=preemptions), in_flight)
+        if self.scheduler is not None:
+            self.scheduler.wake()

@@ -1,0 +1,48 @@
+"""Pages wait for their turn here, ordered, and without their pixels."""
+
+from __future__ import annotations
+
+from inkgate.engines.base import Engine
+from inkgate.serving.ladder import Ladder
+from inkgate.serving.limiter import Outcome
+from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.work import current_caller
+from inkgate.types import Page, PageResult, Task
+
+_PIXELS_PER_TOKEN = 1000
+"""A page is charged by its pixels, in thousands: time and memory to make and read it follow them."""
+
+
+class ScheduledPages:
+    """An Engine around an Engine: a page is read when the scheduler gives it a turn, on behalf of who asked for it."""
+
+    def __init__(self, inner: Engine, scheduler: Scheduler, ladder: Ladder) -> None:
+        """`ladder`: says when batches are refused instead."""
+        self._inner = inner
+        self._scheduler = scheduler
+        self._ladder = ladder
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def start(self) -> None:
+        await self._inner.start()
+
+    async def stop(self) -> None:
+        await self._inner.stop()
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        """As Engine.read.
+
+        Raises:
+            Overloaded: "service_full": it would wait too long, or too many wait already.
+            InputRejected: "deadline_exceeded": its deadline came before its turn.
+        """
+        self._ladder.check(current_caller().priority)
+        work = current_caller().work(max(1, page.size.pixels // _PIXELS_PER_TOKEN))
+        async with self._scheduler.turn(work) as turn:
+            result = await self._inner.read(page, task)
+            if result.error is not None:
+                turn.report(Outcome.FAILED)
+            return result

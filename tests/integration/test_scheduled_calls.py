@@ -1,0 +1,143 @@
+"""Calls of model servers in turn: how many at once, what they are charged with, and what is learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.upstream import Call
+from inkgate.errors import Overloaded
+from inkgate.serving.estimates import OutputEstimates
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.rate import Rate
+from inkgate.serving.scheduled_calls import ScheduledCalls
+from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.work import Caller, Priority, as_caller
+from inkgate.settings import SchedulingSettings
+from support.stub_upstream import Reply, Script, StubUpstream, error_reply, running_stub
+
+pytestmark = pytest.mark.anyio
+
+CALL = Call(
+    b'{"model": "stub-model", "messages": [], "stream": true, "stream_options": {"include_usage": true}}',
+    prompt_tokens=100,
+    answer_tokens=400,
+    kind="text 7",
+)
+SHORT = Reply(["a "] * 30)
+
+
+class Bench:
+    """The parts around one stub server."""
+
+    def __init__(self, stub: StubUpstream, at_once: int, capacity: int | None, settings: SchedulingSettings) -> None:
+        self.busy = 0
+        self.ledger = Ledger(capacity, share=1.0)
+        self.estimates = OutputEstimates()
+        self.scheduler = Scheduler(FixedLimit(at_once), self.ledger, Rate(), settings)
+        self.calls = ScheduledCalls(ModelServer(stub.url, 5.0, ""), self.scheduler, self.estimates, self.was_busy)
+
+    def was_busy(self) -> None:
+        self.busy += 1
+
+    async def call(self, call: Call = CALL) -> int:
+        """The status of one call, read to its end."""
+        async with self.calls.send(call) as answer:
+            async for _ in answer.chunks:
+                pass
+            return answer.status
+
+
+@asynccontextmanager
+async def bench_on(
+    script: Script | Reply,
+    at_once: int = 4,
+    capacity: int | None = None,
+    settings: SchedulingSettings | None = None,
+) -> AsyncIterator[tuple[Bench, StubUpstream]]:
+    with running_stub(script) as stub:
+        bench = Bench(stub, at_once, capacity, settings or SchedulingSettings())
+        try:
+            yield bench, stub
+        finally:
+            await bench.calls.close()
+    assert (bench.scheduler.in_flight, bench.scheduler.waiting, bench.ledger.promised) == (0, 0, 0)
+
+
+async def test_no_more_calls_are_at_the_server_than_the_limit() -> None:
+    async with bench_on(SHORT, at_once=2) as (bench, stub), anyio.create_task_group() as tasks:
+        for _ in range(12):
+            tasks.start_soon(bench.call)
+    assert len(stub.seen) == 12
+    assert stub.most_at_once <= 2
+
+
+async def test_no_more_tokens_are_promised_than_the_kv_cache_has() -> None:
+    async with bench_on(SHORT, at_once=8, capacity=1100) as (bench, stub), anyio.create_task_group() as tasks:
+        for _ in range(6):
+            tasks.start_soon(bench.call)
+    assert len(stub.seen) == 6
+    assert stub.most_at_once <= 2
+
+
+async def test_answers_teach_how_long_answers_of_their_kind_are() -> None:
+    async with bench_on(SHORT) as (bench, _):
+        assert bench.estimates.estimate(CALL.kind, 400) == 400
+        for _ in range(30):
+            await bench.call()
+        assert 30 <= bench.estimates.estimate(CALL.kind, 400) <= 34
+        assert bench.estimates.estimate("another kind", 400) == 400
+
+
+async def test_an_answer_longer_than_estimated_raises_its_charge() -> None:
+    call = replace(CALL, answer_tokens=5)
+    async with bench_on(Reply(["a "] * 60)) as (bench, _), bench.calls.send(call) as answer:
+        assert bench.ledger.promised == 105
+        promised = [bench.ledger.promised async for _ in answer.chunks]
+        assert max(promised) >= 160
+
+
+async def test_a_server_that_says_it_is_full_is_heard() -> None:
+    async with bench_on(error_reply(503, "full")) as (bench, _):
+        assert await bench.call() == 503
+    assert bench.busy == 1
+
+
+async def test_what_can_not_wait_is_refused_and_urgent_calls_go_first() -> None:
+    async with bench_on(Reply(["a "], endless=True), at_once=1, settings=SchedulingSettings(max_waiting=2)) as (
+        bench,
+        stub,
+    ):
+        order: list[Priority] = []
+
+        async def ask(priority: Priority) -> None:
+            with as_caller(Caller(priority=priority)):
+                async with bench.calls.send(CALL):
+                    order.append(priority)
+
+        async with bench.calls.send(CALL), anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, Priority.BATCH)
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(ask, Priority.INTERACTIVE)
+            await anyio.wait_all_tasks_blocked()
+            with pytest.raises(Overloaded, match="service_full"):
+                await bench.call()
+            tasks.start_soon(_leave_soon, tasks)
+        assert order == []
+        async with anyio.create_task_group() as tasks, bench.calls.send(CALL):
+            tasks.start_soon(ask, Priority.BATCH)
+            await anyio.wait_all_tasks_blocked()
+            tasks.start_soon(ask, Priority.INTERACTIVE)
+            await anyio.wait_all_tasks_blocked()
+        assert order == [Priority.INTERACTIVE, Priority.BATCH]
+        await stub.wait_until_left(2)
+
+
+async def _leave_soon(tasks: anyio.abc.TaskGroup) -> None:
+    tasks.cancel_scope.cancel()

@@ -1,0 +1,159 @@
+"""What is given up under pressure, and when it comes back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inkgate.errors import Overloaded
+from inkgate.serving.degrading import Degrading
+from inkgate.serving.ladder import Ladder, Rung, Shedding
+from inkgate.serving.limiter import Arrival, FixedLimiter
+from inkgate.serving.work import Caller, Priority, as_caller
+from inkgate.settings import LadderSettings
+from inkgate.types import Page, PageResult, Task, TaskKind
+from support.ppocr import ArrayPage
+
+SETTINGS = LadderSettings(target_wait_s=10, up_s=5, down_s=10, image_scale=0.5, max_output_tokens=300)
+PAGE = ArrayPage(np.zeros((4, 4, 3), np.uint8))
+BATCH, NORMAL, INTERACTIVE = Priority.BATCH, Priority.NORMAL, Priority.INTERACTIVE
+
+
+class Load:
+    """A clock, and how long work would wait now."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.wait_s: float | None = 0.0
+        self.ladder = Ladder(SETTINGS, lambda: self.wait_s, lambda: self.now)
+
+    def last(self, seconds: float, wait_s: float | None) -> int:
+        """The level after so long with that wait, looked at every half second."""
+        self.wait_s = wait_s
+        level = self.ladder.level
+        for _ in range(round(seconds * 2)):
+            self.now += 0.5
+            level = self.ladder.level
+        return level
+
+    def climbed(self, level: int) -> Ladder:
+        """The ladder, so many steps up."""
+        assert self.last(5 * level, 20) == level
+        return self.ladder
+
+
+def test_a_short_burst_gives_nothing_up() -> None:
+    load = Load()
+    assert load.last(4.5, 100) == 0
+    assert load.last(2, 0) == 0
+    assert load.last(4.5, 100) == 0
+
+
+def test_each_step_needs_its_own_time_and_there_are_four() -> None:
+    load = Load()
+    assert [load.last(5, 11) for _ in range(6)] == [1, 2, 3, 4, 4, 4]
+
+
+def test_between_half_the_target_and_the_target_nothing_moves() -> None:
+    load = Load()
+    load.climbed(2)
+    assert load.last(1000, 7) == 2
+
+
+def test_steps_are_undone_one_by_one_when_it_is_over() -> None:
+    load = Load()
+    load.climbed(3)
+    assert [load.last(10, 4) for _ in range(4)] == [2, 1, 0, 0]
+
+
+def test_a_wait_around_the_target_makes_it_climb_no_faster_than_it_lasts() -> None:
+    load = Load()
+    levels = [load.last(1, 11 if second % 2 else 9) for second in range(200)]
+    assert max(levels) == 0
+
+
+def test_while_nobody_asked_it_has_come_down() -> None:
+    load = Load()
+    load.climbed(4)
+    load.wait_s = 0.0
+    assert load.ladder.level == 4
+    load.now += 1000
+    assert load.ladder.level == 0
+
+
+def test_a_wait_that_is_not_known_is_none() -> None:
+    assert Load().last(100, None) == 0
+
+
+def test_interactive_work_is_a_step_behind_and_only_batches_leave_the_engine() -> None:
+    ladder = Load().climbed(1)
+    assert ladder.rungs(INTERACTIVE) == ()
+    assert ladder.rungs(NORMAL) == (Rung.IMAGE,)
+    ladder = Load().climbed(4)
+    assert ladder.rungs(BATCH) == tuple(Rung)
+    assert ladder.rungs(NORMAL) == ladder.rungs(INTERACTIVE) == (Rung.IMAGE, Rung.OUTPUT)
+
+
+def test_it_can_be_switched_off() -> None:
+    off = Ladder(SETTINGS.model_copy(update={"enabled": False}), lambda: 1e9, lambda: 0.0)
+    assert [off.level for _ in range(3)] == [0, 0, 0]
+
+
+def test_batches_are_refused_at_the_door_with_the_time_to_come_back() -> None:
+    ladder = Load().climbed(4)
+    door = Shedding(FixedLimiter(1), ladder)
+    with pytest.raises(Overloaded, match="batches") as refused:
+        door.admit(Arrival(priority=BATCH))
+    assert refused.value.retry_after_s == 20
+    assert door.admit(Arrival(priority=NORMAL)) is not None
+
+
+class Heard:
+    """An Engine that notes what it was asked."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.tasks: list[Task] = []
+
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        self.tasks.append(task)
+        return PageResult(page.index, engine=self.name)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("level", "priority", "engine", "degraded"),
+    [
+        (0, BATCH, "model", ()),
+        (1, NORMAL, "model", ("image",)),
+        (2, NORMAL, "model", ("image", "output")),
+        (3, NORMAL, "model", ("image", "output")),
+        (3, BATCH, "embedded", ("image", "output", "embedded")),
+        (1, INTERACTIVE, "model", ()),
+    ],
+)
+async def test_the_answer_says_what_was_given_up(
+    level: int, priority: Priority, engine: str, degraded: tuple[str, ...]
+) -> None:
+    model, embedded = Heard("model"), Heard("embedded")
+    reader = Degrading(model, Load().climbed(level), SETTINGS, embedded)
+    with as_caller(Caller(priority=priority)):
+        result = await reader.read(PAGE, Task())
+    assert (result.engine, result.degraded) == (engine, degraded)
+    (task,) = model.tasks + embedded.tasks
+    assert task.image_scale == (0.5 if "image" in degraded else 1.0)
+    assert task.max_output_tokens == (300 if "output" in degraded else None)
+    assert task.detect_rotation is ("output" not in degraded)
+
+
+@pytest.mark.anyio
+async def test_what_the_embedded_engine_can_not_do_stays_where_it_is() -> None:
+    model, embedded = Heard("model"), Heard("embedded")
+    reader = Degrading(model, Load().climbed(3), SETTINGS, embedded)
+    with as_caller(Caller(priority=BATCH)):
+        result = await reader.read(PAGE, Task(TaskKind.EXTRACT, fields=("total",)))
+    assert (result.engine, result.degraded) == ("model", ("image", "output"))
