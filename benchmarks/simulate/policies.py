@@ -8,6 +8,7 @@ from typing import Protocol
 import anyio
 
 from benchmarks.simulate.scenario import Link
+from benchmarks.simulate.server import QueueFull
 from benchmarks.simulate.workload import Request
 
 
@@ -28,6 +29,7 @@ class Policy(Protocol):
 
         Raises:
             Overloaded, QueueFull: refused.
+            InputRejected: its deadline came before its turn.
             EngineFailed, ServerGone: it failed.
         """
         ...
@@ -53,21 +55,27 @@ class Bare:
 
 
 class Semaphore:
-    """At most `limit` at the server at once; the others wait, first come first served, as long as it takes."""
+    """At most `limit` at the server at once; the others wait, first come first served.
 
-    def __init__(self, link: Link, limit: int) -> None:
+    `most_waiting` may wait, and more are refused; None: all wait, as long as it takes.
+    """
+
+    def __init__(self, link: Link, limit: int, most_waiting: int | None = None) -> None:
         self.limit = limit
         self._server = link.server
         self._seats = anyio.Semaphore(limit, fast_acquire=True)
+        self._most_waiting = most_waiting
 
     async def run(self) -> None:
         return
 
     async def read(self, request: Request) -> None:
+        if self._most_waiting is not None and self._seats.statistics().tasks_waiting >= self._most_waiting:
+            raise QueueFull
         async with self._seats:
             await self._server.generate(request.page)
 
 
-def semaphore(limit: int) -> NewPolicy:
+def semaphore(limit: int, most_waiting: int | None = None) -> NewPolicy:
     """A Semaphore of `limit`."""
-    return lambda link, _seed: Semaphore(link, limit)
+    return lambda link, _seed: Semaphore(link, limit, most_waiting)

@@ -15,7 +15,7 @@ _COLUMNS = (
     "p50, p99 of the answered",
     "refused",
     "p99 of refusals",
-    "failed or left",
+    "accepted and lost",
     "preemptions",
     "deaths",
 )
@@ -30,7 +30,8 @@ class Row:
         goodput: answers within their deadline, a second.
         p50_s, p99_s: from the request to the answer, of those that were answered, late ones too.
         refused: share of all requests; refusal_p99_s: how long they waited for the refusal.
-        failed: share of all requests that ended with the server's death, or left without an answer.
+        lost: share of all requests that were accepted and came to nothing: the server died, the deadline passed in the
+            queue, or the client had waited long enough.
         preemptions, deaths: in a run.
     """
 
@@ -41,7 +42,7 @@ class Row:
     p99_s: float
     refused: float
     refusal_p99_s: float
-    failed: float
+    lost: float
     preemptions: float
     deaths: float
 
@@ -55,7 +56,7 @@ def row(policy: str, load: float, runs: Sequence[Run]) -> Row:
     """The row of all `runs` together."""
     answered = sorted(seconds for run in runs for seconds in run.times(End.ANSWERED))
     refused = sorted(seconds for run in runs for seconds in run.times(End.REFUSED))
-    lost = sum(len(run.times(how)) for run in runs for how in (End.FAILED, End.LEFT))
+    lost = sum(len(run.times(how)) for run in runs for how in (End.EXPIRED, End.FAILED, End.LEFT))
     total = max(len(answered) + len(refused) + lost, 1)
     return Row(
         policy,
@@ -79,7 +80,7 @@ def table(rows: Iterable[Row]) -> str:
     ]
     lines += [
         f"| {row.policy} | {row.load:g} | {row.goodput:.1f} | {_time(row.p50_s)}, {_time(row.p99_s)} "
-        f"| {row.refused:.0%} | {_time(row.refusal_p99_s)} | {row.failed:.0%} "
+        f"| {row.refused:.0%} | {_time(row.refusal_p99_s)} | {row.lost:.0%} "
         f"| {row.preemptions:.0f} | {row.deaths:.1f} |"
         for row in rows
     ]

@@ -12,7 +12,7 @@ from benchmarks.simulate.policies import NewPolicy, Policy
 from benchmarks.simulate.scenario import End, Ended, Event, Link, Run, Sample, Scenario
 from benchmarks.simulate.server import QueueFull, Server, ServerGone
 from benchmarks.simulate.workload import Request, requests
-from inkgate.errors import EngineFailed, Overloaded
+from inkgate.errors import EngineFailed, InputRejected, Overloaded
 
 SAMPLE_S = 1.0
 
@@ -74,6 +74,8 @@ class _World:
                 how = End.ANSWERED
             except (Overloaded, QueueFull):
                 how = End.REFUSED
+            except InputRejected:
+                how = End.EXPIRED
             except (EngineFailed, ServerGone):
                 how = End.FAILED
         self._ended.append(Ended(request, how, anyio.current_time()))

@@ -68,10 +68,11 @@ class Scenario:
 
 
 class End(StrEnum):
-    """How a request ended."""
+    """How a request ended. `expired`: accepted, and given up when its deadline came before its turn."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
+    EXPIRED = "expired"
     FAILED = "failed"
     LEFT = "left"
 

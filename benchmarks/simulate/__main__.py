@@ -1,0 +1,116 @@
+"""Overload from 0.5 to 10 times capacity on a simulated 4090D, without and with inkgate.
+
+    python -m benchmarks.simulate [--seconds 300] [--seeds 3] [--json FILE] [--plots FOLDER]
+
+The capacity is the best goodput of a semaphore with a short queue, of all its settings, at twice what 16 pages at once
+serve; deaths and restarts included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.simulate import report
+from benchmarks.simulate.batch import Flags
+from benchmarks.simulate.inkgate import adaptive
+from benchmarks.simulate.policies import Bare, NewPolicy, semaphore
+from benchmarks.simulate.run import simulate
+from benchmarks.simulate.scenario import Run, Scenario
+from benchmarks.simulate.workload import Tenant
+
+LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
+SETTINGS = (8, 12, 16, 20, 24, 32, 48, 64)
+WARM_UP_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A policy, and the flags of the vLLM behind it."""
+
+    name: str
+    policy: NewPolicy
+    flags: Flags
+
+
+CONTENDERS = (
+    Contender("bare vLLM", Bare, Flags()),
+    Contender("vLLM, 16 at once, 32 queued", Bare, Flags(max_num_seqs=16, max_num_queued_reqs=32)),
+    Contender("semaphore of 16", semaphore(16), Flags()),
+    Contender("inkgate", adaptive(), Flags()),
+)
+
+
+def scenario(rate: float, seconds: float, flags: Flags, seed: int) -> Scenario:
+    """One tenant with single pages of mixed sizes and lengths, `rate` a second."""
+    tenant = Tenant("all", [(0.0, rate)])
+    return Scenario([tenant], until_s=WARM_UP_S + seconds, from_s=WARM_UP_S, flags=flags, seed=seed)
+
+
+def capacity(seconds: float, seeds: int) -> tuple[float, Mapping[int, float]]:
+    """The best goodput of all SETTINGS, and that of each."""
+    goodputs: dict[int, float] = {}
+    for limit in SETTINGS:
+        policy = semaphore(limit, most_waiting=2 * limit)
+        runs = [simulate(scenario(44.0, seconds, Flags(), seed), policy) for seed in range(seeds)]
+        goodputs[limit] = sum(run.goodput() for run in runs) / seeds
+    return max(goodputs.values()), goodputs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=300.0, help="simulated, after a warm-up")
+    parser.add_argument("--seeds", type=int, default=3, help="runs of each")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--plots", type=Path, metavar="FOLDER", help="where overload.svg and limit.svg are written")
+    args = parser.parse_args()
+    best, goodputs = capacity(args.seconds, args.seeds)
+    print(f"capacity: {best:.1f} answers in time a second. Goodput by the semaphore's setting:")
+    print(", ".join(f"{limit}: {goodput:.1f}" for limit, goodput in goodputs.items()) + "\n")
+    rows: list[report.Row] = []
+    limits: dict[str, Run] = {}
+    for contender in CONTENDERS:
+        for load in LOADS:
+            runs = [
+                simulate(scenario(load * best, args.seconds, contender.flags, seed), contender.policy)
+                for seed in range(args.seeds)
+            ]
+            rows.append(report.row(contender.name, load, runs))
+            if contender.name == "inkgate":
+                limits[f"{load:g} times capacity"] = runs[0]
+    print(report.table(rows))
+    if args.json is not None:
+        _write(args.json, rows, best, goodputs, args)
+    if args.plots is not None:
+        _draw(args.plots, rows, best, limits)
+
+
+def _write(
+    file: Path, rows: Sequence[report.Row], best: float, goodputs: Mapping[int, float], args: argparse.Namespace
+) -> None:
+    result = {
+        "simulated": "HunyuanOCR on vLLM, RTX 4090D 24 GB",
+        "python": platform.python_version(),
+        "seconds": args.seconds,
+        "seeds": args.seeds,
+        "capacity_per_s": best,
+        "goodput_by_semaphore": goodputs,
+        "rows": report.as_json(rows),
+    }
+    file.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def _draw(folder: Path, rows: Sequence[report.Row], best: float, limits: Mapping[str, Run]) -> None:
+    from benchmarks.simulate import plots
+
+    folder.mkdir(parents=True, exist_ok=True)
+    plots.overload(rows, best, folder / "overload.svg")
+    plots.limits(limits, folder / "limit.svg")
+
+
+if __name__ == "__main__":
+    main()

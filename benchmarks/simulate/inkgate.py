@@ -1,0 +1,101 @@
+"""inkgate before a simulated server: its scheduler, ledger, estimates and limits as they are served with."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+
+import anyio
+
+from benchmarks.simulate.policies import NewPolicy
+from benchmarks.simulate.scenario import Link
+from benchmarks.simulate.server import ServerGone
+from benchmarks.simulate.workload import PageWork, Request
+from inkgate.errors import EngineFailed
+from inkgate.serving.estimates import OutputEstimates
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limits import AdaptiveLimit, FixedLimit, Limit
+from inkgate.serving.pressure import PressureGauge
+from inkgate.serving.rate import Rate
+from inkgate.serving.scheduler import Scheduler, Turn
+from inkgate.serving.work import Work
+from inkgate.settings import AdaptiveSettings, SchedulingSettings
+
+_CLIENT_CAP = 4096
+"""Output tokens that HunyuanOCR's own client asks for at most."""
+
+
+class Inkgate:
+    """A gateway with one server; it learns the server's capacity from its readings, one every `READ_S`."""
+
+    READ_S = 1.0
+
+    def __init__(self, link: Link, limit: Limit, seed: int, scheduling: SchedulingSettings | None = None) -> None:
+        self._link = link
+        self._limit = limit
+        self._gauge = PressureGauge()
+        self._estimates = OutputEstimates()
+        self.ledger = Ledger(None)
+        self.scheduler = Scheduler(limit, self.ledger, Rate(), scheduling or SchedulingSettings(), random=Random(seed))
+
+    @property
+    def limit(self) -> int | None:
+        return self._limit.value
+
+    async def run(self) -> None:
+        """Reads the server's metrics, as the real gateway does."""
+        while True:
+            reading, in_flight = self._link.reading(), self.scheduler.in_flight
+            pressure = self._gauge.read(reading, anyio.current_time(), in_flight)
+            if reading is not None:
+                self.ledger.capacity = reading.kv_tokens
+            self.ledger.seen(None if reading is None else reading.kv_usage)
+            if pressure is not None and isinstance(self._limit, AdaptiveLimit):
+                self._limit.observe(pressure, in_flight)
+            self.scheduler.wake()
+            await anyio.sleep(self.READ_S)
+
+    async def read(self, request: Request) -> None:
+        page, key = request.page, _size_class(request.page)
+        tokens = page.image_tokens + self._estimates.estimate(key, _CLIENT_CAP)
+        work = Work(tokens, request.tenant, request.flow, request.priority, request.deadline)
+        async with self.scheduler.turn(work) as turn:
+            made = _Made(turn, page)
+            try:
+                await self._link.server.generate(page, made)
+            except ServerGone as gone:
+                self._estimates.unfinished(key, made.tokens)
+                raise EngineFailed("upstream_unreachable", "The model server died.") from gone
+            except anyio.get_cancelled_exc_class():
+                self._estimates.unfinished(key, made.tokens)
+                raise
+            made(page.output_tokens)
+            self._estimates.finished(key, made.tokens)
+
+
+class _Made:
+    """Follows the tokens as they are streamed."""
+
+    def __init__(self, turn: Turn, page: PageWork) -> None:
+        self._turn = turn
+        self._page = page
+        self.tokens = 0
+
+    def __call__(self, tokens: int) -> None:
+        self.tokens = tokens
+        self._turn.used(self._page.image_tokens + tokens)
+
+
+def adaptive(settings: AdaptiveSettings | None = None, scheduling: SchedulingSettings | None = None) -> NewPolicy:
+    """inkgate as it comes, or as set."""
+    return lambda link, seed: Inkgate(link, AdaptiveLimit(settings or AdaptiveSettings()), seed, scheduling)
+
+
+def fixed(limit: int) -> NewPolicy:
+    """inkgate with a limit that is set and stays: what the adaptive one is measured against."""
+    return lambda link, seed: Inkgate(link, FixedLimit(limit), seed)
+
+
+def _size_class(page: PageWork) -> int:
+    """Pages within a factor of two of each other."""
+    return round(math.log2(page.megapixels))
