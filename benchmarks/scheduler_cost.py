@@ -10,7 +10,6 @@ what order, fairness, deadlines and accounts cost. Rounds take turns, and the me
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import math
 import os
@@ -65,8 +64,7 @@ def works(count: int) -> list[Work]:
 
 def scheduler_of(max_waiting: int = 20_000) -> Scheduler:
     settings = SchedulingSettings(max_waiting=max_waiting)
-    clock = asyncio.get_running_loop().time
-    return Scheduler(FixedPlaces(), Ledger(PLACES * 3000), Rate(clock), settings, clock)
+    return Scheduler(FixedPlaces(), Ledger(PLACES * 3000), Rate(), settings)
 
 
 def queue_us(waiting: int, turns: int) -> float:
@@ -187,8 +185,7 @@ def main() -> None:
         for waiting in WAITING:
             found["queue"][waiting].append(queue_us(waiting, arguments.turns))
             for name, measure in measures.items():
-                runner = uvloop.run(measure(waiting, arguments.turns))
-                found[name][waiting].append(runner)
+                found[name][waiting].append(uvloop.run(measure(waiting, arguments.turns)))
     rows = [
         {"what": name, **{f"{waiting} waiting": round(median(of[waiting]), 1) for waiting in WAITING}}
         for name, of in found.items()

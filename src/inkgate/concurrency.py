@@ -6,6 +6,7 @@ that how much of each runs at once is a number somebody chose.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +17,11 @@ import anyio.to_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def loop_time() -> float:
+    """Clock time in seconds, as anyio.current_time says it, but a tenth as dear: for what is read often."""
+    return asyncio.get_running_loop().time()
 
 
 class Threads:

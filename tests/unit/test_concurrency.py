@@ -3,9 +3,14 @@ import threading
 import anyio
 import pytest
 
-from inkgate.concurrency import Threads, single_error
+from inkgate.concurrency import Threads, loop_time, single_error
 
 pytestmark = pytest.mark.anyio
+
+
+async def test_the_cheap_clock_is_the_one_that_deadlines_are_told_in() -> None:
+    before = anyio.current_time()
+    assert before <= loop_time() <= anyio.current_time()
 
 
 async def test_no_more_calls_run_at_once_than_the_limit() -> None:

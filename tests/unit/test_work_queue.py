@@ -52,7 +52,7 @@ def everything(_: Work) -> bool:
 
 
 def popped(queue: TimedQueue, count: int = 10_000) -> list[Work]:
-    found = []
+    found: list[Work] = []
     while len(found) < count and (entry := queue.pop(everything)) is not None:
         found.append(entry.work)
     return found

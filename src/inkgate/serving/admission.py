@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import anyio
-
+from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
 from inkgate.serving.limiter import ANYBODY, Arrival, Outcome, Permit
 from inkgate.serving.work import Work
@@ -80,7 +79,7 @@ class AdmissionLimiter:
         max_documents: int,
         settings: AdmissionSettings,
         backlog: Backlog,
-        clock: Callable[[], float] = anyio.current_time,
+        clock: Callable[[], float] = loop_time,
     ) -> None:
         self.documents = 0
         self.body_bytes = 0

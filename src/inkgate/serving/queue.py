@@ -181,7 +181,7 @@ class WorkQueue:
     def _head(self) -> Entry | None:
         for group in self._classes:
             tenant = group.tenants.waiting.first()
-            flow = tenant and tenant.flows.waiting.first()
+            flow = None if tenant is None else tenant.flows.waiting.first()
             if flow is not None:
                 return flow.entries.first()
         return None

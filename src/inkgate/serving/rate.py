@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import anyio
+from inkgate.concurrency import loop_time
 
 
 class Rate:
@@ -17,7 +17,7 @@ class Rate:
     goes by and no tokens come. Used from one event loop.
     """
 
-    def __init__(self, clock: Callable[[], float] = anyio.current_time, half_life_s: float = 30.0) -> None:
+    def __init__(self, clock: Callable[[], float] = loop_time, half_life_s: float = 30.0) -> None:
         self._clock = clock
         self._half_life_s = half_life_s
         self._tokens = 0.0

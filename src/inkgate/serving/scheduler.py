@@ -11,6 +11,7 @@ from typing import Protocol
 
 import anyio
 
+from inkgate.concurrency import loop_time
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.limiter import Outcome, outcome_of
 from inkgate.serving.queue import Entry, WorkQueue
@@ -112,7 +113,7 @@ class Scheduler:
         ledger: Ledger,
         rate: Rate,
         settings: SchedulingSettings,
-        clock: Callable[[], float] = anyio.current_time,
+        clock: Callable[[], float] = loop_time,
         random: Random | None = None,
     ) -> None:
         self._limit = limit
