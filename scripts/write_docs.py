@@ -40,6 +40,7 @@ BRANCHES = {
     "serving.admission": "Who comes in while the house is full, beside `limits.max_in_flight`.",
     "serving.ladder": "What is given up under sustained pressure, in this order: image, output, embedded, shed.",
     "serving.adaptive": "How many pages are at the model server at once: found out, within these bounds.",
+    "serving.gpu": "When a GPU's own trouble stops calls to the model server on it.",
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",
     "log": "What is logged. Neither contents of documents nor keys ever are.",
 }

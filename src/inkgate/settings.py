@@ -48,6 +48,13 @@ class Reading(StrEnum):
     ELEMENTS = "elements"
 
 
+class Watching(StrEnum):
+    """Whether GPUs are watched."""
+
+    AUTO = "auto"
+    NEVER = "never"
+
+
 class Branch(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -253,11 +260,24 @@ class LadderSettings(Branch):
     max_output_tokens: PositiveInt = Field(2048, description="Step `output`: most tokens of an answer.")
 
 
+class GpuSettings(Branch):
+    enabled: Watching = Field(
+        Watching.AUTO, description="`auto`: where a model server runs on this machine, and `inkgate[gpu]` is installed."
+    )
+    gpus: tuple[int, ...] = Field((), description="Those that count, by the driver's number; empty: all of them.")
+    temperature_c: PositiveFloat = Field(90.0, description="Temperature from which the engine is left alone, in °C.")
+    throttled_s: PositiveFloat = Field(10.0, description="How long heat may hold the clocks down before it is, too.")
+    memory: float = Field(
+        0.98, gt=0, le=1, description="Used part of the memory of a managed vLLM's GPU that makes it pause. 1: none."
+    )
+
+
 class ServingSettings(Branch):
     scheduling: SchedulingSettings = SchedulingSettings()
     admission: AdmissionSettings = AdmissionSettings()
     adaptive: AdaptiveSettings = AdaptiveSettings()
     ladder: LadderSettings = LadderSettings()
+    gpu: GpuSettings = GpuSettings()
 
 
 class FetchSettings(Branch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inkgate.bootstrap.engines import Embedded, embedded_engine, reading
+from inkgate.bootstrap.gpus import gpu_watch
 from inkgate.bootstrap.parts import Background, Parts, Reading
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
@@ -42,13 +43,15 @@ def build_parts(settings: Settings) -> Parts:
         found = reading(settings, Embedded(layout, embedded), quarantine.died)
         at_once = settings.engine.vllm.concurrent_pages
     engine: Engine = found.engine
+    background: Background = found.background
     if found.upstream is not None:
-        engine = Quarantined(Guarded(engine, Breaker(engine.name)), quarantine)
+        breaker = Breaker(engine.name)
+        engine = Quarantined(Guarded(engine, breaker), quarantine)
+        background = (*background, *gpu_watch(settings, breaker))
     scheduler = Scheduler(FixedLimit(at_once), Ledger(None), Rate(), settings.serving.scheduling)
     ladder = Ladder(settings.serving.ladder, lambda: scheduler.backlog_s)
     engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder)
     engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
-    background: Background = found.background
     if settings.cache.enabled:
         cached = Cached(engine, _store(settings.cache), settings.cache.ttl_s, _revision(settings))
         engine, background = cached, (*background, cached.run)
