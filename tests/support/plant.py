@@ -49,6 +49,7 @@ class Plant:
     requests: int = 0
     queue_s: Total = Total()
     inter_token_s: Total = Total()
+    request_s: Total = Total()
 
     def __post_init__(self) -> None:
         self._rng = random.Random(self.seed)
@@ -103,6 +104,7 @@ class Plant:
             requests=self.requests,
             queue_s=self.queue_s,
             inter_token_s=self.inter_token_s,
+            request_s=self.request_s,
         )
 
     def _kv(self) -> float:
@@ -112,5 +114,6 @@ class Plant:
         for request in [each for each in self.running if each.done >= each.output]:
             self.running.remove(request)
             self.requests += 1
+            self.request_s = Total(self.request_s.sum + self.now - request.came_at, self.request_s.count + 1)
             if not request.foreign and self.on_end is not None:
                 self.on_end(request, self.now)

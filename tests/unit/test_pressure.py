@@ -21,6 +21,8 @@ QUIET = ServerReading(kv_usage=0.0)
         ({"waiting": 2}, 1.0),
         ({"kv_usage": 0.425}, 0.5),
         ({"queue_s": 3.0}, 3.0),
+        ({"queue_s": 3.0, "service_s": 5.0}, 3.0),
+        ({"queue_s": 3.0, "service_s": 30.0}, 1.0),
         ({"render_s": 0.5}, 0.5),
         ({"inter_token_s": 0.03, "baseline_s": 0.01}, 2.0),
         ({"inter_token_s": 0.03}, 0.0),
@@ -48,6 +50,31 @@ def test_counters_become_what_happened_between_two_readings() -> None:
     assert (pressure.preemptions, pressure.tokens, pressure.tokens_per_s) == (3, 800, 200.0)
     assert (pressure.queue_s, pressure.inter_token_s) == (1.5, 0.02)
     assert pressure.render_s == 0
+
+
+def test_the_service_time_is_learned_from_requests_that_ended_without_what_they_queued() -> None:
+    gauge = PressureGauge()
+    pressure = None
+    for second in range(1, 200):
+        ended = 2 * second
+        reading = ServerReading(requests=ended, queue_s=Total(3.0 * ended, ended), request_s=Total(33.0 * ended, ended))
+        pressure = gauge.read(reading, float(second), 60)
+    assert pressure is not None
+    assert pressure.queue_s == 3.0
+    assert pressure.service_s == pytest.approx(30.0)
+
+
+def test_the_service_time_stays_while_nothing_ends_and_one_short_page_hardly_moves_it() -> None:
+    gauge = PressureGauge()
+    gauge.read(QUIET, 1.0, 8)
+    long = gauge.read(replace(QUIET, request_s=Total(300.0, 10)), 2.0, 8)
+    still = gauge.read(replace(QUIET, request_s=Total(300.0, 10)), 3.0, 8)
+    short = gauge.read(replace(QUIET, request_s=Total(301.0, 11)), 4.0, 8)
+    assert long is not None
+    assert still is not None
+    assert short is not None
+    assert (long.service_s, still.service_s) == (30.0, 30.0)
+    assert short.service_s == pytest.approx(28.6, abs=0.1)
 
 
 def test_a_server_that_began_anew_gives_nothing_once() -> None:
@@ -141,6 +168,7 @@ READING = st.builds(
     requests=COUNT,
     queue_s=st.builds(Total, COUNT, COUNT),
     inter_token_s=st.builds(Total, COUNT, COUNT),
+    request_s=st.builds(Total, COUNT, COUNT),
 )
 
 

@@ -16,6 +16,8 @@ class PressureTargets:
         waiting: requests in the engine's own queue. They should wait with us, where they can be reordered.
         kv_usage: of 1.
         queue_s: seconds a request waits in the engine's queue, on average.
+        queue_part: the same as a part of the time it is served for, where that is longer: before a batch of long pages,
+            seconds go by until one of them ends, without there being too many.
         render_s: seconds that images wait to be prepared, before the engine counts them.
         slower: times the inter-token latency may be of what is usual in a batch as large.
     """
@@ -23,6 +25,7 @@ class PressureTargets:
     waiting: float = 2.0
     kv_usage: float = 0.85
     queue_s: float = 1.0
+    queue_part: float = 0.1
     render_s: float = 1.0
     slower: float = 1.5
 
@@ -37,6 +40,7 @@ class Pressure:
         running, waiting: requests in the batch, and before it, those of other clients too.
         kv_usage: 0 to 1.
         queue_s: mean wait in the engine's queue of those that left it.
+        service_s: mean time of a request in the engine, without its queue.
         render_s: how long an image waits to be prepared: by Little's law, those in it / requests ended a second.
         inter_token_s, baseline_s: mean time between tokens of a request, and the usual one in such a batch.
         preemptions: of requests.
@@ -49,6 +53,7 @@ class Pressure:
     waiting: int = 0
     kv_usage: float | None = None
     queue_s: float | None = None
+    service_s: float | None = None
     render_s: float | None = None
     inter_token_s: float | None = None
     baseline_s: float | None = None
@@ -60,7 +65,7 @@ class Pressure:
     def u(self) -> float:
         """The largest of all signals over their targets: under 1 there is room, over 1 there is too much.
 
-        u = max(waiting/2, kv/0.85, render wait/its target, queue time/its target, inter-token/(1.5*baseline))
+        u = max(waiting/2, kv/0.85, render wait/1 s, queue time/max(1 s, 0.1*service time), inter-token/(1.5*baseline))
         """
         targets = self.targets
         usual = None if self.baseline_s is None else targets.slower * self.baseline_s
@@ -68,7 +73,7 @@ class Pressure:
             self.waiting / targets.waiting,
             _over(self.kv_usage, targets.kv_usage),
             _over(self.render_s, targets.render_s),
-            _over(self.queue_s, targets.queue_s),
+            _over(self.queue_s, max(targets.queue_s, targets.queue_part * (self.service_s or 0.0))),
             _over(self.inter_token_s, usual),
         )
 
@@ -86,6 +91,7 @@ class PressureGauge:
         self._before: tuple[float, ServerReading] | None = None
         self._rendering = 0.0
         self._ended_per_s = 0.0
+        self._service_s: float | None = None
 
     def read(self, reading: ServerReading | None, at: float, in_flight: int) -> Pressure | None:
         """The pressure since the reading before; None at first, without a reading, or where the server began anew.
@@ -98,13 +104,16 @@ class PressureGauge:
         span_s, last = at - before[0], before[1]
         self._smooth(max(0, in_flight - reading.running - reading.waiting), reading.requests - last.requests, span_s)
         inter_token_s = reading.inter_token_s.mean_since(last.inter_token_s)
+        queue_s = reading.queue_s.mean_since(last.queue_s)
+        self._learn_service(reading, last, queue_s or 0.0)
         return Pressure(
             at,
             span_s,
             reading.running,
             reading.waiting,
             reading.kv_usage,
-            queue_s=reading.queue_s.mean_since(last.queue_s),
+            queue_s=queue_s,
+            service_s=self._service_s,
             render_s=self._rendering / self._ended_per_s if self._ended_per_s else None,
             inter_token_s=inter_token_s,
             baseline_s=self._baselines.learned((last.running + reading.running) / 2, inter_token_s),
@@ -117,6 +126,15 @@ class PressureGauge:
         new = 1 - math.exp(-span_s / _SMOOTH_S)
         self._rendering += new * (rendering - self._rendering)
         self._ended_per_s += new * (ended / span_s - self._ended_per_s)
+
+    def _learn_service(self, reading: ServerReading, last: ServerReading, queue_s: float) -> None:
+        whole_s = reading.request_s.mean_since(last.request_s)
+        if whole_s is None:
+            return
+        served_s = max(0.0, whole_s - queue_s)
+        known_s = served_s if self._service_s is None else self._service_s
+        new = 1 - math.exp(-(reading.request_s.count - last.request_s.count) / _SMOOTH_REQUESTS)
+        self._service_s = known_s + new * (served_s - known_s)
 
 
 class Baselines:
@@ -145,6 +163,8 @@ class Baselines:
 
 _SMOOTH_S = 5.0
 """One reading of how many images are prepared is a sample of a number that jumps."""
+_SMOOTH_REQUESTS = 20
+"""Pages differ in length; a few seconds see a few of long ones end, or none."""
 
 
 def _over(value: float | None, target: float | None) -> float:
@@ -159,4 +179,5 @@ def _began_anew(reading: ServerReading, before: ServerReading) -> bool:
         or reading.preemptions < before.preemptions
         or reading.queue_s.count < before.queue_s.count
         or reading.inter_token_s.count < before.inter_token_s.count
+        or reading.request_s.count < before.request_s.count
     )
