@@ -8,8 +8,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.fair import Sharer, Shares
-from inkgate.serving.heap import LazyHeap
 from inkgate.serving.queue import Entry, WorkQueue
 from inkgate.serving.work import Priority, Work
 
@@ -165,6 +163,30 @@ def test_leaving_and_coming_back_gains_nothing() -> None:
     assert abs(served["steady"] - served["returning"]) <= 1
 
 
+def test_having_been_away_is_no_credit() -> None:
+    queue = queue_of()
+    for _ in range(100):
+        queue.push(Work(100, "steady"))
+    popped(queue, 50)
+    for _ in range(100):
+        queue.push(Work(100, "late"))
+    assert Counter(work.tenant for work in popped(queue, 40)) == {"steady": 20, "late": 20}
+
+
+def test_one_large_work_at_a_time_is_no_way_to_a_larger_share() -> None:
+    queue = queue_of()
+    for _ in range(300):
+        queue.push(Work(100, "steady"))
+    queue.push(Work(300, "single"))
+    served: Counter[str] = Counter()
+    for _ in range(120):
+        work = popped(queue, 1)[0]
+        served[work.tenant] += work.tokens
+        if work.tenant == "single":
+            queue.push(Work(300, "single"))
+    assert abs(served["steady"] - served["single"]) <= 400
+
+
 def test_what_was_used_beyond_the_estimate_is_made_up_for() -> None:
     queue = queue_of()
     for _ in range(400):
@@ -270,30 +292,3 @@ def test_no_tenant_that_waits_gets_more_than_one_work_ahead_of_its_share(sent: l
         waiting = [got[tenant] for tenant, count in left.items() if count]
         if waiting:
             assert max(waiting) - min(waiting) <= 2 * largest
-
-
-@given(st.lists(st.tuples(st.integers(0, 30), st.one_of(st.none(), st.floats(0, 100))), max_size=200))
-def test_the_heap_is_in_order_after_any_changes(changes: list[tuple[int, float | None]]) -> None:
-    heap: LazyHeap[int] = LazyHeap()
-    keys: dict[int, float] = {}
-    for item, key in changes:
-        if key is None:
-            heap.discard(item)
-            keys.pop(item, None)
-        else:
-            heap.put(item, key)
-            keys[item] = key
-        assert len(heap) == len(keys)
-        assert heap.first_key() == min(keys.values(), default=math.inf)
-    assert [keys[item] for item in heap.in_order()] == sorted(keys.values())
-
-
-def test_those_who_left_are_forgotten() -> None:
-    shares = Shares(Sharer)
-    stays = shares.joined("stays")
-    for number in range(1000):
-        guest = shares.joined(f"{number}")
-        shares.served(guest, 10)
-        shares.left(guest)
-        shares.served(stays, 10)
-    assert shares.known < 10

@@ -1,0 +1,53 @@
+"""A scheduler with all that it stands on, and a clock that is set by hand."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from random import Random
+
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limiter import Outcome
+from inkgate.serving.rate import Rate
+from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.work import Work
+from inkgate.settings import SchedulingSettings
+
+
+class FakeLimit:
+    def __init__(self, value: int) -> None:
+        self.value = value
+        self.outcomes: list[Outcome] = []
+
+    def ended(self, outcome: Outcome, at: float) -> None:
+        self.outcomes.append(outcome)
+
+
+class House:
+    """A scheduler, and all that it stands on."""
+
+    def __init__(self, places: int = 1, capacity: int | None = None, **changes: object) -> None:
+        self.now = 1000.0
+        self.limit = FakeLimit(places)
+        self.ledger = Ledger(capacity, share=1.0)
+        self.rate = Rate(lambda: self.now)
+        chosen = SchedulingSettings.model_validate(changes)
+        self.scheduler = Scheduler(self.limit, self.ledger, self.rate, chosen, lambda: self.now, Random(1))
+        self.order: list[str] = []
+
+    @asynccontextmanager
+    async def busy(self, works: int = 1, tokens: int = 100) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for _ in range(works):
+                await stack.enter_async_context(self.scheduler.turn(Work(tokens, "busy")))
+            yield
+
+    async def one(self, work: Work) -> None:
+        async with self.scheduler.turn(work):
+            self.order.append(work.flow)
+
+    async def done(self, tokens: int, seconds: float, works: int = 1) -> None:
+        async with self.busy(works, tokens):
+            self.now += seconds
+
+    def is_empty(self) -> bool:
+        left = (self.scheduler.in_flight, self.scheduler.waiting, self.scheduler.backlog_tokens, self.ledger.promised)
+        return left == (0, 0, 0, 0)

@@ -1,0 +1,89 @@
+"""How long waiting will take, who is refused for it, and what they are told."""
+
+import anyio
+import pytest
+
+from inkgate.errors import Overloaded
+from inkgate.serving.work import Priority, Work
+from support.scheduling import House
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_who_would_wait_in_vain_is_refused_at_once() -> None:
+    house = House()
+    await house.done(100, seconds=1.0)
+    async with anyio.create_task_group() as tasks, house.busy():
+        tasks.start_soon(house.one, Work(1000, priority=Priority.INTERACTIVE))
+        await anyio.wait_all_tasks_blocked()
+        late = Work(100, deadline=house.now + 10)
+        assert house.scheduler.expected_wait_s(late) == pytest.approx(11.0, rel=0.03)
+        with pytest.raises(Overloaded) as refused:
+            await house.one(late)
+        assert refused.value.retry_after_s == pytest.approx(10.0 * 1.15, rel=0.14)
+        assert house.scheduler.expected_wait_s(Work(100, "other", priority=Priority.INTERACTIVE)) == pytest.approx(
+            2.0, rel=0.03
+        )
+    assert house.is_empty()
+
+
+async def test_without_a_rate_nobody_is_refused_for_time() -> None:
+    house = House()
+    async with anyio.create_task_group() as tasks, house.busy():
+        tasks.start_soon(house.one, Work(10**9, deadline=house.now + 0.5, flow="a"))
+        await anyio.wait_all_tasks_blocked()
+        assert house.scheduler.waiting == 1
+        assert house.scheduler.retry_after_s() == pytest.approx(2.3, rel=0.14)
+    assert house.order == ["a"]
+
+
+async def test_a_rate_of_quiet_times_does_not_refuse_the_first_burst() -> None:
+    house = House(places=16)
+    for _ in range(30):
+        await house.done(100, seconds=1.0)
+    async with house.busy(16):
+        assert house.rate.per_s == pytest.approx(100, rel=0.03)
+        assert house.scheduler.expected_wait_s(Work(1500)) == pytest.approx(1.0, rel=0.07)
+
+
+async def test_an_engine_that_hangs_is_expected_to_take_long() -> None:
+    house = House()
+    await house.done(100, seconds=1.0)
+    async with house.busy():
+        before = house.scheduler.expected_wait_s(Work(100))
+        house.now += 300
+        after = house.scheduler.expected_wait_s(Work(100))
+    assert before == pytest.approx(1.0, rel=0.03)
+    assert after is not None
+    assert after > 100
+
+
+async def test_estimates_too_high_by_as_much_for_all_change_no_expected_wait() -> None:
+    waits = []
+    for factor in (1, 8):
+        house = House(places=4)
+        for _ in range(5):
+            await house.done(100 * factor, seconds=2.0, works=4)
+        async with house.busy(4, 100 * factor):
+            waits.append(house.scheduler.expected_wait_s(Work(700 * factor)))
+    assert waits[0] == pytest.approx(waits[1])
+
+
+async def test_an_idle_engine_is_not_waited_for() -> None:
+    house = House()
+    await house.done(1, seconds=1000.0)
+    assert house.scheduler.expected_wait_s(Work(1000)) == 0
+    await house.one(Work(1000, flow="a", deadline=house.now + 1))
+    assert house.order == ["a"]
+
+
+async def test_those_refused_together_are_told_different_times() -> None:
+    house = House(retry_after_most_s=100.0)
+    await house.done(1, seconds=1.0)
+    async with anyio.create_task_group() as tasks, house.busy():
+        tasks.start_soon(house.one, Work(10_000))
+        await anyio.wait_all_tasks_blocked()
+        told = [house.scheduler.retry_after_s() for _ in range(100)]
+    assert len(set(told)) == 100
+    assert 100 <= min(told) < 105
+    assert 125 < max(told) <= 130
