@@ -1,0 +1,199 @@
+"""What the limit and the ledger hear of several model servers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from inkgate.engines.vllm.metrics import ServerReading
+from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.errors import EngineFailed
+from inkgate.serving.balancer import Server
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limiter import Outcome
+from inkgate.serving.limits import AdaptiveLimit, FixedLimit
+from inkgate.serving.monitor import EachServer, Monitor
+from inkgate.serving.rate import Rate
+from inkgate.serving.replicas import Replica, ReplicaSet, ReplicaState
+from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.work import Work
+from inkgate.settings import AdaptiveSettings, SchedulingSettings
+from support.clock import Clock
+
+pytestmark = pytest.mark.anyio
+
+IDLE = ServerReading(kv_usage=0.0, kv_tokens=1000)
+PRESSED = replace(IDLE, waiting=4)
+
+
+class FakeServer:
+    """A server that takes no calls, and says of itself what it is told to."""
+
+    def __init__(self, name: str, reading: ServerReading | None) -> None:
+        self.base_url = name
+        self.reading = reading
+        self.asked = 0
+
+    async def models(self) -> tuple[str, ...]:
+        return ("fake",)
+
+    async def close(self) -> None:
+        """Holds nothing."""
+
+    @asynccontextmanager
+    async def send(self, call: Call) -> AsyncIterator[Answer]:
+        if call.body:
+            raise EngineFailed("upstream_unreachable", "It takes no calls.")
+        yield Answer(200, {}, _nothing())
+
+    async def probe(self) -> None:
+        """Works."""
+
+    async def readings(self) -> ServerReading | None:
+        self.asked += 1
+        return self.reading
+
+    async def tokens_generated(self) -> float | None:
+        return None if self.reading is None else self.reading.generation_tokens
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    return
+    yield b""
+
+
+class Watched:
+    """A monitor over servers with these readings, and what it tells."""
+
+    def __init__(self, *readings: ServerReading | None, adaptive: bool = True) -> None:
+        self.clock = Clock()
+        self.servers = [FakeServer(f"http://{number}/v1", reading) for number, reading in enumerate(readings)]
+        self.replicas = [Replica[Server](server.base_url, server) for server in self.servers]
+        self.set = ReplicaSet(self.replicas, 60.0, self.clock)
+        self.limit = AdaptiveLimit(AdaptiveSettings(), self.clock)
+        self.ledger = Ledger(None)
+        self.monitor = Monitor(self.replicas, self.limit if adaptive else None, self.ledger, 1.0, self.clock)
+
+    async def looks(self, times: int = 1, later_s: float = 4.0) -> None:
+        for _ in range(times):
+            self.clock.goes_on(later_s)
+            await self.monitor.look()
+
+
+def test_each_server_has_its_limit_and_one_place_is_there_without_any() -> None:
+    up = [3, 1, 0]
+    limit = EachServer(FixedLimit(8), lambda: up[0])
+    assert limit.value == 24
+    up[0] = 1
+    assert limit.value == 8
+    up[0] = 0
+    assert limit.value == 8
+
+
+def test_what_ends_is_told_to_the_limit_of_each() -> None:
+    clock = Clock()
+    each = AdaptiveLimit(AdaptiveSettings(), clock)
+    limit = EachServer(each, lambda: 2)
+    for _ in range(10):
+        limit.ended(Outcome.FAILED, clock())
+    assert limit.value == 2 * each.value
+    assert each.value < 8
+
+
+async def test_the_kv_cache_is_that_of_the_servers_that_take_calls() -> None:
+    watched = Watched(IDLE, replace(IDLE, kv_tokens=500))
+    await watched.looks()
+    assert watched.ledger.capacity == 1500
+    watched.set.take_out(watched.replicas[0], "it failed")
+    await watched.looks()
+    assert watched.ledger.capacity == 500
+    watched.replicas[0].set_state(ReplicaState.UP)
+    await watched.looks()
+    assert watched.ledger.capacity == 1500
+
+
+async def test_while_one_did_not_say_its_size_nothing_is_bounded_by_it() -> None:
+    watched = Watched(IDLE, replace(IDLE, kv_tokens=None))
+    await watched.looks()
+    assert watched.ledger.capacity is None
+    watched.servers[1].reading = IDLE
+    await watched.looks()
+    assert watched.ledger.capacity == 2000
+
+
+async def test_with_every_server_out_what_is_known_stays() -> None:
+    watched = Watched(IDLE)
+    await watched.looks()
+    watched.set.take_out(watched.replicas[0], "it failed")
+    await watched.looks(3)
+    assert (watched.monitor.up, watched.ledger.capacity) == (0, 1000)
+    assert watched.servers[0].asked == 1
+
+
+async def test_without_metrics_it_serves_on_with_the_ledger_and_the_limit_it_had() -> None:
+    watched = Watched(replace(IDLE, kv_usage=0.9))
+    await watched.looks(2)
+    assert watched.ledger.foreign == 900
+    limit = watched.limit.value
+    watched.servers[0].reading = None
+    await watched.looks(20)
+    assert (watched.ledger.capacity, watched.ledger.foreign, watched.limit.value) == (1000, 0, limit)
+
+
+async def test_the_limit_follows_the_server_that_is_pressed_the_most() -> None:
+    watched = Watched(IDLE, PRESSED, IDLE)
+    await watched.looks(2)
+    assert watched.limit.value == 7  # 8 + 0.2 * (8 * clamp(1/2) - 8)
+
+
+async def test_a_server_that_is_out_presses_nobody() -> None:
+    watched = Watched(IDLE, PRESSED)
+    watched.set.take_out(watched.replicas[1], "it failed")
+    await watched.looks(5)
+    assert watched.limit.value == 8
+    assert watched.servers[1].asked == 0
+
+
+async def test_preemptions_of_any_server_are_damage() -> None:
+    watched = Watched(IDLE, IDLE)
+    await watched.looks()
+    watched.servers[1].reading = replace(IDLE, preemptions=1)
+    await watched.looks()
+    assert watched.limit.value == 7  # 0.9 * 8
+
+
+async def test_with_a_fixed_limit_the_ledger_still_learns() -> None:
+    watched = Watched(PRESSED, adaptive=False)
+    await watched.looks(5)
+    assert (watched.ledger.capacity, watched.limit.value) == (1000, 8)
+
+
+async def test_the_usage_of_several_is_their_mean() -> None:
+    watched = Watched(replace(IDLE, kv_usage=0.2), replace(IDLE, kv_usage=0.6))
+    await watched.looks()
+    assert watched.ledger.foreign == 800
+
+
+async def test_what_fits_now_starts_now() -> None:
+    watched = Watched(replace(IDLE, kv_usage=1.0))
+    await watched.looks()  # others have the whole cache
+    scheduler = Scheduler(FixedLimit(2), watched.ledger, Rate(), SchedulingSettings())
+    watched.monitor.scheduler = scheduler
+    began = anyio.Event()
+
+    async def second() -> None:
+        async with scheduler.turn(Work(100)):
+            began.set()
+
+    async with anyio.create_task_group() as tasks, scheduler.turn(Work(100)):
+        tasks.start_soon(second)
+        await anyio.wait_all_tasks_blocked()
+        assert (scheduler.waiting, began.is_set()) == (1, False)
+        watched.servers[0].reading = IDLE
+        await watched.looks()
+        with anyio.fail_after(5):
+            await began.wait()
