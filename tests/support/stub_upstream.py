@@ -29,6 +29,7 @@ class Reply:
         tokens: of the text, one event each, all with `logprob`.
         special: tokens that are in the log-probabilities alone.
         status, body: another status than 200 is answered with `body`; so is 200, where `body` is set.
+        pause_s: before each token.
         endless: the last token again and again, until the client leaves.
         silent: says nothing at all, until the client leaves. `after`: after the tokens.
         broken: "end" ends the stream early and well-formed, "close" closes the connection within it;
@@ -42,6 +43,7 @@ class Reply:
     status: int = 200
     body: bytes | None = None
     content_type: str = "application/json"
+    pause_s: float = 0.0
     endless: bool = False
     silent: str = ""
     broken: str = ""
@@ -172,6 +174,8 @@ async def _streamed(reply: Reply, send: ASGISendCallable) -> None:
 async def _events(reply: Reply) -> AsyncIterator[bytes]:
     yield _event({"role": "assistant", "content": ""}, [])
     for token in reply.tokens:
+        if reply.pause_s:
+            await anyio.sleep(reply.pause_s)
         yield _event({"content": token}, [_logprob(token, reply.logprob)])
     while reply.endless:
         await anyio.sleep(0.001)  # so that the other side's leaving is seen
