@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Curve = tuple[tuple[float, float], ...]
 """Points (x, y) with x rising; linear between them, and as the last piece beyond the end."""
@@ -50,6 +50,21 @@ class Card:
         """How long a step takes that makes a token for `decoding` sequences and reads `prefilled` prompt tokens."""
         decode_s = at(self.decode_s, decoding) if decoding else self.host_s
         return decode_s + prefilled * self.prefill_s
+
+    def slower(self, factor: float) -> Card:
+        """The same card, on which all takes `factor` times as long, and fewer requests are simulated."""
+        return replace(
+            self,
+            decode_s=tuple((decoding, seconds * factor) for decoding, seconds in self.decode_s),
+            host_s=self.host_s * factor,
+            prefill_s=self.prefill_s * factor,
+            render_s=self.render_s * factor,
+            render_s_per_megapixel=self.render_s_per_megapixel * factor,
+        )
+
+    def undying(self) -> Card:
+        """The same card with memory enough for any batch."""
+        return replace(self, deaths_per_s=((0, 0.0), (1, 0.0)))
 
     def death_rate(self, megapixels: float) -> float:
         """Deaths a second."""

@@ -45,8 +45,9 @@ class Inkgate:
     async def run(self) -> None:
         """Reads the server's metrics, as the real gateway does."""
         while True:
-            reading, in_flight = self._link.reading(), self.scheduler.in_flight
-            pressure = self._gauge.read(reading, anyio.current_time(), in_flight)
+            now, in_flight = anyio.current_time(), self.scheduler.in_flight
+            reading = self._link.reading(now)
+            pressure = self._gauge.read(reading, now, in_flight)
             if reading is not None:
                 self.ledger.capacity = reading.kv_tokens
             self.ledger.seen(None if reading is None else reading.kv_usage)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,22 +16,20 @@ from inkgate.engines.vllm.metrics import ServerReading
 
 
 class Link:
-    """The way to a server's /metrics, which may be as good as cut, or show what was true a while ago."""
+    """The way to a server's /metrics, which may be cut (`gone`), or show what was true `lag_s` ago."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.gone = False
-        self.stuck: ServerReading | None = None
+        self.lag_s = 0.0
+        self._seen: deque[tuple[float, ServerReading | None]] = deque(maxlen=100)
 
-    def reading(self) -> ServerReading | None:
+    def reading(self, now: float) -> ServerReading | None:
         """The server's reading, as far as it comes through."""
+        self._seen.append((now, self.server.reading()))
         if self.gone:
             return None
-        return self.stuck or self.server.reading()
-
-    def stick(self) -> None:
-        """From now on every reading is the one of this moment."""
-        self.stuck = self.server.reading()
+        return next((reading for at, reading in reversed(self._seen) if at <= now - self.lag_s), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +125,15 @@ class Run:
             for ended in self.ended
         )
         return good / (end - start)
+
+    def answered_per_s(self, after_s: float, before_s: float) -> float:
+        """Answers a second between two times, late ones too."""
+        answered = sum(ended.how is End.ANSWERED and after_s <= ended.at < before_s for ended in self.ended)
+        return answered / (before_s - after_s)
+
+    def limits(self, after_s: float = 0.0, before_s: float = math.inf) -> list[int]:
+        """The limit, once a second."""
+        return [sample.limit for sample in self.samples if sample.limit is not None and after_s <= sample.at < before_s]
 
     def times(self, how: End, tenant: str | None = None) -> list[float]:
         """Seconds until they ended so, sorted."""

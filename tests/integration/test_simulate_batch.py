@@ -40,7 +40,9 @@ def test_blocks_are_conserved_and_nobody_is_lost(
 ) -> None:
     batch = Batch(Flags(max_num_seqs=seats, max_num_batched_tokens=batched_tokens), kv_tokens)
     sequences = [Sequence(_page(*shape)) for shape in shapes if batch.fits(_page(*shape))]
-    coming, inside, done = list(sequences), [], []
+    coming = list(sequences)
+    inside: list[Sequence] = []
+    done: list[Sequence] = []
     while coming or inside:
         if coming and chance.random() < 0.5:
             batch.add(sequence := coming.pop())
