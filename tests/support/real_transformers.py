@@ -17,6 +17,8 @@ ENVIRONMENT = {
     "INKGATE_ENGINE__NAME": "transformers",
     "INKGATE_ENGINE__TRANSFORMERS__PRESET": NAME,
     "INKGATE_ENGINE__TRANSFORMERS__MODEL": str(MODEL),
+    # Several would wait for each other wherever another process has one of the cores.
+    "INKGATE_ENGINE__TRANSFORMERS__THREADS": "1",
 }
 
 
