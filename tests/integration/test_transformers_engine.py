@@ -215,4 +215,3 @@ def test_settings_that_name_no_model_are_refused(own: dict[str, str], code: str)
 def test_the_engine_is_built_by_its_settings_without_its_packages() -> None:
     parts = build_parts(load_settings(engine={"name": "transformers", "transformers": {"preset": "paddleocr-vl"}}))
     assert parts.engine.name == "paddleocr-vl-1.6"
-    assert len(parts.background) == 1
