@@ -62,8 +62,8 @@ class FakeServer:
 
 
 async def _nothing() -> AsyncIterator[bytes]:
-    return
-    yield b""
+    for chunk in ():
+        yield chunk
 
 
 class Watched:
