@@ -62,7 +62,8 @@ class FakeServer:
 
 
 async def _nothing() -> AsyncIterator[bytes]:
-    for chunk in ():
+    nothing: tuple[bytes, ...] = ()
+    for chunk in nothing:
         yield chunk
 
 
