@@ -241,10 +241,13 @@ class AdmissionSettings(Branch):
         0.125, ge=0, lt=1, description="Part of the house kept from tenants over their share while others are there."
     )
     remember_s: PositiveFloat = Field(30.0, description="How long a tenant that was refused counts as there.")
+    body_patience_s: PositiveFloat = Field(
+        5.0, description="How long a body may arrive before a full house gives its place to tenants who hold less."
+    )
 
 
 class AdaptiveSettings(Branch):
-    initial: PositiveInt = Field(8, description="Pages at the model server at once, at the start.")
+    initial: PositiveInt = Field(16, description="Requests at each model server at once, at the start.")
     least: PositiveInt = Field(1, description="Fewest pages at once, however hard it is pressed.")
     most: PositiveInt = Field(256, description="Most pages at once, however much room there seems to be.")
     interval_s: PositiveFloat = Field(1.0, description="Least time between two steps; else half a page's time.")

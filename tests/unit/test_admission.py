@@ -193,3 +193,43 @@ async def stay(visits: list[tuple[str, int, int]]) -> None:
 @settings(deadline=None, max_examples=50)
 def test_nothing_leaks_whoever_comes_and_goes(visits: list[tuple[str, int, int]]) -> None:
     anyio.run(stay, visits)
+
+
+async def test_a_body_that_hardly_arrives_gives_its_place_to_who_holds_less() -> None:
+    door = Door(places=4)
+    refused: list[str] = []
+
+    async def loris() -> None:
+        try:
+            async with door.limiter.admit(Arrival("a")) as permit:
+                with permit.receiving():
+                    await anyio.sleep_forever()
+        except Overloaded as error:
+            refused.append(error.code)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(loris)
+        await anyio.wait_all_tasks_blocked()
+        door.now += 4.9
+        assert door.come("b") == "service_full"
+        door.now += 0.1
+        assert [door.come("b"), door.come("b")] == ["", ""]
+        assert door.come("b") == "share_exceeded"
+        await anyio.wait_all_tasks_blocked()
+        assert refused == ["share_exceeded"] * 2
+        assert (door.limiter.documents, len(door.limiter.arriving)) == (4, 2)
+        assert door.limiter.ended == {Outcome.REJECTED: 2}
+        tasks.cancel_scope.cancel()
+    assert (door.limiter.documents, len(door.limiter.arriving)) == (2, 0)
+
+
+async def test_a_body_that_has_arrived_is_never_turned_out() -> None:
+    door = Door(places=4)
+    async with AsyncExitStack() as stack:
+        for _ in range(4):
+            permit = await stack.enter_async_context(door.limiter.admit(Arrival("a")))
+            with permit.receiving():
+                door.now += 10
+        assert door.come("b") == "service_full"
+    assert door.limiter.ended == {Outcome.OK: 4}

@@ -54,7 +54,8 @@ class ChatExchange(Response):
         request = Request(scope, receive)
         asking = asking_of(request, context.settings)
         async with context.service.limiter.admit(asking.arrival) as permit:
-            body = await uploads.receive_json(request, context.settings.limits)
+            with permit.receiving():
+                body = await uploads.receive_json(request, context.settings.limits)
             permit.holds(len(body))
             asked = understood(body)
             del body  # `asked` has it, and gives it up when it is renamed

@@ -87,7 +87,8 @@ class Exchange(Response):
         try:
             asking = asking_of(request, self._context.settings)
             async with self._context.service.limiter.admit(asking.arrival) as permit:
-                body = await uploads.receive(request, self._context.settings.limits, self._context.threads)
+                with permit.receiving():
+                    body = await uploads.receive(request, self._context.settings.limits, self._context.threads)
                 form = self._find_form(body)
                 call = Call(
                     self._context, body, request.query_params, request.headers.get("accept"), caller_of(request)

@@ -33,8 +33,10 @@ async def upload(request: Request) -> UploadedFile:
     Takes the raw request, so that the body is read under its limits.
     """
     context = context_of(request)
-    async with context.service.limiter.admit(asking_of(request, context.settings).arrival):
-        body = await uploads.receive(request, context.settings.limits, context.threads)
+    arrival = asking_of(request, context.settings).arrival
+    async with context.service.limiter.admit(arrival) as permit:
+        with permit.receiving():
+            body = await uploads.receive(request, context.settings.limits, context.threads)
     part = body.files.get("file")
     if part is None:
         raise InputRejected("file_missing", "The form has no part `file` with a filename.")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
+
+import anyio
 
 from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
@@ -43,20 +46,46 @@ class _Held:
 class AdmissionPermit(Permit):
     """The place of one document and its body in the house."""
 
-    def __init__(self, limiter: AdmissionLimiter, tenant: str, body_bytes: int) -> None:
+    def __init__(self, limiter: AdmissionLimiter, tenant: str, body_bytes: int, since: float) -> None:
+        """`since`: when it was admitted."""
         super().__init__(self._give_back)
+        self.tenant = tenant
+        self.since = since
         self._limiter = limiter
-        self._tenant = tenant
         self._body_bytes = body_bytes
+        self._receiving: anyio.CancelScope | None = None
+        self._turned_out = False
 
     def holds(self, body_bytes: int) -> None:
         """See Permit."""
-        self._limiter.change(self._tenant, 0, body_bytes - self._body_bytes)
+        self._limiter.change(self.tenant, 0, body_bytes - self._body_bytes)
         self._body_bytes = body_bytes
 
+    @contextmanager
+    def receiving(self) -> Iterator[None]:
+        """See Permit."""
+        self._limiter.arriving[self] = None
+        try:
+            with anyio.CancelScope() as self._receiving:
+                yield
+        finally:
+            self._limiter.arriving.pop(self, None)
+        if self._turned_out:
+            detail = "The body took long to arrive, and others who hold less waited for its place."
+            raise Overloaded("share_exceeded", detail, self._limiter.retry_after_s())
+
+    def turn_out(self) -> None:
+        """Gives its place back at once, and ends its `receiving`."""
+        self._limiter.arriving.pop(self)
+        self._give_back(Outcome.REJECTED)
+        self._turned_out = True
+        if self._receiving is not None:
+            self._receiving.cancel()
+
     def _give_back(self, outcome: Outcome) -> None:
-        self._limiter.change(self._tenant, -1, -self._body_bytes)
-        self._limiter.ended[outcome] += 1
+        if not self._turned_out:
+            self._limiter.change(self.tenant, -1, -self._body_bytes)
+            self._limiter.ended[outcome] += 1
 
 
 class AdmissionLimiter:
@@ -67,10 +96,15 @@ class AdmissionLimiter:
     that would pass its equal share (1 / tenants) is refused from where only the reserve is left, with 429: it is for
     those who hold less. A first document never passes a share. All else that doesn't fit is refused with 503.
 
-    Used from one event loop; O(1), amortized.
+    Whoever fills the house with bodies that hardly arrive (slow loris) keeps nobody out: where a tenant under its share
+    finds no room, bodies that have been arriving for `body_patience_s` are turned out, the eldest first, where their
+    tenants are over theirs.
+
+    Used from one event loop; O(1), amortized, but for turning out: O(documents).
 
     Attributes:
         documents, body_bytes: in the house.
+        arriving: those whose bodies are not there yet, the eldest first.
         ended: how documents did.
     """
 
@@ -84,6 +118,7 @@ class AdmissionLimiter:
         self.documents = 0
         self.body_bytes = 0
         self.ended: Counter[Outcome] = Counter()
+        self.arriving: dict[AdmissionPermit, None] = {}
         self._max_documents = max_documents
         self._max_bytes = settings.max_bytes_mb * 1e6
         self._settings = settings
@@ -104,7 +139,7 @@ class AdmissionLimiter:
         part = self._part(self.documents + 1, self.body_bytes + arrival.body_bytes)
         if part > 1 - self._settings.reserve and self.documents:
             self._check_share(arrival)
-        if part > 1 and self.documents:
+        if part > 1 and self.documents and not self._make_room(arrival, now):
             self._remember(arrival.tenant, now)
             raise Overloaded(
                 "service_full",
@@ -113,7 +148,7 @@ class AdmissionLimiter:
             )
         self._check_deadline(arrival, now)
         self._refused.pop(arrival.tenant, None)
-        permit = AdmissionPermit(self, arrival.tenant, arrival.body_bytes)
+        permit = AdmissionPermit(self, arrival.tenant, arrival.body_bytes, now)
         self.change(arrival.tenant, 1, arrival.body_bytes)
         return permit
 
@@ -126,6 +161,26 @@ class AdmissionLimiter:
         self.body_bytes += body_bytes
         if not held.documents:
             del self._held[tenant]
+
+    def retry_after_s(self) -> float:
+        """When who is refused may come again."""
+        return self._backlog.retry_after_s()
+
+    def _make_room(self, arrival: Arrival, now: float) -> bool:
+        """Turns out bodies that take long to arrive, for a tenant under its share. Whether there is room now."""
+        own = self._held.get(arrival.tenant, _Held())
+        share = 1 / (len(self._held) + (arrival.tenant not in self._held))
+        if self._part(own.documents + 1, own.body_bytes + arrival.body_bytes) > share:
+            return False
+        for permit in tuple(self.arriving):
+            if now - permit.since < self._settings.body_patience_s:
+                break
+            held = self._held[permit.tenant]
+            if self._part(held.documents, held.body_bytes) > share:
+                permit.turn_out()
+                if self._part(self.documents + 1, self.body_bytes + arrival.body_bytes) <= 1:
+                    return True
+        return False
 
     def _part(self, documents: int, body_bytes: int) -> float:
         return max(documents / self._max_documents, body_bytes / self._max_bytes)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
@@ -45,6 +46,15 @@ class Permit:
 
     def holds(self, body_bytes: int) -> None:
         """Says how large the body is, once that is known: until then the largest allowed was counted, maybe."""
+
+    @contextmanager
+    def receiving(self) -> Iterator[None]:
+        """To be put around what waits for the body. Whoever takes long over it may be turned out in favour of others.
+
+        Raises:
+            Overloaded: it was.
+        """
+        yield
 
     def report(self, outcome: Outcome) -> None:
         """Says how it ended where no exception will: an answer whose every page failed, for example."""
