@@ -25,6 +25,7 @@ SETTINGS = MappingProxyType(
     {
         "INKGATE_LIMITS__MAX_IN_FLIGHT": str(AT_ONCE),
         "INKGATE_SERVING__ADMISSION__REMEMBER_S": "0.1",
+        "INKGATE_SERVING__ADMISSION__BODY_PATIENCE_S": "1",
         "INKGATE_ENGINE__NAME": "paddleocr-vl",
         "INKGATE_ENGINE__VLLM__READING": "page",
         "INKGATE_ENGINE__VLLM__JPEG_QUALITY": "0",
@@ -47,11 +48,11 @@ class Footprint:
         return cls(len(list((process / "fd").iterdir())), int(status.split("VmRSS:")[1].split()[0]) / 1024)
 
 
-def until(happened: Callable[[], bool], within_s: float = WITHIN_S) -> None:
-    """Returns when it has happened."""
+def until(happened: Callable[[], bool], within_s: float = WITHIN_S, what: Callable[[], object] = lambda: "it") -> None:
+    """Returns when it has happened; `what` is told where it doesn't."""
     give_up = time.monotonic() + within_s
     while not happened():
-        assert time.monotonic() < give_up, "it did not happen in time"
+        assert time.monotonic() < give_up, f"not in time: {what()}"
         time.sleep(0.2)
 
 
@@ -78,11 +79,15 @@ def faulted(vllm_url: str, **environment: str) -> Iterator[Server]:
     """
     with running_server("--vllm-url", vllm_url, environment={**SETTINGS, **environment}) as server:
         under_load(server.url, open_loop(40, 1.5, seed=1))
+        assert reads(server, AT_ONCE)
         before = Footprint.of(server)
         yield server
         until(lambda: reads(server))
         until(lambda: reads(server, AT_ONCE))
-        until(lambda: Footprint.of(server).files <= before.files + MORE_FILES)
+        until(
+            lambda: Footprint.of(server).files <= before.files + MORE_FILES,
+            what=lambda: f"{before}, {Footprint.of(server)}",
+        )
         assert Footprint.of(server).memory_mb < before.memory_mb + MORE_MB, (before, Footprint.of(server))
         assert httpx.get(f"{server.url}/readyz", trust_env=False, timeout=30).status_code == 200
         assert server.stop() == 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
@@ -92,10 +92,9 @@ class Answered:
             while not isinstance(event := connection.next_event(), h11.EndOfMessage):
                 if isinstance(event, h11.Response):
                     head = event
-                elif isinstance(event, h11.Data):
-                    body += event.data
                 else:
-                    raise AssertionError(f"no whole answer to {self.asked}: {self.received[-300:]!r}")
+                    assert isinstance(event, h11.Data), f"no answer to {self.asked}"
+                    body += event.data
         except h11.RemoteProtocolError as error:
             raise AssertionError(f"no whole answer to {self.asked}: {self.received[-300:]!r}") from error
         assert head is not None, self.asked
@@ -138,8 +137,15 @@ Fault = tuple[float, Callable[[], object]]
 """What happens, and how many seconds after the beginning."""
 
 
-def under_load(url: str, asked: Iterable[Asked], faults: Iterable[Fault] = ()) -> Counter[str]:
-    """Sends everything at its time, while faults happen at theirs; how often each outcome was. Raises as `outcome`."""
+def under_load(
+    url: str,
+    asked: Iterable[Asked],
+    faults: Iterable[Fault] = (),
+    beside: Callable[[], Awaitable[None]] | None = None,
+) -> Counter[str]:
+    """Sends everything at its time, while faults happen at theirs and others do what they do `beside` it; how often
+    each outcome was. Raises as `outcome`.
+    """
     answers: list[Answered] = []
     requests = list(asked)
 
@@ -149,6 +155,8 @@ def under_load(url: str, asked: Iterable[Asked], faults: Iterable[Fault] = ()) -
                 tasks.start_soon(_one, url, request, answers)
             for fault in faults:
                 tasks.start_soon(_happen, *fault)
+            if beside is not None:
+                tasks.start_soon(beside)
 
     anyio.run(run)
     assert len(answers) == len(requests)

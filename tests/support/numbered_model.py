@@ -153,7 +153,7 @@ def main(port: int) -> None:
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            print("listening", flush=True)  # noqa: T201 - what the parent waits for
+            print("listening", flush=True)
 
     Server(uvicorn.Config(_Model(), port=port, log_level="critical", lifespan="off", ws="none", backlog=512)).run()
 
