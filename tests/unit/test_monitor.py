@@ -75,7 +75,7 @@ class Watched:
         self.servers = [FakeServer(f"http://{number}/v1", reading) for number, reading in enumerate(readings)]
         self.replicas = [Replica[Server](server.base_url, server) for server in self.servers]
         self.set = ReplicaSet(self.replicas, 60.0, self.clock)
-        self.limit = AdaptiveLimit(AdaptiveSettings(), self.clock)
+        self.limit = AdaptiveLimit(AdaptiveSettings(initial=8), self.clock)
         self.ledger = Ledger(None)
         self.monitor = Monitor(self.replicas, self.limit if adaptive else None, self.ledger, 1.0, self.clock)
 
@@ -97,7 +97,7 @@ def test_each_server_has_its_limit_and_one_place_is_there_without_any() -> None:
 
 def test_what_ends_is_told_to_the_limit_of_each() -> None:
     clock = Clock()
-    each = AdaptiveLimit(AdaptiveSettings(), clock)
+    each = AdaptiveLimit(AdaptiveSettings(initial=8), clock)
     limit = EachServer(each, lambda: 2)
     for _ in range(10):
         limit.ended(Outcome.FAILED, clock())
