@@ -16,12 +16,13 @@ from inkgate.engines.vllm.metrics import ServerReading
 
 
 class Link:
-    """The way to a server's /metrics, which may be cut (`gone`), or show what was true `lag_s` ago."""
+    """The way to a server's /metrics, which may be cut (`gone`), show what was true `lag_s` ago, or stand still."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.gone = False
         self.lag_s = 0.0
+        self._stuck: ServerReading | None = None
         self._seen: deque[tuple[float, ServerReading | None]] = deque(maxlen=100)
 
     def reading(self, now: float) -> ServerReading | None:
@@ -29,7 +30,13 @@ class Link:
         self._seen.append((now, self.server.reading()))
         if self.gone:
             return None
+        if self._stuck is not None:
+            return self._stuck
         return next((reading for at, reading in reversed(self._seen) if at <= now - self.lag_s), None)
+
+    def stick(self) -> None:
+        """From now on every reading is the one of this moment, as behind a proxy that caches."""
+        self._stuck = self.server.reading()
 
 
 @dataclass(frozen=True, slots=True)

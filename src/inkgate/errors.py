@@ -146,6 +146,10 @@ class InkgateError(Exception):
         self.code = code
         self.detail = detail
 
+    def __reduce__(self) -> tuple[type[InkgateError], tuple[object, ...]]:
+        # An exception is pickled by its message alone otherwise, and can't be made again from that.
+        return type(self), (self.code, self.detail)
+
     @property
     def title(self) -> str:
         return self.known[self.code].title
@@ -176,6 +180,9 @@ class Overloaded(InkgateError):
     def __init__(self, code: str, detail: str, retry_after_s: float) -> None:
         super().__init__(code, detail)
         self.retry_after_s = retry_after_s
+
+    def __reduce__(self) -> tuple[type[Overloaded], tuple[object, ...]]:
+        return type(self), (self.code, self.detail, self.retry_after_s)
 
     def as_page_error(self) -> PageError:
         return PageError(self.code, self.detail, self.remedy, self.retry_after_s)

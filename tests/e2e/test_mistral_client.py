@@ -38,7 +38,7 @@ def test_an_image_in_a_data_url(client: Mistral) -> None:
         confidence_scores_granularity="page",
     )
     (page,) = answer.pages
-    assert (page.index, page.markdown) == (0, "Invoice number 20417")
+    assert (page.index, page.markdown) == (0, "# Invoice number 20417")
     assert page.dimensions is not None
     assert (page.dimensions.width, page.dimensions.height) == PAGE.size
     assert answer.usage_info.pages_processed == 1
@@ -52,7 +52,7 @@ def test_a_pdf_in_a_data_url(client: Mistral) -> None:
         "document_name": "a.pdf",
     }
     answer = client.ocr.process(model="mistral-ocr-latest", document=document, pages=[0])
-    assert [page.markdown for page in answer.pages] == ["Invoice number 20417"]
+    assert [page.markdown for page in answer.pages] == ["# Invoice number 20417"]
 
 
 def test_an_uploaded_file_by_its_signed_url_and_by_its_id(client: Mistral) -> None:
@@ -65,7 +65,7 @@ def test_an_uploaded_file_by_its_signed_url_and_by_its_id(client: Mistral) -> No
     listed = client.files.list()
     kept = client.files.retrieve(file_id=uploaded.id)
     deleted = client.files.delete(file_id=uploaded.id)
-    assert by_url.pages[0].markdown == by_id.pages[0].markdown == "Invoice number 20417"
+    assert by_url.pages[0].markdown == by_id.pages[0].markdown == "# Invoice number 20417"
     assert uploaded.id in {file.id for file in listed.data or ()}
     assert (kept.filename, kept.size_bytes, deleted.deleted) == ("scan.pdf", len(PDF), True)
 
@@ -76,7 +76,7 @@ async def test_without_waiting(gateway: Server) -> None:
         answer = await client.ocr.process_async(
             model="mistral-ocr-latest", document={"type": "image_url", "image_url": data_url("image/png", PNG)}
         )
-    assert answer.pages[0].markdown == "Invoice number 20417"
+    assert answer.pages[0].markdown == "# Invoice number 20417"
 
 
 def test_a_refusal_is_the_clients_own_exception(client: Mistral) -> None:

@@ -14,6 +14,7 @@ from support.server import running_server
 from support.stub_upstream import Reply, running_stub
 
 IMAGE = encoded(Image.fromarray(drawn(["Invoice number 20417"])), "PNG")
+OTHER = encoded(Image.fromarray(drawn(["Invoice number 20418"])), "PNG")
 READ = Reply(["Invoice", " number", " 20417"])
 
 
@@ -34,13 +35,15 @@ def test_a_model_server_that_dies_is_told_of_and_found_again_by_itself() -> None
         ready = client.get("/readyz")
         whole = client.post("/ocr", files={"file": IMAGE})
         first.close()
-        gone = client.post("/ocr", files={"file": IMAGE})
+        kept = client.post("/ocr", files={"file": IMAGE})
+        gone = client.post("/ocr", files={"file": OTHER})
         stack.enter_context(running_stub(READ, port=urlsplit(stub.url).port or 0))
-        again = client.post("/ocr", files={"file": IMAGE})
+        again = client.post("/ocr", files={"file": OTHER})
 
     assert ready.status_code == 200
     assert (whole.status_code, whole.json()["text"]) == (200, "Invoice number 20417\n")
     assert whole.json()["engine"] == "paddleocr-vl-1.6"
+    assert (kept.status_code, kept.json()["text"]) == (200, "Invoice number 20417\n")
     assert (gone.status_code, gone.json()["code"]) == (502, "upstream_unreachable")
     assert gone.headers["Retry-After"] == "10"
     assert "engine.vllm.urls" in gone.json()["remedy"]

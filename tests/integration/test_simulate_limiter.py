@@ -139,3 +139,20 @@ def test_a_long_document_does_not_double_the_time_of_single_pages() -> None:
         return quantile(run.times(End.ANSWERED, "pages"), 0.95)
 
     assert p95_s(pages, document) < 2 * p95_s(pages)
+
+
+def test_a_greedy_tenant_costs_the_others_nothing_of_their_goodput() -> None:
+    polite = Tenant("polite", [(0.0, 2.0)], patience_s=20)
+    greedy = Tenant("greedy", [(0.0, 40.0)], patience_s=20)
+
+    def goodput(*tenants: Tenant) -> float:
+        return simulate(Scenario(tenants, until_s=100, from_s=30, card=CARD), adaptive()).goodput("polite")
+
+    assert goodput(polite, greedy) > 0.9 * goodput(polite)
+
+
+def test_tens_of_servers_are_simulated_side_by_side() -> None:
+    tenant = Tenant("all", [(0.0, 80.0)], patience_s=20)
+    run = simulate(Scenario([tenant], until_s=20, card=CARD, servers=20), adaptive())
+    assert run.goodput() > 0.95 * len(run.ended) / 20
+    assert len(run.limits(after_s=10, before_s=11)) == 20

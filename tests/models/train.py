@@ -1,7 +1,7 @@
 """Trains the tiny PaddleOCR-VL that the tests serve with a real vLLM: it reads one rendered line, exactly.
 
 The architecture is the real one (`PaddleOCRVLForConditionalGeneration`) with two million parameters, the prompt and
-the special tokens are PaddleOCR-VL's own, the tokenizer is byte-level. Runs on one CPU core in about half an hour:
+the special tokens are PaddleOCR-VL's own, the tokenizer is byte-level. Runs on one CPU core in about an hour:
 
     .venv-vllm/bin/python tests/models/train.py --out tests/models/tiny-paddleocr-vl
 
@@ -211,7 +211,7 @@ def train(steps: int, seed: int) -> tuple[PaddleOCRVLForConditionalGeneration, P
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--steps", type=int, default=8000)
+    parser.add_argument("--steps", type=int, default=9000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     model, processor = train(arguments.steps, arguments.seed)

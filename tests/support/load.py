@@ -7,9 +7,9 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import anyio
@@ -141,7 +141,7 @@ def under_load(
     url: str,
     asked: Iterable[Asked],
     faults: Iterable[Fault] = (),
-    beside: Callable[[], Awaitable[None]] | None = None,
+    beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> Counter[str]:
     """Sends everything at its time, while faults happen at theirs and others do what they do `beside` it; how often
     each outcome was. Raises as `outcome`.

@@ -50,7 +50,7 @@ def test_a_page_without_blocks_is_its_text() -> None:
 def test_a_failed_page_is_empty_and_says_why() -> None:
     failed = PageResult(1, error=PageError("page_broken", "Torn.", "Mend it."))
     answer = shown(failed, confidence_scores_granularity="word", include_blocks=True)
-    assert answer["error"] == {"code": "page_broken", "detail": "Torn.", "remedy": "Mend it."}
+    assert answer["error"] == {"code": "page_broken", "detail": "Torn.", "remedy": "Mend it.", "retry_after_s": None}
     assert (answer["markdown"], answer["confidence_scores"]) == ("", None)
 
 

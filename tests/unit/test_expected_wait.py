@@ -27,6 +27,37 @@ async def test_who_would_wait_in_vain_is_refused_at_once() -> None:
     assert house.is_empty()
 
 
+async def test_what_could_begin_but_not_end_in_time_is_not_begun() -> None:
+    house = House(places=4)
+    for _ in range(5):
+        await house.done(100, seconds=8.0, works=4)
+    refused: list[str] = []
+
+    async def expires() -> None:
+        with pytest.raises(Overloaded) as raised:
+            await house.one(Work(100, deadline=house.now + 10.5, flow="late"))
+        refused.append(str(raised.value))
+
+    async with house.busy(4), anyio.create_task_group() as tasks:
+        with pytest.raises(Overloaded, match="It would take"):
+            await house.one(Work(100, deadline=house.now + 9))
+        tasks.start_soon(expires)
+        await anyio.wait_all_tasks_blocked()
+        assert house.scheduler.waiting == 1
+        house.now += 2.6
+        house.scheduler.wake()
+        await anyio.wait_all_tasks_blocked()
+        assert ["did not come" in each for each in refused] == [True]
+    assert house.order == []
+
+
+async def test_where_there_is_a_place_everybody_may_try() -> None:
+    house = House()
+    await house.done(100, seconds=8.0)
+    await house.one(Work(100, deadline=house.now + 1, flow="short"))
+    assert house.order == ["short"]
+
+
 async def test_without_a_rate_nobody_is_refused_for_time() -> None:
     house = House()
     async with anyio.create_task_group() as tasks, house.busy():

@@ -114,12 +114,17 @@ def test_words_without_places_stand_for_lines_in_the_confidence_of_the_page() ->
 
 
 def test_attempts_say_what_was_changed_and_why() -> None:
-    error = PageError("output_repeats", "Round and round.", "Try again.")
+    error = PageError("output_repeats", "Round and round.", "Try again.", 2)
     attempts = (Attempt("", error, 12.34), Attempt("temperature 0.2", None, 1))
     assert page_to_dict(PageResult(0, attempts=attempts))["attempts"] == [
         {
             "change": "",
-            "error": {"code": "output_repeats", "detail": "Round and round.", "remedy": "Try again."},
+            "error": {
+                "code": "output_repeats",
+                "detail": "Round and round.",
+                "remedy": "Try again.",
+                "retry_after_s": 2.0,
+            },
             "duration_ms": 12.3,
         },
         {"change": "temperature 0.2", "error": None, "duration_ms": 1.0},
@@ -148,6 +153,7 @@ def test_a_failed_page_carries_code_detail_and_remedy() -> None:
         "code": "page_broken",
         "detail": "its content stream ends -- early",
         "remedy": "Repair the file.",
+        "retry_after_s": None,
     }
 
 

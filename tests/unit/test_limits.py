@@ -16,11 +16,13 @@ from support.clock import Clock
 
 
 class Observed:
-    """A limit, and readings of it a second apart."""
+    """A limit, and readings of it a second apart. `started`: it has seen pressure before, and grows slowly."""
 
-    def __init__(self, initial: int = 100, most: int = 200) -> None:
+    def __init__(self, initial: int = 100, most: int = 200, *, started: bool = True) -> None:
         self.clock = Clock()
         self.limit = AdaptiveLimit(AdaptiveSettings(initial=initial, most=most), self.clock)
+        if started:
+            self.read(waiting=2, in_flight=0)
 
     def read(self, waiting: int = 0, in_flight: int = 1000, preemptions: int = 0, after_s: float = 1.0) -> int:
         self.clock.goes_on(after_s)
@@ -52,6 +54,13 @@ def test_a_step_is_as_large_as_the_formula_says(waiting: int, after: int) -> Non
     assert observed.read(waiting, after_s=100.0) == after
 
 
+def test_until_the_first_pressure_it_grows_by_a_quarter_a_step() -> None:
+    observed = Observed(initial=16, started=False)
+    assert [observed.read(in_flight=64, after_s=10.0) for _ in range(4)] == [20, 25, 31, 39]
+    before = observed.read(waiting=2, in_flight=64, after_s=10.0)
+    assert observed.read(in_flight=64, after_s=10.0) <= before + 2
+
+
 def test_steps_are_half_a_service_time_apart() -> None:
     observed = Observed()
     observed.served(service_s=10.0)
@@ -63,7 +72,7 @@ def test_steps_are_half_a_service_time_apart() -> None:
 def test_nothing_grows_while_half_of_it_is_not_used() -> None:
     observed = Observed()
     assert {observed.read(in_flight=49) for _ in range(100)} == {100}
-    assert observed.read(in_flight=50, after_s=10.0) == 102
+    assert observed.read(in_flight=60, after_s=10.0) == 102
 
 
 def test_a_reading_counts_once_however_often_it_comes() -> None:

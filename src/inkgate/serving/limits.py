@@ -48,7 +48,9 @@ class AdaptiveLimit:
 
         L <- 0.8*L + 0.2*(L*clamp(1/u, 0.5, 1) + sqrt(L)*[u < 1 and in flight >= L/2 and more works still bring more])
 
-    On damage (a preemption, or `damaged`), at most once a service time: L <- 0.9*L.
+    On damage (a preemption, or `damaged`), at most once a service time: L <- 0.9*L. Far below where there last was
+    enough (pressure, damage, or growth that brought nothing set in; at first: nowhere), growth is by L/4 instead, as in
+    TCP's slow start (Jacobson, 1988): steps of a root would take minutes.
 
     A reading that is stale, comes twice or is of before the last change is ignored: several can't add up to one large
     step. Without readings L stays as it is, for that is no reason to read less; only cuts are made good again, up to
@@ -64,6 +66,8 @@ class AdaptiveLimit:
         self._gain = Gain()
         self._since: list[tuple[float, float, float]] = []
         self._failing = 0.0
+        self._enough = math.inf
+        self._pressed = False
         self._read_at = self._heard_at = self._changed_at = self._cut_at = -math.inf
 
     @property
@@ -88,6 +92,7 @@ class AdaptiveLimit:
         now = self._clock()
         if now - self._cut_at >= max(self._settings.interval_s, self._service.mean_s):
             self._cut_at = now
+            self._set_enough()
             self._gain.forget()
             self._set(0.9 * self._limit, now)
 
@@ -115,15 +120,26 @@ class AdaptiveLimit:
         limit = self._limit
         grows = False
         if u >= 1:
+            self._set_enough()
             self._gain.forget()
         elif in_flight >= limit / 2:
             self._gain.add(Sample(limit, in_flight, tokens_per_s))
             if self._gain.is_none:
+                self._set_enough()
                 limit = min(limit, self._gain.undone(now + _HOLD * self._pause_s))
             # an engine that stands still has nothing waiting in it either
             grows = self._gain.may_be(now) and tokens_per_s > 0
         gradient = min(1.0, max(0.5, 1 / u)) if u else 1.0
-        self._set(limit + 0.2 * (limit * (gradient - 1) + math.sqrt(limit) * grows), now)
+        if u < 1:
+            self._pressed = False
+        growth = limit / 4 if limit < _FAR * self._enough else 0.2 * math.sqrt(limit)
+        self._set(limit + 0.2 * limit * (gradient - 1) + growth * grows, now)
+
+    def _set_enough(self) -> None:
+        """Notes where there began to be enough; what it is trimmed to from there says nothing."""
+        if not self._pressed:
+            self._enough = self._limit
+        self._pressed = True
 
     def _set(self, limit: float, now: float) -> None:
         self._limit = min(float(self._settings.most), max(float(self._settings.least), limit))
@@ -133,5 +149,7 @@ class AdaptiveLimit:
 
 _FAILING = 0.1
 """Part of the works that failed, averaged over about 20, from which failures are taken as damage."""
+_FAR = 0.7
+"""Part of where there was enough, below which growth is fast."""
 _HOLD = 30
 """Steps without growth after growth brought nothing."""

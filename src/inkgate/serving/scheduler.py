@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random, SystemRandom
 from typing import Protocol
 
@@ -147,8 +148,9 @@ class Scheduler:
         """Waits for a turn; leaving gives it back and reports how it ended. A flow may hold several.
 
         Raises:
-            Overloaded: "service_full": too many wait, or it would wait past its deadline. At once.
-            InputRejected: "deadline_exceeded": its deadline came before its turn.
+            Overloaded: "service_full": too many wait, or it would not be done by its deadline: at once where that is
+                known then, else as soon as it is.
+            InputRejected: "deadline_exceeded": its deadline is past.
         """
         waiting = self._join(work)
         error: BaseException | None = None
@@ -194,21 +196,32 @@ class Scheduler:
         if self._full(work):
             raise Overloaded("service_full", f"{len(self._queue)} pages wait already.", self.retry_after_s())
         if work.deadline < math.inf:
-            wait_s = self._expected_wait_s(work, now)
-            if wait_s is not None and now + wait_s > work.deadline:
-                detail = f"It would wait {wait_s:.0f} s, and has {work.deadline - now:.0f} s."
-                raise Overloaded("service_full", detail, self.retry_after_s())
+            work = self._to_begin_in_time(work, now)
         waiting = _Waiting(self._queue.push(work, now))
         self._waiting[waiting.entry] = waiting
         self._start_next(now)
         return waiting
+
+    def _to_begin_in_time(self, work: Work, now: float) -> Work:
+        """The work with the moment by which it has to begin, so as to be done in time, as its deadline.
+
+        Raises:
+            Overloaded: it would begin later than that.
+        """
+        takes_s = self._throughput.residence_s(work.tokens)
+        wait_s = self._expected_wait_s(work, now)
+        if wait_s and now + wait_s + takes_s > work.deadline:
+            detail = f"It would take {wait_s + takes_s:.1f} s, and has {work.deadline - now:.1f} s."
+            raise Overloaded("service_full", detail, self.retry_after_s())
+        return replace(work, deadline=max(work.deadline - takes_s, now + _SOONEST_S))
 
     async def _turn_of(self, waiting: _Waiting) -> Turn:
         if waiting.turn is None:
             waiting.changed = anyio.Event()
             await waiting.changed.wait()
         if waiting.turn is None:
-            raise _too_late()
+            detail = "Its turn did not come while it could still be done in time."
+            raise Overloaded("service_full", detail, self.retry_after_s())
         return waiting.turn
 
     def _full(self, work: Work) -> bool:

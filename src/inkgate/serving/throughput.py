@@ -36,6 +36,7 @@ class Throughput:
         self._works = 0
         self._tokens = 0.0
         self._token_s = 0.0
+        self._seconds = 0.0
         self._progress_at = 0.0
 
     def per_s(self, now: float) -> float | None:
@@ -43,6 +44,10 @@ class Throughput:
         measured = self._rate.per_s or 0.0
         now_there = self._under_way / self._residence_s(now) if self._tokens else 0.0
         return max(measured, now_there) or None
+
+    def residence_s(self, tokens: int) -> float:
+        """How long a work of so many tokens stays at the engine: as long a token as others; 0 before any is known."""
+        return tokens * self._seconds / self._tokens if self._tokens else 0.0
 
     def started(self, tokens: int, now: float) -> None:
         """A work goes to the engine."""
@@ -60,6 +65,7 @@ class Throughput:
             self._progress_at = now
             self._tokens = _KEPT * self._tokens + tokens
             self._token_s = _KEPT * self._token_s + tokens * (now - began)
+            self._seconds = _KEPT * self._seconds + (now - began)
         self._rate.finished(tokens if well else 0)
 
     def _residence_s(self, now: float) -> float:

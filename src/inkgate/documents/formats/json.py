@@ -119,7 +119,12 @@ def _attempt(attempt: Attempt) -> Json:
 
 
 def _error(error: PageError) -> Json:
-    return {"code": error.code, "detail": encodable(error.detail), "remedy": encodable(error.remedy)}
+    return {
+        "code": error.code,
+        "detail": encodable(error.detail),
+        "remedy": encodable(error.remedy),
+        "retry_after_s": None if error.retry_after_s is None else _rounded(error.retry_after_s, 1),
+    }
 
 
 def _json(value: object) -> Json | list[object] | str | float | None:

@@ -1,0 +1,136 @@
+"""Offered load from half to ten times what a real vLLM can do, bare and behind each of four things.
+
+    python -m benchmarks.overload --peers PEERS/bin --json FILE --svg FILE
+
+Goodput is answers within the deadline; who is not answered by then leaves. Capacity is what bare vLLM does in a closed
+loop of sixteen clients, measured first. Every system gets a fresh vLLM and the same requests at the same moments.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks.overload.systems import NAMES, Running, running
+from benchmarks.overload.traffic import Result, closed, offered, poisson
+
+LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One system under one load. Times in seconds; goodput in answers a second."""
+
+    system: str
+    load: float
+    offered: int
+    good: int
+    late: int
+    refused: int
+    failed: int
+    goodput: float
+    share_of_capacity: float
+    p50_s: float | None
+    p99_s: float | None
+    refusal_p50_ms: float | None
+    refusal_p99_ms: float | None
+    without_retry_after: int
+    preemptions: int
+    dead: bool
+
+
+def row_of(system: Running, load: float, capacity: float, result: Result, preemptions: int) -> Row:
+    told = result.told
+    p50, p99 = result.quantile(0.5, "good"), result.quantile(0.99, "good")
+    refusals = [result.quantile(share, "refused") for share in (0.5, 0.99)]
+    return Row(
+        system.name,
+        load,
+        len(told),
+        result.count("good"),
+        result.count("late"),
+        result.count("refused"),
+        result.count("failed"),
+        round(result.goodput, 2),
+        round(result.goodput / capacity, 3),
+        None if p50 is None else round(p50, 2),
+        None if p99 is None else round(p99, 2),
+        *(None if value is None else round(1000 * value, 1) for value in refusals),
+        sum(each.outcome == "refused" and not each.retry_after for each in told),
+        preemptions,
+        system.dead,
+    )
+
+
+async def measured(
+    system: Running, loads: tuple[float, ...], capacity: float, options: argparse.Namespace
+) -> list[Row]:
+    rows = []
+    await closed(system.url, 4, options.warm_s)
+    for load in loads:
+        before = system.preemptions()
+        asks = poisson(load * capacity, options.seconds, seed=int(load * 100))
+        result = await offered(system.url, asks, options.seconds, options.deadline_s)
+        await asyncio.sleep(3)
+        after = before if system.dead else system.preemptions()
+        rows.append(row_of(system, load, capacity, result, after - before))
+        print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peers", type=Path, help="folder of the program `litellm`")
+    parser.add_argument("--systems", nargs="*", default=NAMES, choices=NAMES)
+    parser.add_argument("--loads", nargs="*", type=float, default=LOADS)
+    parser.add_argument("--seconds", type=float, default=30.0, help="how long requests come in, at each load")
+    parser.add_argument("--warm-s", type=float, default=5.0)
+    parser.add_argument("--deadline-s", type=float, default=10.0)
+    parser.add_argument("--capacity", type=float, help="answers a second; measured unless given")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--svg", type=Path)
+    options = parser.parse_args()
+    capacity = options.capacity
+    if capacity is None:
+        with running("vLLM alone", None) as bare:
+            asyncio.run(closed(bare.url, 16, 5))
+            capacity = asyncio.run(closed(bare.url, 16, options.seconds))
+        print(f"capacity: {capacity:.2f} answers a second", file=sys.stderr, flush=True)
+    rows: list[Row] = []
+    for name in options.systems:
+        with running(name, options.peers) as system:
+            rows += asyncio.run(measured(system, tuple(options.loads), capacity, options))
+    show(rows, capacity)
+    if options.json:
+        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+        found = {"machine": machine, "capacity": capacity, "rows": [asdict(row) for row in rows]}
+        options.json.write_text(json.dumps(found, indent=2))
+    if options.svg:
+        from benchmarks.overload.chart import draw
+
+        draw([(row.system, row.load, row.share_of_capacity) for row in rows], options.svg)
+
+
+def show(rows: list[Row], capacity: float) -> None:
+    """A table, as docs/benchmarks.md has it."""
+    print(f"capacity {capacity:.2f} answers a second\n")
+    head = ("system", "load", "good", "late", "refused", "failed", "goodput / capacity", "p50, p99 s")
+    more = ("refusal p50, p99 ms", "preemptions", "dead")
+    print("| " + " | ".join((*head, *more)) + " |")
+    print("|" + " --- |" * (len(head) + len(more)))
+    for row in rows:
+        print(
+            f"| {row.system} | {row.load:g} | {row.good} | {row.late} | {row.refused} | {row.failed} "
+            f"| {row.share_of_capacity:.2f} | {row.p50_s}, {row.p99_s} | {row.refusal_p50_ms}, {row.refusal_p99_ms} "
+            f"| {row.preemptions} | {'yes' if row.dead else 'no'} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""The embedded engine under load: half to ten times what it can do, a long PDF beside single pages, a greedy tenant.
+
+    python -m benchmarks.overload.pages --json FILE
+
+Everything over `POST /ocr`, open loop, the cache off. Pages are receipts and screens drawn here, of three sizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import io
+import json
+import os
+import platform
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import aiohttp
+from PIL import Image, ImageDraw, ImageFont
+
+from benchmarks.overload.systems import free_port, server
+from benchmarks.overload.traffic import Ask, Result, Told
+
+LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
+SIZES = ((320, 200, 3), (480, 640, 8), (800, 1000, 14))
+"""Width, height and lines of a page."""
+WORDS = (
+    *("invoice", "total", "amount", "paid", "cash", "change", "receipt", "number"),
+    *("date", "table", "order", "tax", "item", "price", "thank", "you"),
+)
+
+
+@cache
+def page(size: int, number: int) -> bytes:
+    """A page of one of the sizes, as PNG."""
+    width, height, lines = SIZES[size]
+    rng = random.Random(size * 1000 + number)
+    image = Image.new("RGB", (width, height), "white")
+    canvas = ImageDraw.Draw(image)
+    pitch = height / (lines + 1)
+    for line in range(lines):
+        text = " ".join(rng.choices(WORDS, k=2 + size * 2)) + f" {rng.randint(1, 9999)}"
+        canvas.text((12, 8 + line * pitch), text, fill="black", font=ImageFont.load_default(min(26, pitch * 0.6)))
+    out = io.BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+def pdf(pages: int) -> bytes:
+    """A scan of so many pages."""
+    images = [Image.open(io.BytesIO(page(1, number % 20))).convert("RGB") for number in range(pages)]
+    out = io.BytesIO()
+    images[0].save(out, "PDF", save_all=True, append_images=images[1:])
+    return out.getvalue()
+
+
+def arrivals(
+    rate: float, seconds: float, seed: int, tenant: str = "anybody", sizes: Sequence[int] = (0, 1, 2)
+) -> list[Ask]:
+    """Pages as they come, the same for the same seed."""
+    rng = random.Random(seed)
+    asks = []
+    at = rng.expovariate(rate)
+    while at < seconds:
+        asks.append(Ask(at, page(rng.choice(sizes), rng.randrange(20)), tenant))
+        at += rng.expovariate(rate)
+    return asks
+
+
+async def told(session: aiohttp.ClientSession, url: str, ask: Ask, deadline_s: float) -> Told:
+    started = time.perf_counter()
+    headers = {"X-Inkgate-Timeout": f"{deadline_s:g}", "X-API-Key": ask.tenant}
+    form = aiohttp.FormData()
+    form.add_field("file", ask.body, filename="page.png")
+    status, retry_after, outcome = 0, False, "failed"
+    try:
+        async with asyncio.timeout(deadline_s):
+            async with session.post(f"{url}/ocr", data=form, headers=headers) as response:
+                status, retry_after = response.status, "Retry-After" in response.headers
+                text = await response.text()
+        outcome = "good" if status == 200 and '"complete"' in text else "refused" if status in (429, 503) else "failed"
+    except TimeoutError:
+        outcome = "late"
+    except aiohttp.ClientError:
+        pass
+    return Told(ask, outcome, status, time.perf_counter() - started, retry_after)
+
+
+async def offered(url: str, asks: Sequence[Ask], seconds: float, deadline_s: float) -> Result:
+    result = Result(seconds)
+    async with aiohttp.ClientSession(
+        timeout=aiohttp.ClientTimeout(total=None), connector=aiohttp.TCPConnector(limit=0)
+    ) as session:
+        began = time.perf_counter()
+
+        async def one(ask: Ask) -> None:
+            await asyncio.sleep(max(0.0, began + ask.at - time.perf_counter()))
+            result.told.append(await told(session, url, ask, deadline_s))
+
+        await asyncio.gather(*(one(ask) for ask in asks))
+    return result
+
+
+async def capacity_of(url: str, seconds: float) -> float:
+    """Pages a second of four clients, each asking one after the other."""
+    done = 0
+    rng = random.Random(5)
+    ends = time.perf_counter() + seconds
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
+
+        async def one() -> None:
+            nonlocal done
+            while time.perf_counter() < ends:
+                answer = await told(session, url, Ask(0, page(rng.randrange(3), rng.randrange(20))), 600)
+                if answer.outcome != "good":
+                    raise RuntimeError(f"a page failed with nothing else there: {answer.status}")
+                done += time.perf_counter() < ends
+
+        await asyncio.gather(*(one() for _ in range(4)))
+    return done / seconds
+
+
+@contextmanager
+def service(tenants: Sequence[str] = ()) -> Iterator[str]:
+    """inkgate with the embedded engine; `tenants` are the API keys it knows."""
+    from inkgate.api.auth import hash_key
+
+    port = free_port()
+    variables = {"INKGATE_CACHE__ENABLED": "false", "INKGATE_LOG__LEVEL": "warning"}
+    if tenants:
+        variables["INKGATE_AUTH__KEY_HASHES"] = json.dumps([hash_key(tenant) for tenant in tenants])
+    command = [sys.executable, "-m", "inkgate", "serve", "--port", str(port)]
+    with tempfile.TemporaryDirectory() as folder, server(command, port, "/readyz", Path(folder), variables):
+        yield f"http://127.0.0.1:{port}"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Times in seconds."""
+
+    seconds: float
+    deadline_s: float
+
+
+async def load_curve(url: str, capacity: float, options: Options) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for load in LOADS:
+        asks = arrivals(load * capacity, options.seconds, seed=int(load * 100))
+        result = await offered(url, asks, options.seconds, options.deadline_s)
+        rows.append(
+            {
+                "load": load,
+                "offered": len(asks),
+                **{name: result.count(name) for name in ("good", "late", "refused", "failed")},
+                "goodput_of_capacity": round(result.goodput / capacity, 3),
+                "p50_s": _rounded(result.quantile(0.5, "good")),
+                "p99_s": _rounded(result.quantile(0.99, "good")),
+                "refusal_p50_ms": _rounded(result.quantile(0.5, "refused"), 1000),
+                "refusal_p99_ms": _rounded(result.quantile(0.99, "refused"), 1000),
+            }
+        )
+        print(rows[-1], file=sys.stderr, flush=True)
+        await asyncio.sleep(2)
+    return rows
+
+
+async def beside_a_pdf(url: str, capacity: float, options: Options) -> dict[str, object]:
+    """The p95 of small single pages alone, and while a PDF of 200 pages is read."""
+    asks = arrivals(0.2 * capacity, options.seconds, seed=3, sizes=(0, 1))
+    alone = await offered(url, asks, options.seconds, 60)
+    form = aiohttp.FormData()
+    form.add_field("file", pdf(200), filename="long.pdf")
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
+        reading = asyncio.create_task(_status(session, f"{url}/ocr", form))
+        await asyncio.sleep(1)
+        beside = await offered(url, asks, options.seconds, 60)
+        still = not reading.done()
+        status = await reading
+    before, after = alone.quantile(0.95, "good"), beside.quantile(0.95, "good")
+    return {
+        "singles": len(asks),
+        "p95_alone_s": _rounded(before),
+        "p95_beside_s": _rounded(after),
+        "ratio": None if not before or not after else round(after / before, 2),
+        "all_good": beside.count("good") == len(asks),
+        "pdf_outlasted_them": still,
+        "pdf_status": status,
+    }
+
+
+async def _status(session: aiohttp.ClientSession, url: str, form: aiohttp.FormData) -> int:
+    async with session.post(url, data=form) as response:
+        await response.read()
+        return response.status
+
+
+async def greedy_tenant(url: str, capacity: float, options: Options) -> dict[str, object]:
+    """The goodput of three tenants at a quarter of the capacity each, beside a fourth at that and at ten times it."""
+    share = capacity / 4
+    goodput = []
+    for factor in (1, 10):
+        asks = [ask for n in range(3) for ask in arrivals(0.8 * share, options.seconds, 10 + n, f"modest-{n}")]
+        asks += arrivals(0.8 * share * factor, options.seconds, 99, "greedy")
+        result = await offered(url, sorted(asks, key=lambda ask: ask.at), options.seconds, options.deadline_s)
+        modest = [each for each in result.told if each.ask.tenant != "greedy"]
+        goodput.append(sum(each.outcome == "good" for each in modest))
+        greedy = [each for each in result.told if each.ask.tenant == "greedy"]
+        codes = {status: sum(each.status == status for each in greedy) for status in {each.status for each in greedy}}
+        print(f"greedy x{factor}: modest {goodput[-1]} of {len(modest)}, greedy {codes}", file=sys.stderr, flush=True)
+        await asyncio.sleep(2)
+    return {
+        "modest_good_beside_modest": goodput[0],
+        "modest_good_beside_greedy": goodput[1],
+        "kept": round(goodput[1] / goodput[0], 3),
+    }
+
+
+def _rounded(value: float | None, factor: float = 1.0) -> float | None:
+    return None if value is None else round(value * factor, 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--deadline-s", type=float, default=10.0)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    options = Options(arguments.seconds, arguments.deadline_s)
+    with service() as url:
+        asyncio.run(capacity_of(url, 5))
+        capacity = asyncio.run(capacity_of(url, options.seconds))
+        print(f"capacity: {capacity:.2f} pages a second", file=sys.stderr, flush=True)
+        found: dict[str, object] = {
+            "capacity": capacity,
+            "beside_a_pdf": asyncio.run(beside_a_pdf(url, capacity, options)),
+        }
+        found["curve"] = asyncio.run(load_curve(url, capacity, options))
+    with service(("greedy", "modest-0", "modest-1", "modest-2")) as url:
+        found["greedy_tenant"] = asyncio.run(greedy_tenant(url, capacity, options))
+    found["machine"] = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
+    print(json.dumps(found, indent=2))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

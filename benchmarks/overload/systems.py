@@ -1,0 +1,168 @@
+"""A real vLLM on the CPU with a small KV cache, and what is put before it. All started here, and stopped."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from benchmarks.overload.traffic import MODEL
+
+ROOT = Path(__file__).parents[2]
+PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
+WEIGHTS = ROOT / "tests" / "models" / "tiny-paddleocr-vl"
+KV_BLOCKS = 48
+"""Of 128 tokens: room for about twenty requests of the traffic, and not for a hundred."""
+START_S = 300.0
+OTHER_CORES = ("taskset", "-c", f"1-{(os.cpu_count() or 2) - 1}")
+VARIABLES = {
+    "OMP_NUM_THREADS": "1",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+}
+NAMES = ("vLLM alone", "vLLM with queue limits", "semaphore of 16", "LiteLLM", "inkgate")
+
+
+@dataclass
+class Running:
+    """A system that takes requests at `url`, and its vLLM at `vllm`."""
+
+    name: str
+    url: str
+    vllm: str
+    process: subprocess.Popen[bytes]
+
+    def preemptions(self) -> int:
+        """Of vLLM, since its start."""
+        text = httpx.get(f"{self.vllm.removesuffix('/v1')}/metrics", timeout=30, trust_env=False).text
+        return sum(
+            round(float(value))
+            for value in re.findall(r"^vllm:num_preemptions_total\{[^}]*\} (\S+)", text, re.MULTILINE)
+        )
+
+    @property
+    def dead(self) -> bool:
+        """Whether vLLM has ended."""
+        return self.process.poll() is not None
+
+
+@contextmanager
+def running(name: str, peers: Path | None) -> Iterator[Running]:
+    """The system of this name (NAMES), freshly started."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        limits = ["--max-num-seqs", "16", "--max-num-queued-reqs", "16"] if name == "vLLM with queue limits" else []
+        port = free_port()
+        vllm = f"http://127.0.0.1:{port}/v1"
+        process = stack.enter_context(_vllm(port, limits, folder))
+        url = vllm
+        if name not in {"vLLM alone", "vLLM with queue limits"}:
+            url = stack.enter_context(_before(name, vllm, folder, peers))
+        yield Running(name, url, vllm, process)
+
+
+@contextmanager
+def _vllm(port: int, flags: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    # Large batches are what vLLM takes by default; the KV cache is what a small card would leave.
+    shared = ["--enforce-eager", "--max-model-len", "2048", "--num-gpu-blocks-override", str(KV_BLOCKS)]
+    address = ["--host", "127.0.0.1", "--port", str(port), "--served-model-name", MODEL]
+    cheap = ["--no-enable-prefix-caching", "--mm-processor-cache-gb", "0"]
+    # The first core is vLLM's, as a card would be; the others are for all else.
+    command = ["taskset", "-c", "0", str(PYTHON), "-m", "vllm.entrypoints.openai.api_server", "--model", str(WEIGHTS)]
+    with _process([*command, *address, *shared, *cheap, *flags], folder / "vllm.log", VARIABLES) as process:
+        _wait(f"http://127.0.0.1:{port}/v1/models", process, folder / "vllm.log")
+        yield process
+
+
+@contextmanager
+def _before(name: str, vllm: str, folder: Path, peers: Path | None) -> Iterator[str]:
+    port = free_port()
+    variables: dict[str, str] = {}
+    if name == "inkgate":
+        command = [
+            sys.executable,
+            "-m",
+            "inkgate",
+            "serve",
+            "--port",
+            str(port),
+            "--engine",
+            "vllm",
+            "--vllm-url",
+            vllm,
+        ]
+        variables = {
+            "INKGATE_ENGINE__VLLM__PRESET": MODEL,
+            "INKGATE_ENGINE__VLLM__PRESET_FOLDER": str(ROOT / "tests" / "models" / "presets"),
+            "INKGATE_LIMITS__MAX_IN_FLIGHT": "1000",
+            "INKGATE_LOG__LEVEL": "warning",
+        }
+    elif name == "LiteLLM":
+        if peers is None:
+            raise SystemExit("--peers names no folder with `litellm`")
+        config = folder / "litellm.yaml"
+        config.write_text(
+            f"model_list:\n  - model_name: {MODEL}\n    litellm_params:\n      model: openai/{MODEL}\n"
+            f"      api_base: {vllm}\n      api_key: none\n"
+        )
+        command = [str(peers / "litellm"), "--config", str(config), "--port", str(port), "--host", "127.0.0.1"]
+        variables = {"LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"}
+    else:
+        command = [sys.executable, "-m", "benchmarks.overload.semaphore_proxy", str(port), vllm.removesuffix("/v1")]
+    with _process([*OTHER_CORES, *command], folder / "before.log", variables) as process:
+        url = f"http://127.0.0.1:{port}/v1"
+        _wait(f"{url}/models", process, folder / "before.log")
+        yield url
+
+
+@contextmanager
+def _process(command: Sequence[str], log: Path, variables: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")} | variables
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=environment, cwd=ROOT) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@contextmanager
+def server(command: Sequence[str], port: int, path: str, folder: Path, variables: dict[str, str]) -> Iterator[None]:
+    """A server of any kind, once it answers 200 at `path`."""
+    log = folder / "server.log"
+    with _process(command, log, variables) as process:
+        _wait(f"http://127.0.0.1:{port}{path}", process, log)
+        yield
+
+
+def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + START_S
+    while process.poll() is None and time.monotonic() < until:
+        try:
+            if httpx.get(url, timeout=5, trust_env=False).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.3)
+    raise SystemExit(f"{url} did not come up:\n{log.read_text(errors='replace')[-3000:]}")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

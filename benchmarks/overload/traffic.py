@@ -1,0 +1,163 @@
+"""An open loop of chat completions: they come when they come, whether the service keeps up or not."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import io
+import json
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import aiohttp
+from PIL import Image
+
+MODEL = "tiny-paddleocr-vl"
+WIDTHS = (280, 560, 1120)
+"""Of the images, each 28 pixels high and more: 10 to 160 tokens."""
+MEDIAN_TOKENS, SPREAD = 120, 0.7
+"""Lengths of answers are log-normal, between 8 and 800 tokens."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request: when it comes, in seconds from the beginning, what it is, and whose."""
+
+    at: float
+    body: bytes
+    tenant: str = "anybody"
+    priority: str = ""
+
+
+@dataclass
+class Told:
+    """What became of a request. `outcome`: good (a whole answer in time), late, refused (429, 503), failed."""
+
+    ask: Ask
+    outcome: str
+    status: int
+    seconds: float
+    retry_after: bool
+
+
+@dataclass
+class Result:
+    """What became of all requests of one run, which had so many seconds to come in."""
+
+    seconds: float
+    told: list[Told] = field(default_factory=list)
+
+    def count(self, *outcomes: str) -> int:
+        return sum(told.outcome in outcomes for told in self.told)
+
+    @property
+    def goodput(self) -> float:
+        """Answers in time, a second."""
+        return self.count("good") / self.seconds
+
+    def quantile(self, share: float, *outcomes: str) -> float | None:
+        """Seconds, of the requests that ended so."""
+        taken = sorted(told.seconds for told in self.told if told.outcome in outcomes)
+        return taken[min(len(taken) - 1, int(share * len(taken)))] if taken else None
+
+
+def poisson(rate: float, seconds: float, seed: int, tenant: str = "anybody", priority: str = "") -> list[Ask]:
+    """Requests as they come from many who don't know of each other; the same for the same seed."""
+    rng = random.Random(seed)
+    asks = []
+    at = rng.expovariate(rate)
+    while at < seconds:
+        asks.append(_ask(rng, at, tenant, priority))
+        at += rng.expovariate(rate)
+    return asks
+
+
+@cache
+def _image(width: int, height: int) -> str:
+    noise = random.Random(width * height).randbytes(width * height)
+    picture = io.BytesIO()
+    Image.frombytes("L", (width, height), noise).convert("RGB").save(picture, "PNG")
+    return base64.b64encode(picture.getvalue()).decode()
+
+
+@cache
+def body_of(width: int, height: int, tokens: int) -> bytes:
+    """A chat completion with an image, whose answer has exactly so many tokens."""
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_image(width, height)}"}}
+    return json.dumps(
+        {
+            "model": MODEL,
+            "messages": [{"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}],
+            "temperature": 0,
+            "max_tokens": tokens,
+            "ignore_eos": True,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+    ).encode()
+
+
+async def offered(url: str, asks: Sequence[Ask], seconds: float, deadline_s: float) -> Result:
+    """Sends each request at its moment, and waits until all have ended. Who is not answered in time leaves."""
+    result = Result(seconds)
+    timeout = aiohttp.ClientTimeout(total=None)
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
+        began = time.perf_counter()
+
+        async def one(ask: Ask) -> None:
+            await asyncio.sleep(max(0.0, began + ask.at - time.perf_counter()))
+            result.told.append(await _told(session, url, ask, deadline_s))
+
+        await asyncio.gather(*(one(ask) for ask in asks))
+    return result
+
+
+async def _told(session: aiohttp.ClientSession, url: str, ask: Ask, deadline_s: float) -> Told:
+    started = time.perf_counter()
+    headers = {"Content-Type": "application/json", "X-Inkgate-Timeout": f"{deadline_s:g}"}
+    headers["Authorization"] = f"Bearer {ask.tenant}"
+    if ask.priority:
+        headers["X-Inkgate-Priority"] = ask.priority
+    status, retry_after, outcome = 0, False, "failed"
+    try:
+        async with asyncio.timeout(deadline_s):
+            async with session.post(f"{url}/chat/completions", data=ask.body, headers=headers) as response:
+                status, retry_after = response.status, "Retry-After" in response.headers
+                tail = b""
+                async for chunk in response.content.iter_any():
+                    tail = (tail + chunk)[-2048:]
+        whole = status == 200 and b"[DONE]" in tail and b'"error"' not in tail
+        outcome = "good" if whole else "refused" if status in (429, 503) else "failed"
+    except TimeoutError:
+        outcome = "late"
+    except aiohttp.ClientError:
+        outcome = "failed"
+    return Told(ask, outcome, status, time.perf_counter() - started, retry_after)
+
+
+async def closed(url: str, clients: int, seconds: float) -> float:
+    """Answers a second when so many clients ask one after the other: what there is to have."""
+    done = 0
+    rng = random.Random(7)
+    ends = time.perf_counter() + seconds
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
+
+        async def one() -> None:
+            nonlocal done
+            while time.perf_counter() < ends:
+                told = await _told(session, url, _ask(rng, 0.0), 1e6)
+                if told.outcome != "good":
+                    raise RuntimeError(f"a request failed with nothing else there: {told.status}")
+                done += time.perf_counter() < ends
+
+        await asyncio.gather(*(one() for _ in range(clients)))
+    return done / seconds
+
+
+def _ask(rng: random.Random, at: float, tenant: str = "anybody", priority: str = "") -> Ask:
+    tokens = int(min(800, max(8, rng.lognormvariate(0, SPREAD) * MEDIAN_TOKENS)))
+    return Ask(at, body_of(rng.choice(WIDTHS), rng.choice((28, 56, 112)), tokens), tenant, priority)
