@@ -146,10 +146,6 @@ class InkgateError(Exception):
         self.code = code
         self.detail = detail
 
-    def __reduce__(self) -> tuple[type[InkgateError], tuple[object, ...]]:
-        # An exception is pickled by its message alone otherwise, and can't be made again from that.
-        return type(self), (self.code, self.detail)
-
     @property
     def title(self) -> str:
         return self.known[self.code].title
