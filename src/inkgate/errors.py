@@ -158,7 +158,7 @@ class InkgateError(Exception):
         """The same, as the error of one page."""
         return PageError(self.code, self.detail, self.remedy)
 
-    def __reduce__(self) -> tuple[type[InkgateError], tuple[str, ...]]:
+    def __reduce__(self) -> tuple[type[InkgateError], tuple[object, ...]]:
         return type(self), (self.code, self.detail)
 
 
