@@ -1,0 +1,240 @@
+"""What each step of the ladder costs in accuracy, with the embedded engine.
+
+    python benchmarks/ladder_cost.py MANIFEST --results FILE [--step whole image output] [--documents 118] [--turned]
+
+Reads a seeded selection of the manifest's documents that have a text as ground truth, whole and with what a step gives
+up: the same Degrading around the same engine as in the service, with a ladder that stays where it is put. Steps add up
+as they do there: `output` gives up what `image` does, too. PDFs are read from their pixels.
+
+What was read is in FILE, a line each; after `--seconds` it stops, and goes on when it is started again. `--turned`
+turns every image by a quarter or a half, which `output` doesn't undo.
+
+The embedded engine has no bound on its answers, so how many `max_output_tokens` would cut is estimated from the truths:
+a token for each character of a script without spaces, one for every three of any other. No tokenizer of a published
+model does worse on running text; coordinates and tables come on top.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+import anyio
+from PIL import Image, ImageOps
+
+from inkgate.bootstrap.engines import embedded_engine
+from inkgate.documents.open import Opener
+from inkgate.engines.base import Engine
+from inkgate.evaluation.candidates import OwnReader
+from inkgate.evaluation.manifest import Entry, load_manifest, load_text
+from inkgate.evaluation.metrics import Token, token_of
+from inkgate.evaluation.run import FileScore, score
+from inkgate.layout.cdla import CdlaLayout
+from inkgate.reader import Reader
+from inkgate.serving.degrading import Degrading
+from inkgate.serving.ladder import RUNGS, Ladder, Rung
+from inkgate.serving.work import Priority
+from inkgate.settings import PdfText, Settings
+from inkgate.types import Page, PageResult, Task
+
+STEPS = ("whole", Rung.IMAGE.value, Rung.OUTPUT.value)
+FEW = 5
+"""Kinds of fewer documents are put together by their folder."""
+
+
+class Fixed(Ladder):
+    """A ladder that stays `steps` up, for work of any class."""
+
+    def __init__(self, steps: int, settings: Settings) -> None:
+        super().__init__(settings.serving.ladder, lambda: None)
+        self._given_up = RUNGS[:steps]
+
+    def rungs(self, priority: Priority) -> tuple[Rung, ...]:
+        return self._given_up
+
+
+class Counting:
+    """An Engine around an Engine that counts pages, and those that were turned."""
+
+    def __init__(self, inner: Engine) -> None:
+        self.name = inner.name
+        self.pages = self.turned = 0
+        self._inner = inner
+
+    async def start(self) -> None:
+        await self._inner.start()
+
+    async def stop(self) -> None:
+        await self._inner.stop()
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        result = await self._inner.read(page, task)
+        self.pages += 1
+        self.turned += result.rotation != 0
+        return result
+
+
+@asynccontextmanager
+async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReader, Counting]]:
+    """A started candidate that gives up what `step` does, and what counts its pages."""
+    engine = embedded_engine(settings, CdlaLayout(threads=settings.engine.ppocr.threads))
+    ladder = Fixed(STEPS.index(step), settings)
+    counting = Counting(Degrading(engine, ladder, settings.serving.ladder, None))
+    async with Opener(settings.limits, settings.pdf) as opener:
+        await counting.start()
+        try:
+            yield OwnReader(step, Reader(opener, counting, settings.limits), PdfText.NEVER, 1), counting
+        finally:
+            await counting.stop()
+
+
+def selection(manifest: Path, documents: int, kind: str, seed: int) -> list[Entry]:
+    """So many documents that have a text, drawn from those whose folder or kind has `kind` in it."""
+    known = [replace(entry, lines=None, tests=None) for entry in load_manifest(manifest) if entry.text is not None]
+    known = [entry for entry in known if kind in f"{entry.folder}/{entry.kind}"]
+    return sorted(random.Random(seed).sample(known, min(documents, len(known))), key=lambda entry: entry.path)
+
+
+def turned(entry: Entry, folder: Path, seed: int) -> Entry:
+    """A copy of the document in `folder` that doesn't stand upright."""
+    degrees = random.Random(f"{seed} {entry.path}").choice((90, 180, 270))
+    copy = folder / f"{entry.path.replace('/', '_')}.png"
+    with Image.open(entry.file) as image:
+        ImageOps.exif_transpose(image).convert("RGB").rotate(degrees, expand=True).save(copy)
+    return replace(entry, file=copy)
+
+
+async def measure(args: argparse.Namespace, entries: Sequence[Entry], settings: Settings) -> None:
+    """Reads what isn't in the results yet, until the time is over."""
+    ends_at = perf_counter() + args.seconds
+    for step in args.step:
+        left = [entry for entry in entries if (step, args.turned, entry.path) not in done(args.results)]
+        if not left or perf_counter() > ends_at:
+            continue
+        async with reading(step, settings) as (candidate, counting):
+            for entry in left:
+                if perf_counter() > ends_at:
+                    print(f"{step}: goes on with {entry.path}")
+                    break
+                before = counting.pages, counting.turned
+                with tempfile.TemporaryDirectory() as folder:
+                    document = turned(entry, Path(folder), args.seed) if args.turned else entry
+                    scored = (await score(candidate, [document], lambda _name, _entry: None)).files[0]
+                line = as_line(
+                    step, scored, counting.pages - before[0], counting.turned - before[1], turned=args.turned
+                )
+                with args.results.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def as_line(step: str, scored: FileScore, pages: int, pages_turned: int, *, turned: bool) -> dict[str, object]:
+    """One reading as it is kept."""
+    truth = load_text(scored.entry.text) if scored.entry.text else ""
+    errors = scored.folded_errors
+    return {
+        "step": step,
+        "turned": turned,
+        "path": scored.entry.path,
+        "folder": scored.entry.folder,
+        "kind": scored.entry.kind,
+        "pages": pages,
+        "pages_turned": pages_turned,
+        "tokens": tokens(truth),
+        "edits": errors.edits if errors else 0,
+        "characters": errors.characters if errors else 0,
+        "f1": scored.f1,
+        "seconds": round(scored.seconds, 3),
+        "error": scored.error,
+    }
+
+
+def tokens(truth: str) -> int:
+    """Tokens of an answer that says this, estimated from above."""
+    characters = len("".join(truth.split()))
+    words = len(truth.split())
+    # A space is part of the word after it; where words are shorter than three characters each has a token.
+    return characters if token_of(truth) is Token.BIGRAMS else max(words, math.ceil((characters + words) / 3))
+
+
+def done(results: Path) -> dict[tuple[str, bool, str], dict[str, object]]:
+    """What was read so far, by step, whether it was turned, and path."""
+    if not results.exists():
+        return {}
+    lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    return {(line["step"], line["turned"], line["path"]): line for line in lines}
+
+
+def table(lines: Sequence[dict[str, object]], most_tokens: int) -> str:
+    """CER whatever the case (pooled) and F1 (mean), in percent, by kind, of documents that were read at every step."""
+    by_path: dict[str, dict[str, dict[str, object]]] = {}
+    for line in lines:
+        by_path.setdefault(str(line["path"]), {})[str(line["step"])] = line
+    steps = [step for step in STEPS if any(step in read for read in by_path.values())]
+    complete = [read for read in by_path.values() if all(step in read for step in steps)]
+    sizes: dict[str, int] = {}
+    for read in complete:
+        sizes[str(read[steps[0]]["kind"])] = sizes.get(str(read[steps[0]]["kind"]), 0) + 1
+    groups: dict[str, list[dict[str, dict[str, object]]]] = {"**all**": complete}
+    for read in complete:
+        first = read[steps[0]]
+        kind = str(first["kind"])
+        groups.setdefault(kind if sizes[kind] >= FEW else f"others in {first['folder']}", []).append(read)
+    rows = [
+        f"| documents | n | {' | '.join(steps)} | seconds a page | turned | over {most_tokens} tokens |",
+        f"| --- | --- | {' | '.join('---' for _ in steps)} | --- | --- | --- |",
+    ]
+    for name, reads in groups.items():
+        cells = " | ".join(_cell([read[step] for read in reads]) for step in steps)
+        seconds = ", ".join(f"{_per_page([read[step] for read in reads]):.2f}" for step in steps)
+        whole = [read[steps[0]] for read in reads]
+        long = sum(_number(line["tokens"]) > most_tokens * max(1, _number(line["pages"])) for line in whole)
+        was_turned = sum(int(_number(line["pages_turned"])) for line in whole)
+        rows.append(f"| {name} | {len(reads)} | {cells} | {seconds} | {was_turned} | {long} |")
+    return "\n".join(rows)
+
+
+def _cell(lines: Sequence[dict[str, object]]) -> str:
+    edits, characters = (sum(_number(line[key]) for line in lines) for key in ("edits", "characters"))
+    return (
+        f"{100 * edits / max(characters, 1):.1f}, {100 * sum(_number(line['f1']) for line in lines) / len(lines):.1f}"
+    )
+
+
+def _per_page(lines: Sequence[dict[str, object]]) -> float:
+    return sum(_number(line["seconds"]) for line in lines) / max(1, sum(_number(line["pages"]) for line in lines))
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("manifest", type=Path)
+    parser.add_argument("--results", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--step", nargs="+", choices=STEPS, default=list(STEPS))
+    parser.add_argument("--documents", type=int, default=120, help="at most so many, drawn by --seed")
+    parser.add_argument("--kind", default="", help="only those whose folder or kind has this in it")
+    parser.add_argument("--turned", action="store_true", help="images only, each turned")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=math.inf)
+    args = parser.parse_args()
+    settings = Settings()
+    entries = selection(args.manifest, args.documents, args.kind, args.seed)
+    if args.turned:
+        entries = [entry for entry in entries if entry.file.suffix.lower() != ".pdf"]
+    anyio.run(measure, args, entries, settings)
+    lines = [line for (_, was_turned, _), line in done(args.results).items() if was_turned == args.turned]
+    print(table(lines, settings.serving.ladder.max_output_tokens))
+
+
+if __name__ == "__main__":
+    main()
