@@ -73,11 +73,12 @@ def logged(server: Server, event: str) -> list[dict[str, object]]:
 
 
 @contextmanager
-def faulted(vllm_url: str, **environment: str) -> Iterator[Server]:
+def faulted(vllm_url: str, log_folder: Path | None = None, **environment: str) -> Iterator[Server]:
     """A gateway, warm. In the block it meets its fault; then it has to read again by itself, bear as many requests at
     once as before, hold no more than before, and have nothing in flight when it is stopped.
     """
-    with running_server("--vllm-url", vllm_url, environment={**SETTINGS, **environment}) as server:
+    variables = {**SETTINGS, **environment}
+    with running_server("--vllm-url", vllm_url, environment=variables, log_folder=log_folder) as server:
         under_load(server.url, open_loop(40, 1.5, seed=1))
         assert reads(server, AT_ONCE)
         before = Footprint.of(server)

@@ -65,9 +65,10 @@ def running_server(
     program: tuple[str, ...] = SERVE,
     start_s: float = START_S,
     python: str = sys.executable,
+    log_folder: Path | None = None,
 ) -> Iterator[Server]:
     """`inkgate serve --port 0` with `flags`, ready for requests; stopped at the end, if it still runs."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=log_folder) as folder:
         log = Path(folder) / "server.log"
         variables = clean_environment(INKGATE_LOG__FORMAT="json", **(environment or {}))
         command = [python, *program, *flags]

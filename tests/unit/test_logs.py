@@ -1,9 +1,12 @@
 """How log lines look."""
 
+import errno
 import io
 import json
 import logging
+import resource
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -68,3 +71,55 @@ def test_set_up_twice_prints_once() -> None:
     configure_logs(LogSettings(), out)
     structlog.get_logger("inkgate.test").info("once")
     assert out.getvalue().count("once") == 1
+
+
+class Disk(io.StringIO):
+    """A place for the log that may be full."""
+
+    full = False
+
+    def write(self, text: str, /) -> int:
+        if self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+def test_a_full_disk_costs_lines_which_are_counted_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    disk = Disk()
+    configure_logs(LogSettings(format=LogFormat.JSON), disk)
+    log = structlog.get_logger("inkgate.test")
+    log.info("before")
+    disk.full = True
+    log.info("lost")
+    log.info("lost, too")
+    disk.full = False
+    log.info("after")
+    log.info("later")
+    lines = [json.loads(line) for line in disk.getvalue().splitlines()]
+    assert [line["event"] for line in lines] == ["before", "after", "log_was_not_writable", "later"]
+    assert lines[2]["lines"] == 2
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_that_was_cut_off_goes_on_where_it_was(tmp_path: Path) -> None:
+    place = tmp_path / "log"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with place.open("w", encoding="utf-8") as out:
+        configure_logs(LogSettings(format=LogFormat.JSON), out)
+        log = structlog.get_logger("inkgate.test")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
+        try:
+            log.info("cut off")
+            log.info("lost")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        log.info("after")
+    lines = [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()]
+    assert [line["event"] for line in lines] == ["cut off", "after", "log_was_not_writable"]
+    assert lines[2]["lines"] == 1
+
+
+def test_a_line_that_can_not_be_made_is_still_told_of(capsys: pytest.CaptureFixture[str]) -> None:
+    configure_logs(LogSettings(), io.StringIO())
+    logging.getLogger("uvicorn.error").warning("%d pages", "no number")
+    assert "Logging error" in capsys.readouterr().err

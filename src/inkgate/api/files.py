@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from time import monotonic
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
 
@@ -35,20 +36,25 @@ class StoredFile:
     expires_at: float
 
 
-def _now() -> float:
-    return datetime.now(UTC).timestamp()
+def steady_clock() -> Callable[[], float]:
+    """Seconds since 1970 by the wall clock of now, from here on by the monotonic one.
+
+    When the wall clock is set anew, no file is lost before its time, and none stays longer.
+    """
+    ahead = datetime.now(UTC).timestamp() - monotonic()
+    return lambda: ahead + monotonic()
 
 
 class FileStore:
     """Files by ID; each caller sees only their own. Not shared between processes, gone with this one."""
 
     def __init__(
-        self, max_total_bytes: int = MAX_TOTAL_BYTES, kept_s: float = KEPT_S, now: Callable[[], float] = _now
+        self, max_total_bytes: int = MAX_TOTAL_BYTES, kept_s: float = KEPT_S, now: Callable[[], float] | None = None
     ) -> None:
         self._files: dict[str, StoredFile] = {}
         self._max_total_bytes = max_total_bytes
         self._kept_s = kept_s
-        self._now = now
+        self._now = now or steady_clock()
         self._secret = secrets.token_bytes(32)
 
     @property

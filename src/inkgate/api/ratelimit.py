@@ -57,7 +57,9 @@ class RateLimiter:
             return
         self._note(reachable=True)
         if not passes:
-            raise Overloaded("rate_limited", f"More than {self._limit} came with this key.", reset_at - self._now())
+            # Both are of the wall clock, which may be set anew between them.
+            wait_s = min(max(0.0, reset_at - self._now()), self._limit.get_expiry())
+            raise Overloaded("rate_limited", f"More than {self._limit} came with this key.", wait_s)
 
     async def close(self) -> None:
         """Closes the connections to where the counts are."""

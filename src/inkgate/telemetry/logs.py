@@ -1,7 +1,7 @@
 """Log lines of this service and of the libraries it runs on, all through structlog, all looking the same.
 
 Context that was bound with `structlog.contextvars` (the request ID) is on every line. Neither the content of
-documents nor API keys are ever logged.
+documents nor API keys are ever logged. A log that can't be written, as on a full disk, costs lines and nothing else.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Protocol, TextIO
 
 import structlog
 from structlog.typing import Processor
+
+from inkgate.telemetry.whole_lines import WholeLines
 
 _ROUTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 """Loggers that libraries set up with handlers of their own, which would print each line a second time."""
@@ -41,7 +43,7 @@ def configure_logs(options: LogOptions, stream: TextIO | None = None) -> None:
         wrapper_class=structlog.stdlib.BoundLogger,
         cache_logger_on_first_use=False,
     )
-    handler = logging.StreamHandler(out)
+    handler = WholeLines(out)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=_shared(),

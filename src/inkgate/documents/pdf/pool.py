@@ -18,6 +18,7 @@ from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
 from inkgate.documents.pdf.lane import Job, Lane, LaneSettings, Source, stopped
 from inkgate.documents.pdf.process import worker_command
+from inkgate.documents.pdf.room import machine_has_room
 from inkgate.documents.pdf.shared import make_bitmap, map_bitmap, seal_bytes
 from inkgate.documents.pdf.wire import Call, Op
 from inkgate.errors import InputRejected
@@ -82,11 +83,14 @@ class PdfPool:
 
         Raises:
             InputRejected: pdf_corrupt, pdf_encrypted, pdf_empty, page_timeout or page_memory.
+            Overloaded: the machine has no room for it.
         """
         if not data:
             raise InputRejected("pdf_corrupt", "The PDF has no bytes.")
         content = await self._threads.run(digest, data)
-        source = Source(next(self._numbers), await self._threads.run(seal_bytes, data), len(data), content)
+        with machine_has_room():
+            fd = await self._threads.run(seal_bytes, data)
+        source = Source(next(self._numbers), fd, len(data), content)
         try:
             opened = await self.call(source, Call(Op.OPEN, source.number))
             page_count = whole(opened.get("page_count"))
@@ -188,11 +192,13 @@ class PdfPage:
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """See `types.Page`. Rendered at the size asked for, not shrunk afterwards."""
         size = shrink(self.size, longest_side)
-        bitmap_fd = make_bitmap(size)
+        with machine_has_room():
+            bitmap_fd = make_bitmap(size)
         try:
             call = Call(Op.RENDER, self._source.number, index=self.index, width=size.width, height=size.height)
             await self._pool.call(self._source, call, bitmap_fd)
-            rgb = map_bitmap(bitmap_fd, size)
+            with machine_has_room():
+                rgb = map_bitmap(bitmap_fd, size)
         finally:
             os.close(bitmap_fd)
         return Pixels(rgb, max(self.size.width, self.size.height) / max(size.width, size.height))

@@ -1,0 +1,76 @@
+"""Log lines to a stream that may refuse them, as a file on a full disk does."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+from typing import TextIO
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+
+class WholeLines(logging.Handler):
+    """Writes lines whole or not at all, and raises nothing. Of what can't be written it keeps the rest of one line.
+
+    Once a line can be written again, another says how many could not. (Through Python's own buffers a line that was cut
+    off would stay so, and the next one would follow in its middle.)
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._fd = _descriptor(stream)
+        self._rest = b""
+        self._refused = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            written = self._written(f"{self.format(record)}\n")
+        except Exception:  # noqa: BLE001 - as logging's own handlers: one that can't be made harms nobody
+            self.handleError(record)
+            return
+        if not written:
+            self._refused += 1
+        elif self._refused:
+            refused, self._refused = self._refused, 0
+            log.warning("log_was_not_writable", lines=refused)
+
+    def _written(self, line: str) -> bool:
+        """Whether it was; one that is written in part counts, and its rest goes before the next one."""
+        try:
+            self._stream.flush()
+            if self._fd is None:
+                self._stream.write(line)
+                self._stream.flush()
+                return True
+        except OSError:
+            return False
+        self._rest = _unwritten(self._fd, self._rest)
+        if self._rest:
+            return False
+        data = line.encode("utf-8", "backslashreplace")
+        left = _unwritten(self._fd, data)
+        if len(left) == len(data):
+            return False
+        self._rest = left
+        return True
+
+
+def _descriptor(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except io.UnsupportedOperation:
+        return None
+
+
+def _unwritten(fd: int, data: bytes) -> bytes:
+    """What is left of `data` when no more of it can be written."""
+    try:
+        while data:
+            data = data[os.write(fd, data) :]
+    except OSError:
+        pass
+    return data
