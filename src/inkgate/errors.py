@@ -100,6 +100,10 @@ ENGINE_CODES: dict[str, Code] = {
         "The model's weights are not there",
         "Put them into a folder and name it in `engine.transformers.model`, or set `engine.transformers.download`.",
     ),
+    "layout_model_unusable": Code(
+        "The layout model can't be used",
+        "Name a file of PP-DocLayoutV2 or V3 (docs/models.md) in `engine.layout.model`, or leave that empty.",
+    ),
     "model_unusable": Code(
         "The model can't be run here",
         "Read the reason above; check `model`, `device` and `dtype` in `engine.transformers`.",

@@ -110,6 +110,13 @@ class PpocrSettings(Branch):
     min_line_confidence: float = Field(0.5, ge=0, le=1, description="Lines read with less are left out.")
 
 
+class LayoutSettings(Branch):
+    model: str = Field("", description="PP-DocLayoutV2 or V3 as an ONNX file (models.md). Empty: the built-in model.")
+    min_confidence: float = Field(
+        0.3, ge=0, le=1, description="Blocks found with less are left out, by the model of the file."
+    )
+
+
 class ManagedSettings(Branch):
     python: str = Field(
         "", description="Python of vLLM's environment. Empty: `.venv-vllm` here, else of `vllm` on PATH."
@@ -206,6 +213,7 @@ class EngineSettings(Branch):
         "ppocr", description="Who reads: `ppocr` (embedded, CPU), `vllm`, a preset of it, or `transformers`."
     )
     ppocr: PpocrSettings = PpocrSettings()
+    layout: LayoutSettings = LayoutSettings()
     vllm: VllmSettings = VllmSettings()
     transformers: TransformersSettings = TransformersSettings()
 

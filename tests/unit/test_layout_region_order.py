@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,3 +71,30 @@ def test_every_region_comes_once_at_most_and_only_from_those_given(regions: list
     assert {item.box for item in found} <= {item.box for item in regions}
     large = [item for item in regions if item.box[2] - item.box[0] > 0 and item.box[3] - item.box[1] > 0]
     assert bool(found) == bool(large)
+
+
+def test_the_layout_models_order_comes_before_geometry() -> None:
+    first, second = (
+        replace(region(TEXT, 100, 100, 580, 500), rank=4),
+        replace(region(TEXT, 620, 100, 1100, 500), rank=2),
+    )
+    third = replace(region(TABLE, 100, 600, 1100, 900), rank=0)
+
+    assert in_reading_order([first, second, third], PAGE) == [third, second, first]
+
+
+def test_what_the_layout_model_overlooked_stands_where_geometry_has_it() -> None:
+    left = [region(TEXT, 100, 100 + 420 * i, 580, 500 + 420 * i) for i in range(3)]
+    right = [region(TEXT, 620, 100 + 420 * i, 1100, 500 + 420 * i) for i in range(3)]
+    ranked = [replace(found, rank=i) for i, found in enumerate([right[0], right[2], left[0], left[2]])]
+
+    ordered = in_reading_order([*ranked, left[1], right[1]], PAGE)
+    assert [found.box for found in ordered] == [found.box for found in [*right, *left]]
+
+
+def test_headers_and_footers_stand_first_and_last_whatever_their_rank() -> None:
+    header, footer = region(BlockType.HEADER, 100, 20, 600, 50), region(BlockType.FOOTER, 100, 1550, 600, 1580)
+    text = replace(region(TEXT, 100, 100, 580, 500), rank=1)
+    regions = [replace(footer, rank=0), text, replace(header, rank=2)]
+
+    assert [found.type for found in in_reading_order(regions, PAGE)] == [header.type, TEXT, footer.type]

@@ -195,6 +195,20 @@ def test_elements_are_read_by_tasks_of_the_preset_and_figures_are_not_read() -> 
         replace(hunyuanocr.V1_5, tasks={}, elements={BlockType.FIGURE: TaskKind.CHART})
 
 
+def test_charts_and_seals_are_read_by_prompts_of_their_own_where_the_model_has_them() -> None:
+    def prompt(preset: Preset, label: str, block_type: BlockType = BlockType.FIGURE) -> str | None:
+        plan = preset.element_plan(block_type, label)
+        return None if plan is None else plan.prompt
+
+    assert prompt(paddleocr_vl.V1_6, "chart") == prompt(paddleocr_vl.V1_0, "chart") == "Chart Recognition:"
+    assert prompt(paddleocr_vl.V1_5, "seal") == "Seal Recognition:"
+    assert prompt(paddleocr_vl.V1_0, "seal") is prompt(paddleocr_vl.V1_6, "image") is None
+    assert prompt(paddleocr_vl.V1_6, "vertical_text", BlockType.TEXT) == "OCR:"
+    assert prompt(hunyuanocr.V1_5, "text", BlockType.TEXT) is None
+    with pytest.raises(ValueError, match="classes are read as seal, which it doesn't have"):
+        replace(hunyuanocr.V1_5, classes={"seal": "seal"})
+
+
 def test_a_preset_without_names_is_refused() -> None:
     with pytest.raises(ValueError, match="has a name"):
         replace(hunyuanocr.V1_5, served_names=())

@@ -42,7 +42,7 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
-        EngineFailed: the engine did not start.
+        EngineFailed: the engine did not start, or the layout model is unusable.
     """
     parts = build_parts(settings)
     engine = parts.engine

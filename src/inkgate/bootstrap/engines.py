@@ -23,6 +23,8 @@ from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Layout
+from inkgate.layout.cdla import CdlaLayout
+from inkgate.layout.doclayout import DocLayout
 from inkgate.settings import EngineSettings, Settings
 
 
@@ -41,6 +43,18 @@ class Embedded:
 def embedded_engine(settings: Settings, layout: Layout) -> PpOcr:
     """The engine that is always there."""
     return PpOcr(settings.engine.ppocr, layout)
+
+
+def page_layout(settings: Settings) -> Layout:
+    """What finds blocks: the model that the settings name a file of, or else the one that is always there.
+
+    Raises:
+        EngineFailed: "layout_model_unusable": of that file.
+    """
+    chosen, threads = settings.engine.layout, settings.engine.ppocr.threads
+    if not chosen.model:
+        return CdlaLayout(threads)
+    return DocLayout(Path(chosen.model), threads, chosen.min_confidence)
 
 
 def reading(settings: Settings, embedded: Embedded, on_out: Callable[[], None]) -> Reading:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from inkgate.bootstrap.engines import Embedded, embedded_engine, reading
+from inkgate.bootstrap.engines import Embedded, embedded_engine, page_layout, reading
 from inkgate.bootstrap.gpus import gpu_watch
 from inkgate.bootstrap.parts import Background, Parts, Reading
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.on_demand import OnDemand
 from inkgate.engines.text_layer import TextLayerFirst
-from inkgate.layout.cdla import CdlaLayout
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cached import Cached
@@ -31,9 +30,10 @@ def build_parts(settings: Settings) -> Parts:
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
+        EngineFailed: "layout_model_unusable".
     """
     ppocr = settings.engine.ppocr
-    layout = CdlaLayout(threads=ppocr.threads)
+    layout = page_layout(settings)
     own = embedded_engine(settings, layout)
     quarantine = Quarantine()
     if settings.engine.name == "ppocr":

@@ -2,12 +2,13 @@
 
 The order is made in four steps, a module each: the page is measured and its skew undone (frame), parted where it is
 to be read in columns (columns), read across in rows (rows), and rows are joined to paragraphs (paragraphs). Regions
-name the paragraphs (zones, blocks) and hold tables and figures together; they don't change the order otherwise.
+name the paragraphs (zones, blocks) and hold tables and figures together; they don't change the order otherwise, but
+where the layout model ranks them (ranks).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from inkgate.layout.base import Region
@@ -17,6 +18,7 @@ from inkgate.layout.figures import text_in
 from inkgate.layout.frame import Frame, Piece, measure
 from inkgate.layout.markdown import document
 from inkgate.layout.paragraphs import Paragraph, paragraphs_of
+from inkgate.layout.ranks import ranked_groups
 from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.ruled import RuledTable, ruled_tables
 from inkgate.layout.running import RUNNING, told_apart
@@ -67,9 +69,11 @@ def arrange(
     zones, ruled = _ruled(zones, members, ruled_tables(frame, cells))
     zones, grids = _gridded(zones, members, frame, ruled)
     drafts: list[Draft] = []
-    for flow in flows_of(_loose(frame, zones, members), frame.unit):
-        rest = _without_stubs(flow, zones, members, grids)
-        for paragraph in _paragraphs(rows_of(rest), frame.unit, zones, members):
+    flows = [
+        _without_stubs(flow, zones, members, grids) for flow in flows_of(_loose(frame, zones, members), frame.unit)
+    ]
+    for flow in _ranked(flows, zones, members):
+        for paragraph in _paragraphs(rows_of(flow), frame.unit, zones, members):
             zone = zones[paragraph.zone] if paragraph.zone >= 0 else None
             drafts.append(draft_of(paragraph, zone, grids.get(paragraph.zone), parse=regions is not None))
     if regions is not None:
@@ -94,11 +98,17 @@ def _ruled(
         ]
         if larger:
             continue
+        taken_from = {members[index] for index in taken}
         for index in taken:
             members[index] = len(zones)
         grids[len(zones)] = table.grid
-        zones = [*zones, Region(BlockType.TABLE, table.box, 1.0)]
+        zones = [*zones, Region(BlockType.TABLE, table.box, 1.0, _rank_of(taken_from, zones))]
     return zones, grids
+
+
+def _rank_of(numbers: Collection[int], zones: Sequence[Region]) -> int | None:
+    """The first rank of the zones of these numbers, -1 standing for none."""
+    return min((rank for i in numbers if i >= 0 and (rank := zones[i].rank) is not None), default=None)
 
 
 def _gridded(
@@ -148,6 +158,19 @@ def _without_stubs(flow: Flow, zones: Sequence[Region], members: Sequence[int], 
             grids[table.zone] = with_stubs(grids[table.zone], stubs)
             flow = [piece for piece in flow if piece not in stubs]
     return flow
+
+
+def _ranked(flows: list[Flow], zones: Sequence[Region], members: Sequence[int]) -> list[Flow]:
+    """The flows as they are, or one for each zone, in the zones' order, where the layout model ranks them."""
+    if all(zone.rank is None for zone in zones):
+        return flows
+
+    def rank_of(piece: Piece) -> int | None:
+        zone = piece.zone if piece.zone >= 0 else members[piece.index]
+        return zones[zone].rank if zone >= 0 else None
+
+    read = [[piece for row in rows_of(flow) for piece in row] for flow in flows]
+    return ranked_groups(read, rank_of)
 
 
 def _paragraphs(rows: list[Row], unit: float, zones: Sequence[Region], members: Sequence[int]) -> list[Paragraph]:

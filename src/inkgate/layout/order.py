@@ -1,6 +1,7 @@
 """The regions of a page in reading order, where nothing is known of their text: for engines that read part by part.
 
-Each region of text is laid out as the rows that it may hold, and these are ordered as lines of text are.
+Where the layout model gives no order, each region of text is laid out as the rows that it may hold, and these are
+ordered as lines of text are.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 from inkgate.layout.base import Region
 from inkgate.layout.columns import flows_of
 from inkgate.layout.frame import Piece
+from inkgate.layout.ranks import by_rank
 from inkgate.layout.rows import rows_of
 from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.types import BlockType, Size
@@ -27,7 +29,8 @@ _WORDS = "words of text"
 def in_reading_order(regions: Sequence[Region], size: Size) -> list[Region]:
     """The regions worth reading, each once, in reading order; `size` of the page, in pixels of the regions.
 
-    Of overlapping regions the better one is kept; headers and footers are such only at the page's edges.
+    Of overlapping regions the better one is kept; headers and footers are such only at the page's edges. Where the
+    layout model ranks regions, that is their order, and geometry only says where the others stand among them.
     """
     kept, _ = zones_of(regions, (), size)
     unit = row_height(kept, size)
@@ -36,7 +39,7 @@ def in_reading_order(regions: Sequence[Region], size: Size) -> list[Region]:
     for flow in flows_of(pieces, unit):
         for row in rows_of(flow):
             order += [number for piece in row if (number := max(piece.index, piece.zone)) not in order]
-    found = [kept[number] for number in order]
+    found = by_rank([kept[number] for number in order], lambda region: region.rank)
     headers = [region for region in found if region.type is BlockType.HEADER]
     footers = [region for region in found if region.type is BlockType.FOOTER]
     return [*headers, *(region for region in found if region not in headers and region not in footers), *footers]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,47 @@ class OnnxModel:
 
     def __init__(self, path: Path, threads: int) -> None:
         """Loads the model. `threads`: for one `run`; 0 lets the runtime take every core."""
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        # The arena keeps the largest shape ever seen: with pages of all sizes that is memory never given back.
-        options.enable_cpu_mem_arena = False
-        self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._session = _opened(path, threads)
         self._input_name = self._session.get_inputs()[0].name
-        self.metadata: dict[str, str] = dict(self._session.get_modelmeta().custom_metadata_map)
+        self.metadata = _metadata(self._session)
 
     def run(self, tensor: FloatArray) -> list[FloatArray]:
         """All outputs of the model for one input tensor, in the model's order. Blocking."""
         outputs: Any = self._session.run(None, {self._input_name: tensor})
         return list(outputs)
+
+
+class OnnxGraph:
+    """A model with several named inputs, otherwise as OnnxModel.
+
+    Attributes:
+        inputs, outputs: their shapes by name, in the model's order; a dimension is a string or None where it varies.
+    """
+
+    def __init__(self, path: Path, threads: int) -> None:
+        """Loads the model. `threads`: for one `run`; 0 lets the runtime take every core."""
+        self._session = _opened(path, threads)
+        self.inputs: dict[str, list[int | str | None]] = {each.name: each.shape for each in self._session.get_inputs()}
+        self.outputs: dict[str, list[int | str | None]] = {
+            each.name: each.shape for each in self._session.get_outputs()
+        }
+        self.metadata = _metadata(self._session)
+
+    def run(self, tensors: Mapping[str, FloatArray], wanted: Sequence[str]) -> list[NDArray[Any]]:
+        """The outputs called `wanted`, for inputs by their names. Blocking. What is not wanted is not copied."""
+        outputs: Any = self._session.run(list(wanted), dict(tensors))
+        return list(outputs)
+
+
+def _opened(path: Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # The arena keeps the largest shape ever seen: with pages of all sizes that is memory never given back.
+    options.enable_cpu_mem_arena = False
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _metadata(session: onnxruntime.InferenceSession) -> dict[str, str]:
+    return dict(session.get_modelmeta().custom_metadata_map)

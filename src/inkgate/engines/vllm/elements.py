@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -16,12 +16,12 @@ from inkgate.engines.vllm.encode import is_blank
 from inkgate.engines.vllm.image_read import RETRIED, ImageRead, ImageReader, Picture, Timings
 from inkgate.engines.vllm.page_read import PageReader
 from inkgate.engines.vllm.parsers.answer import Answer
-from inkgate.engines.vllm.preset import Plan
+from inkgate.engines.vllm.preset import Plan, Preset
 from inkgate.errors import InkgateError
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.ink import joined_with, text_outside
 from inkgate.layout.order import in_reading_order
-from inkgate.types import Attempt, BlockType, Box, Page, PageResult, Pixels, RgbArray, Size, Task, TaskKind
+from inkgate.types import Attempt, Box, Page, PageResult, Pixels, RgbArray, Size, Task, TaskKind
 
 LEAST_SIDE = 96
 """An image with a shorter side than this, in pixels, is one element: a line that somebody cut out."""
@@ -54,15 +54,15 @@ class ElementReader:
             InputRejected: the model can't do the task, or the page can't be made.
             EngineFailed: no block could be read; the first one's error.
         """
-        elements = self.images.preset.elements
+        preset = self.images.preset
         by_block = task.kind in BY_BLOCK and not task.whole_page and not _is_line(page.size)
-        if elements is None or not by_block:
+        if preset.elements is None or not by_block:
             return await self.whole.read(page, task)
         timings = Timings()
         with timings.of("render"):
             pixels = await page.pixels(self.images.settings.layout_longest_side)
         with timings.of("layout"):
-            found = await self.images.threads.run(regions_of, self.layout, pixels.rgb, elements)
+            found = await self.images.threads.run(regions_of, self.layout, pixels.rgb, preset)
         if not found:
             return await self.whole.read(page, task)
         read = await self._all(page, task, pixels, found, timings)
@@ -76,19 +76,19 @@ class ElementReader:
         self, page: Page, task: Task, pixels: Pixels, regions: Sequence[Region], timings: Timings
     ) -> list[Element]:
         """The regions, read; their boxes in page pixels."""
-        elements = self.images.preset.elements or {}
         read = [Element(region.scaled(pixels.scale)) for region in regions]
 
-        async def one(number: int, region: Region) -> None:
+        async def one(number: int, region: Region, plan: Plan) -> None:
             crop = Crop(page, cut_out(pixels.rgb, region.box), pixels.scale)
-            plan = self.images.preset.plan(elements[region.type]).reduced(task.image_scale, task.max_output_tokens)
+            plan = plan.reduced(task.image_scale, task.max_output_tokens)
             read[number] = await self._element(f"block {number + 1}", read[number].region, crop, plan, timings)
 
         with single_error():
             async with anyio.create_task_group() as tasks:
                 for number, region in enumerate(regions):
-                    if region.type in elements:
-                        tasks.start_soon(one, number, region)
+                    plan = self.images.preset.element_plan(region.type, region.label)
+                    if plan is not None:
+                        tasks.start_soon(one, number, region, plan)
         return read
 
     async def _element(self, part: str, region: Region, crop: Crop, plan: Plan, timings: Timings) -> Element:
@@ -119,16 +119,18 @@ async def _taken_over(engine: Engine, crop: Crop, part: str, read: ImageRead) ->
     return ImageRead(Answer(page.text), attempts=attempts)
 
 
-def regions_of(layout: Layout, rgb: RgbArray, read: Collection[BlockType]) -> list[Region]:
+def regions_of(layout: Layout, rgb: RgbArray, preset: Preset) -> list[Region]:
     """The blocks of a page in reading order, boxes in pixels of `rgb`; none where the page is best read as one image.
 
-    Text that the layout model overlooked is a block, too. `read`: types that will be. Blocking.
+    Text that the layout model overlooked is a block, too. `preset`: says what will be read. Blocking.
     """
     height, width = rgb.shape[:2]
     size = Size(width, height)
     found = in_reading_order(layout.find(rgb), size)
-    text = sum(_area(region.box) for region in found if region.type in read)
-    pictures = sum(_area(region.box) for region in found if region.type not in read)
+    read = [preset.element_plan(region.type, region.label) is not None for region in found]
+    areas = [_area(region.box) for region in found]
+    text = sum(area for area, is_read in zip(areas, read, strict=True) if is_read)
+    pictures = sum(areas) - text
     if not text or pictures > max(text, MOST_PICTURE * size.pixels):
         return []
     overlooked = text_outside(rgb, [region.box for region in found])

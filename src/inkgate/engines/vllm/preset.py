@@ -165,6 +165,8 @@ class Preset:
         image_first: whether the image goes before the text.
         elements: how each type of block is read, element by element; None where pages are read whole.
             Blocks of types that are not in it are not read (figures).
+        classes: how blocks are read that the layout model has a name of its own for, such as `chart`: by a task, or by
+            a prompt of `others`. Before `elements`.
         others: prompts of the model that no TaskKind stands for, by the model's own names.
         ladder: what is tried, in this order, after a runaway.
     """
@@ -179,6 +181,7 @@ class Preset:
     system: str | None = None
     image_first: bool = True
     elements: Mapping[BlockType, TaskKind] | None = None
+    classes: Mapping[str, TaskKind | str] = field(default_factory=dict)
     others: Mapping[str, TaskPrompt] = field(default_factory=dict)
     ladder: tuple[Attempt, ...] = (Attempt(temperature=0.2), Attempt(temperature=0.5), Attempt(scale=0.7))
 
@@ -188,6 +191,9 @@ class Preset:
         unread = {kind for kind in (self.elements or {}).values() if kind not in self.tasks}
         if unread:
             raise ValueError(f"{self.name}: elements are read as {', '.join(sorted(unread))}, which are not in tasks")
+        unknown = {name for name in self.classes.values() if name not in self.tasks and name not in self.others}
+        if unknown:
+            raise ValueError(f"{self.name}: classes are read as {', '.join(sorted(unknown))}, which it doesn't have")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -210,6 +216,14 @@ class Preset:
             known = ", ".join(self.others) or "nothing besides the tasks"
             raise InputRejected("task_unsupported", f"{self.name} has no prompt {name!r}; it has: {known}")
         return self._planned(self.others[name], (), None)
+
+    def element_plan(self, block_type: BlockType, label: str = "") -> Plan | None:
+        """How a block is read that the layout model calls `label`; None where it isn't."""
+        name = self.classes.get(label)
+        if name is not None:
+            return self.plan(TaskKind(name)) if name in self.tasks else self.other_plan(name)
+        kind = (self.elements or {}).get(block_type)
+        return None if kind is None else self.plan(kind)
 
     def messages(self, prompt: str, image_url: str) -> list[dict[str, object]]:
         """The messages of a chat request with one image, in the order the model was trained on."""

@@ -51,6 +51,9 @@ ELEMENTS = {
     BlockType.TABLE: TaskKind.TABLE,
     BlockType.FORMULA: TaskKind.FORMULA,
 }
+CLASSES_1_0 = {"chart": TaskKind.CHART}
+CLASSES_1_5 = {**CLASSES_1_0, "seal": "seal"}
+"""Names of PP-DocLayoutV2 and V3. What PaddleX's pipeline leaves out unless it is asked to read it."""
 
 FLAGS = (
     "--trust-remote-code",
@@ -69,6 +72,7 @@ V1_6 = Preset(
     tasks=TASKS_1_5,
     others={"seal": SEAL},
     elements=ELEMENTS,
+    classes=CLASSES_1_5,
     limits=LIMITS,
     sampling=SAMPLING,
     launch=Launch("PaddlePaddle/PaddleOCR-VL-1.6", FLAGS, max_model_len=16384),
@@ -87,6 +91,7 @@ V1_0 = replace(
     name="paddleocr-vl-1.0",
     served_names=("PaddleOCR-VL-0.9B", "PaddlePaddle/PaddleOCR-VL", "PaddleOCR-VL-1.0"),
     tasks=TASKS_1_0,
+    classes=CLASSES_1_0,
     others={},
     launch=replace(V1_6.launch, model="PaddlePaddle/PaddleOCR-VL"),
 )

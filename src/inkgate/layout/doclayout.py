@@ -1,0 +1,154 @@
+"""PP-DocLayoutV2 and V3 as a Layout, from an ONNX file that the operator names: 25 classes and the order of reading.
+
+Both find boxes as RT-DETR does (Zhao et al., 2023, "DETRs Beat YOLOs") and order them by a pointer network, inside V3's
+decoder. What the exported graph wants and gives is as in PaddleX (`models/object_detection/predictor.py` and
+`models/layout_analysis/{predictor,processors}.py`) and in transformers (`pp_doclayout_v2`, `pp_doclayout_v3`):
+
+- `image` (1, 3, 800, 800): RGB, stretched to 800 x 800 by a bicubic filter, divided by 255, with no mean or deviation;
+- `im_shape` (1, 2): 800, 800, the size of that input; `scale_factor` (1, 2): 800 / height and 800 / width of the page;
+- the first output (N, 7) of V3, (N, 8) of V2: class, confidence, left, top, right and bottom in pixels of the page, and
+  place in the order, in V2 in two columns, the second counting backwards; the second output: how many of the rows are
+  boxes; V3's third, masks, is not asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from inkgate.errors import EngineFailed
+from inkgate.layout.base import Region
+from inkgate.layout.doclayout_classes import BLOCK_TYPES, CLASSES
+from inkgate.layout.doclayout_overlaps import kept
+from inkgate.runtimes.onnx import FloatArray, OnnxGraph
+from inkgate.types import BlockType, RgbArray
+
+SIDE = 800
+"""Of the model's input, in pixels."""
+INPUTS: Final = {"image": (1, 3, SIDE, SIDE), "im_shape": (1, 2), "scale_factor": (1, 2)}
+COLUMNS: Final = {7: "V3", 8: "V2"}
+"""The models by the columns of their first output."""
+BACKWARDS = 7
+"""V2's second column of the order, by which boxes of equal place are told apart."""
+MODEL_CLASSES = "character"
+"""Key of the model's metadata that lists its classes, one a line, where an export has it."""
+
+
+class DocLayout:
+    """A Layout on one ONNX session. Safe from many threads; blocking."""
+
+    def __init__(self, path: Path, threads: int, least_confidence: float) -> None:
+        """Loads the model and has it look at an empty page.
+
+        Args:
+            path: of the ONNX file.
+            threads: for one page; 0 lets the runtime take every core.
+            least_confidence: regions of less are left out.
+
+        Raises:
+            EngineFailed: "layout_model_unusable": there is no such file, or it is no PP-DocLayoutV2 or V3.
+        """
+        self._path = path
+        self._least = least_confidence
+        self._model = _opened(path, threads)
+        self._outputs = tuple(self._model.outputs)[:2]
+        self._check_classes()
+        self._check_run()
+
+    def find(self, pixels: RgbArray) -> list[Region]:
+        """Regions of an upright page, best first, with their ranks. `pixels`: RGB (H, W, 3) uint8. Boxes lie inside."""
+        height, width = pixels.shape[:2]
+        if not height or not width:
+            return []
+        rows = self._rows(pixels)
+        known = (rows[:, 0] >= 0) & (rows[:, 0] < len(CLASSES)) & np.isfinite(rows[:, :6]).all(axis=1)
+        rows = rows[known & (rows[:, 1] > self._least)]
+        rows[:, 2:6] = np.clip(rows[:, 2:6], 0.0, (width, height, width, height))
+        rows = kept(rows, width, height)
+        ranks = _ranks(rows)
+        regions = [_region(row, int(ranks[i]), height) for i, row in enumerate(rows)]
+        return sorted(regions, key=lambda region: -region.confidence)
+
+    def _rows(self, pixels: RgbArray) -> FloatArray:
+        """The boxes of the model's first output, as many as its second says, all where it says nothing."""
+        height, width = pixels.shape[:2]
+        resized = cv2.resize(pixels, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC)
+        tensor = resized.astype(np.float32).transpose(2, 0, 1)[None] / np.float32(255.0)
+        tensors = {
+            "image": np.ascontiguousarray(tensor),
+            "im_shape": np.array([[SIDE, SIDE]], dtype=np.float32),
+            "scale_factor": np.array([[SIDE / height, SIDE / width]], dtype=np.float32),
+        }
+        outputs = self._model.run(tensors, self._outputs)
+        rows = np.array(outputs[0], dtype=np.float32)
+        return rows[: int(outputs[1].reshape(-1)[0])]
+
+    def _check_classes(self) -> None:
+        listed = self._model.metadata.get(MODEL_CLASSES, "").split()
+        if listed and tuple(listed) != CLASSES:
+            raise _unusable(self._path, f"it knows other classes: {len(listed)}, from {listed[0]} to {listed[-1]}")
+
+    def _check_run(self) -> None:
+        """What can be seen of the outputs only when there are some: their sizes may vary."""
+        try:
+            rows = self._rows(np.full((SIDE, SIDE, 3), 255, dtype=np.uint8))
+        except Exception as error:  # ONNX Runtime raises what it likes, and so does numpy for an output it can't read
+            raise _unusable(self._path, "it fails on an empty page") from error
+        if rows.ndim != 2 or rows.shape[1] not in COLUMNS:
+            detail = f"its first output is {_shape(rows.shape)}, where N x 7 or N x 8 is expected"
+            raise _unusable(self._path, detail)
+        if len(rows) and rows[:, 0].max() >= len(CLASSES):
+            raise _unusable(self._path, f"it gives class {int(rows[:, 0].max())}, and there are {len(CLASSES)}")
+
+
+def _opened(path: Path, threads: int) -> OnnxGraph:
+    if not path.is_file():
+        raise _unusable(path, "there is no such file")
+    try:
+        model = OnnxGraph(path, threads)
+    except Exception as error:  # ONNX Runtime raises what it likes for a broken file
+        raise _unusable(path, "it is no ONNX model, or a broken one") from error
+    if set(model.inputs) != set(INPUTS):
+        detail = f"its inputs are {', '.join(model.inputs)}, where {', '.join(INPUTS)} are expected"
+        raise _unusable(path, detail)
+    for name, expected in INPUTS.items():
+        found = model.inputs[name]
+        fits = len(found) == len(expected) and all(
+            not isinstance(a, int) or a in (b, -1) for a, b in zip(found, expected, strict=True)
+        )
+        if not fits:
+            raise _unusable(path, f"its input {name} is {_shape(found)}, where {_shape(expected)} is expected")
+    if len(model.outputs) < 2:
+        raise _unusable(path, f"it has {len(model.outputs)} output, where boxes and their number are expected")
+    return model
+
+
+def _region(row: FloatArray, rank: int, height: int) -> Region:
+    label = CLASSES[int(row[0])]
+    left, top, right, bottom = (float(value) for value in row[2:6])
+    block_type = BLOCK_TYPES[label]
+    if label == "number" and (top + bottom) / 2 < height / 2:
+        block_type = BlockType.HEADER
+    return Region(block_type, (left, top, right, bottom), min(1.0, float(row[1])), rank, label)
+
+
+def _ranks(rows: FloatArray) -> NDArray[np.intp]:
+    """For each row its place among the rows, from 0."""
+    backwards = -rows[:, BACKWARDS] if rows.shape[1] > BACKWARDS else np.zeros(len(rows))
+    order = np.lexsort((backwards, rows[:, 6]))
+    ranks = np.empty(len(rows), dtype=np.intp)
+    ranks[order] = np.arange(len(rows))
+    return ranks
+
+
+def _unusable(path: Path, detail: str) -> EngineFailed:
+    return EngineFailed("layout_model_unusable", f"`engine.layout.model`, {path}: {detail}.")
+
+
+def _shape(shape: Sequence[int | str | None]) -> str:
+    return " x ".join("?" if side is None else str(side) for side in shape)
