@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 
@@ -12,7 +13,7 @@ import pytest
 
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.serving.limiter import Outcome
-from support.api_client import RawCall, running_api
+from support.api_client import RawCall, png, running_api
 from support.chat_api import JSON, PATH, relay
 from support.chat_requests import RECORDED, chat
 from support.stub_upstream import Reply
@@ -162,22 +163,33 @@ async def test_which_of_several_models_is_the_engines_is_for_the_settings_to_say
     assert (stub.seen[0]["model"], told.seen[0]["model"]) == ("fake", "b")
 
 
-async def test_models_of_the_servers_are_listed_beside_our_own() -> None:
+async def test_models_of_the_servers_are_listed() -> None:
     async with relay(models=("a", "b")) as (api, stub):
         listed = (await api.client.get("/v1/models")).json()
         await api.client.get("/v1/models")
     assert listed["object"] == "list"
-    assert [model["id"] for model in listed["data"]] == ["a", "b", "fake", "mistral-ocr-latest"]
+    assert [model["id"] for model in listed["data"]] == ["a", "b"]
     assert all(model["object"] == "model" and "created" in model and model["owned_by"] for model in listed["data"])
     assert len(stub.headers) == 1
 
 
-async def test_without_a_server_that_answers_our_own_models_are_listed() -> None:
+async def test_one_model_is_listed_where_there_is_one_and_may_be_sent_everywhere() -> None:
+    async with relay(models=("one",)) as (api, _):
+        listed = (await api.client.get("/v1/models")).json()
+        chatted = await api.client.post(PATH, json=chat(model="one"))
+        document = {"type": "image_url", "image_url": "data:image/png;base64," + base64.b64encode(png()).decode()}
+        read = await api.client.post("/v1/ocr", json={"model": "one", "document": document})
+    expected = {"id": "one", "object": "model", "created": 0, "owned_by": "model-server"}
+    assert listed == {"object": "list", "data": [expected]}
+    assert (chatted.status_code, read.status_code) == (200, 200)
+
+
+async def test_without_a_server_that_answers_the_engine_is_listed() -> None:
     upstream = ModelServer("http://127.0.0.1:9/v1", 5)
     async with running_api(upstream=upstream) as api:
         listed = (await api.client.get("/v1/models")).json()
     await upstream.close()
-    assert [model["id"] for model in listed["data"]] == ["fake", "mistral-ocr-latest"]
+    assert [model["id"] for model in listed["data"]] == ["fake"]
 
 
 async def test_the_example_of_the_description_works_as_described() -> None:

@@ -81,7 +81,7 @@ async def test_uploads_without_a_file_are_refused(files: dict[str, bytes], code:
     assert (answer.status_code, answer.json()["code"]) == (400, code)
 
 
-async def test_models_name_the_engine_and_the_alias() -> None:
+async def test_the_one_model_is_the_engine() -> None:
     async with running_api() as api:
         answer = await api.client.get("/v1/models")
-    assert [model["id"] for model in answer.json()["data"]] == ["fake", "mistral-ocr-latest"]
+    assert [model["id"] for model in answer.json()["data"]] == ["fake"]

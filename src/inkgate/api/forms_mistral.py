@@ -31,7 +31,7 @@ class Mistral:
             if call.body.fields.get("document") is None:
                 raise InputRejected("file_missing", "The request has no `document`.")
             options = parse(MistralOptions, call.body.fields)
-            options.refuse_what_is_missing(call.context.service.engine.name)
+            options.refuse_what_is_missing(await _names(call))
             found = await _get(parse(MistralRequest, call.body.fields).document, call)
         asked = ReadOptions(task=Task(kind=TaskKind.PARSE), pages=select(options.pages, first=0))
         answer = MistralAnswer(options)
@@ -40,7 +40,7 @@ class Mistral:
     async def _from_form(self, call: Call) -> tuple[MistralOptions, Document]:
         fields = {key: _decoded(key, value) for key, value in call.body.fields.items()}
         options = parse(MistralOptions, fields)
-        options.refuse_what_is_missing(call.context.service.engine.name)
+        options.refuse_what_is_missing(await _names(call))
         if file := call.body.files.get("file") or call.body.files.get("document"):
             return options, document(file.data, file.filename)
         if fields.get("document") is None:
@@ -49,6 +49,11 @@ class Mistral:
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
+
+
+async def _names(call: Call) -> tuple[str, ...]:
+    """What may be called the model besides Mistral's names."""
+    return (call.context.service.engine.name, *await call.context.served.known())
 
 
 async def _get(source: DocumentSource, call: Call) -> Document:

@@ -1,4 +1,4 @@
-"""`GET /v1/models`: what may be sent as `model`."""
+"""`GET /v1/models`: the models that read here."""
 
 from __future__ import annotations
 
@@ -11,19 +11,16 @@ from inkgate.api.schemas_files import Model, ModelList
 
 router = APIRouter(tags=["service"], responses=PROBLEM_RESPONSES)
 
-ALIAS = "mistral-ocr-latest"
-"""What clients made for Mistral's service send."""
-
 
 @router.get("/v1/models", summary="List the models")
 async def models(request: Request) -> ModelList:
-    """What the model servers have, the engine that reads here, and the name that Mistral's clients call it by.
+    """What the model servers have; the engine that reads here, where there are none or none has said so yet.
 
-    Every name but Mistral's may be sent to `/v1/chat/completions`, where there are model servers. PaddleOCR's client
-    asks for the first.
+    That is one for one engine: MinerU's client takes its model's name from here only where there is exactly one, and
+    PaddleOCR's takes the first. The engine's own name, and Mistral's for `/v1/ocr`, may be sent without standing here.
     """
     context = context_of(request)
-    own = (context.service.engine.name, ALIAS)
-    served = [name for name in await context.served.known() if name not in own]
-    found = [Model(id=name, owned_by="model-server") for name in served] + [Model(id=name) for name in own]
-    return ModelList(data=found)
+    served = await context.served.known()
+    if not served:
+        return ModelList(data=[Model(id=context.service.engine.name)])
+    return ModelList(data=[Model(id=name, owned_by="model-server") for name in served])

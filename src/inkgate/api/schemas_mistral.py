@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt
@@ -60,8 +61,8 @@ class MistralOptions(BaseModel):
     document_annotation_prompt: Any = None
     bbox_annotation_format: Any = None
 
-    def refuse_what_is_missing(self, engine: str) -> None:
-        """Says no to what can't be done.
+    def refuse_what_is_missing(self, names: Sequence[str]) -> None:
+        """Says no to what can't be done. `names`: of the engine first, and of the models behind it.
 
         Raises:
             InputRejected: "feature_unavailable" for annotations, "engine_unknown" for a model that is not here.
@@ -69,9 +70,9 @@ class MistralOptions(BaseModel):
         for name in ("document_annotation_format", "document_annotation_prompt", "bbox_annotation_format"):
             if getattr(self, name) is not None:
                 raise InputRejected("feature_unavailable", f"`{name}` is not available yet.")
-        if self.model is None or self.model == engine or self.model.startswith(_MODELS):
+        if self.model is None or self.model in names or self.model.startswith(_MODELS):
             return
-        raise InputRejected("engine_unknown", f"There is no model of this name; there is `{engine}`.")
+        raise InputRejected("engine_unknown", f"There is no model of this name; there is `{names[0]}`.")
 
 
 class MistralRequest(MistralOptions):
