@@ -9,14 +9,13 @@ import pytest
 
 from inkgate.bootstrap import build_parts
 from inkgate.bootstrap.engines import page_layout
-from inkgate.cli.configure import load_settings
 from inkgate.engines.vllm.engine import Others, Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.layout.doclayout import DocLayout
-from inkgate.settings import VllmSettings
+from inkgate.settings import VllmSettings, load_settings
 from inkgate.types import BlockType, PageResult, RgbArray, Task, TaskKind
 from support.doclayout_models import Found, write_model
 from support.ppocr import ArrayPage

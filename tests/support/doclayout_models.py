@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import NodeProto, TensorProto, helper, numpy_helper, save_model
 
 from inkgate.layout.doclayout_classes import CLASSES
@@ -46,7 +48,7 @@ def write_model(path: Path, found: Sequence[Found], graph: Graph | None = None) 
     graph = graph or Graph()
     rows = np.array([item.row(graph.columns) for item in found], dtype=np.float32).reshape(-1, graph.columns)
     count = np.array([len(rows) if graph.count is None else graph.count], dtype=np.int32)
-    constants = {
+    constants: dict[str, NDArray[Any]] = {
         "head": rows[:, :2],
         "only_score": np.stack([np.zeros(len(rows), np.float32), np.ones(len(rows), np.float32)], axis=1),
         "labels": rows[:, :2] * np.array([1, 0], np.float32),

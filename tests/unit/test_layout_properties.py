@@ -34,8 +34,8 @@ def quads(draw: st.DrawFn) -> Quad:
 LINES = st.lists(st.builds(Line, WORDS, quads(), st.sampled_from([0.5, 0.9])), max_size=40)
 REGIONS = st.lists(
     st.builds(
-        lambda kind, left, top, width, height, confidence: Region(
-            kind, (left, top, left + width, top + height), confidence
+        lambda kind, left, top, width, height, confidence, rank: Region(
+            kind, (left, top, left + width, top + height), confidence, rank
         ),
         st.sampled_from(BlockType),
         EVEN,
@@ -43,6 +43,7 @@ REGIONS = st.lists(
         st.sampled_from([0.0, 200.0, 1500.0]),
         st.sampled_from([0.0, 100.0, 1500.0]),
         st.sampled_from([0.4, 0.8]),
+        st.sampled_from([None, 0, 1, 2]),
     ),
     max_size=8,
 )

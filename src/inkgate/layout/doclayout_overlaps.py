@@ -75,7 +75,8 @@ def _contained(rows: FloatArray) -> NDArray[np.bool_]:
 def _parted(rows: FloatArray) -> FloatArray:
     """Without the smaller of any two boxes that share most of it. Pictures may hold other things, tables may not."""
     areas = _areas(rows)
-    shares = _shared(rows) / np.maximum(np.minimum(areas[:, None], areas[None, :]), 1e-9)
+    smaller = np.maximum(np.minimum(areas[:, None], areas[None, :]), 1e-9)
+    shares = np.asarray(_shared(rows) / smaller, dtype=np.float32)
     labels = [CLASSES[int(label)] for label in rows[:, 0]]
     lists = {i for i, label in enumerate(labels) if label == "reference"}
     dropped = {i for i in lists if _has_entries(i, labels, shares)}
