@@ -22,7 +22,7 @@ async def test_who_would_wait_in_vain_is_refused_at_once() -> None:
             await house.one(late)
         assert refused.value.retry_after_s == pytest.approx(10.0 * 1.15, rel=0.14)
         assert house.scheduler.expected_wait_s(Work(100, "other", priority=Priority.INTERACTIVE)) == pytest.approx(
-            2.0, rel=0.03
+            11.0, rel=0.03
         )
     assert house.is_empty()
 
@@ -49,6 +49,19 @@ async def test_what_could_begin_but_not_end_in_time_is_not_begun() -> None:
         await anyio.wait_all_tasks_blocked()
         assert ["did not come" in each for each in refused] == [True]
     assert house.order == []
+
+
+async def test_where_times_differ_the_long_ones_count() -> None:
+    house = House(places=4)
+    for seconds in (4.0, 12.0) * 10:
+        await house.done(100, seconds=seconds, works=4)
+    async with house.busy(4), anyio.create_task_group() as tasks:
+        with pytest.raises(Overloaded, match="It would take"):
+            await house.one(Work(100, deadline=house.now + 12, flow="as long as most"))
+        tasks.start_soon(house.one, Work(100, deadline=house.now + 20, flow="as long as any"))
+        await anyio.wait_all_tasks_blocked()
+        assert house.scheduler.waiting == 1
+        tasks.cancel_scope.cancel()
 
 
 async def test_where_there_is_a_place_everybody_may_try() -> None:

@@ -223,6 +223,17 @@ def test_ahead_is_what_goes_first() -> None:
     assert queue.ahead(Work(10, "greedy", priority=Priority.INTERACTIVE)) == 0
 
 
+def test_a_small_work_waits_for_the_larger_ones_that_came_before() -> None:
+    queue = queue_of()
+    for number in range(10):
+        queue.push(Work(100, f"{number % 2}", f"{number}"))
+    assert queue.ahead(Work(1, "0", "new")) == 1000
+    document = queue_of()
+    for _ in range(200):
+        document.push(Work(10, "library", "long"))
+    assert document.ahead(Work(1, "library", "page")) == 10
+
+
 def test_expired_work_is_taken_out_in_order() -> None:
     clock = Clock()
     queue = queue_of(clock)

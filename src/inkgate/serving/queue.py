@@ -66,11 +66,12 @@ class _Tenant(Sharer):
 
 
 class _Class:
-    __slots__ = ("tenants", "tokens")
+    __slots__ = ("tenants", "tokens", "works")
 
     def __init__(self, weights: Mapping[str, float]) -> None:
         self.tenants: Shares[_Tenant] = Shares(lambda name: _Tenant(name, weights.get(name, 1.0)))
         self.tokens = 0
+        self.works = 0
 
 
 class WorkQueue:
@@ -164,18 +165,20 @@ class WorkQueue:
         """Tokens that would go before `work`, if it came now and nothing else came after.
 
         The higher classes; then, as all get the same before it is served, no more than its tenant gets for each other
-        tenant, and its flow for each other flow of the tenant. What will come of age meanwhile is left out.
+        tenant, and its flow for each other flow of the tenant: one work at least, however small this one is. What will
+        come of age meanwhile is left out.
         """
         rank = work.priority.rank
         group = self._classes[rank]
         above = sum(higher.tokens for higher in self._classes[:rank])
         tenant = group.tenants.get(work.tenant)
         weight = self._weights.get(work.tenant, 1.0)
+        one = max(work.tokens, round(group.tokens / group.works)) if group.works else work.tokens
         if tenant is None or not tenant.tokens:
             within, weights = 0, group.tenants.weight + weight
         else:
-            within, weights = _ahead_in_tenant(tenant, work), group.tenants.weight
-        fair = (within + work.tokens) * weights / weight - work.tokens
+            within, weights = _ahead_in_tenant(tenant, work.flow, one), group.tenants.weight
+        fair = (within + one) * weights / weight - one
         return above + min(group.tokens, round(fair))
 
     def _head(self) -> Entry | None:
@@ -210,6 +213,7 @@ class WorkQueue:
         flow.entries.put(entry, min(work.deadline, entry.since + _PATIENCE * self._age_s), entry.number)
         for holder in (group, tenant, flow):
             holder.tokens += work.tokens
+        group.works += 1
         entry.place = (group, tenant, flow)
         if entry.rank:
             self._ageing.put(entry, entry.since + (work.priority.rank - entry.rank + 1) * self._age_s)
@@ -229,6 +233,7 @@ class WorkQueue:
         group, tenant, flow = entry.place
         for holder in (group, tenant, flow):
             holder.tokens -= entry.work.tokens
+        group.works -= 1
         flow.entries.discard(entry)
         if not flow.entries:
             tenant.flows.left(flow)
@@ -244,9 +249,9 @@ class WorkQueue:
         self._ageing.discard(entry)
 
 
-def _ahead_in_tenant(tenant: _Tenant, work: Work) -> int:
-    flow = tenant.flows.get(work.flow)
+def _ahead_in_tenant(tenant: _Tenant, name: str, one: int) -> int:
+    flow = tenant.flows.get(name)
     waiting = len(tenant.flows.waiting)
     if flow is None or not flow.tokens:
-        return min(tenant.tokens, waiting * work.tokens)
-    return min(tenant.tokens, waiting * flow.tokens + (waiting - 1) * work.tokens)
+        return min(tenant.tokens, waiting * one)
+    return min(tenant.tokens, waiting * flow.tokens + (waiting - 1) * one)
