@@ -98,6 +98,14 @@ class PdfSettings(Branch):
     page_timeout_s: PositiveFloat = Field(20.0, description="Time to open a PDF, or to render one page of it.")
 
 
+class BatchingSettings(Branch):
+    max_batch: PositiveInt = Field(16, description="Most lines of text that are read in one call of the model.")
+    max_pixels: PositiveInt = Field(400_000, description="Most pixels of one call; a larger line goes alone.")
+    max_wait_ms: float = Field(0.0, ge=0, description="How long a call that is not full waits for more; 0: not at all.")
+    max_waiting: PositiveInt = Field(50_000, description="Lines of text that wait; more get 503.")
+    parallel: PositiveInt = Field(1, description="Calls of one model at once.")
+
+
 class PpocrSettings(Branch):
     longest_side: PositiveInt = Field(1600, description="Pages are shrunk to this longest side for detection.")
     shortest_side: PositiveInt = Field(736, description="Pages are enlarged to this shortest side for detection.")
@@ -108,6 +116,7 @@ class PpocrSettings(Branch):
     concurrent_pages: PositiveInt = Field(2, description="Pages in the engine at once.")
     threads: int = Field(0, ge=0, description="Threads of one model call; 0: one for each core.")
     min_line_confidence: float = Field(0.5, ge=0, le=1, description="Lines read with less are left out.")
+    batching: BatchingSettings = BatchingSettings()
 
 
 class LayoutSettings(Branch):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol, TypeVar
 
 from inkgate.types import Page, PageResult, Task
@@ -41,5 +41,33 @@ class BatchModel(Protocol[ItemT_contra, ResultT]):
     """A blocking model that is cheaper a piece when it gets several pieces at once."""
 
     def predict(self, items: Sequence[ItemT_contra]) -> list[ResultT]:
-        """One result for each item, in order. Called from any one thread at a time."""
+        """One result for each item, in order, whichever items it is with. Safe from many threads."""
+        ...
+
+    def shape_of(self, item: ItemT_contra) -> Hashable:
+        """What items must have in common to share a call: the size they are padded to, and each option that `predict`
+        applies to all of them. Cheap: it is asked on the event loop.
+        """
+        ...
+
+    def cost(self, item: ItemT_contra) -> int:
+        """Pixels of the model's input that the item takes, padding included; at least 1."""
+        ...
+
+    def content(self, item: ItemT_contra) -> int:
+        """How many of them are not padding."""
+        ...
+
+
+class Batching(Protocol[ItemT_contra, ResultT]):
+    """A BatchModel as pages see it: what they ask for at the same time shares calls."""
+
+    async def predict(self, items: Sequence[ItemT_contra]) -> list[ResultT]:
+        """One result for each item, in order. Urgency is that of the caller on whose behalf the task runs.
+
+        Raises:
+            Overloaded: "service_full": too much waits already; "draining": the service is about to stop.
+            EngineFailed: "engine_unavailable": the service has not started, or has stopped.
+            Exception: whatever the model raised for one of these items alone.
+        """
         ...

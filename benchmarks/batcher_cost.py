@@ -1,0 +1,138 @@
+"""What the batcher costs an item, with a model that does nothing: 1, 16 and 256 callers, 1 and 40 items each.
+
+    python benchmarks/batcher_cost.py --json FILE
+
+Microseconds of one core an item, in callers that come back at once. `threads` runs each call in a worker thread, as
+the service does, so that a hop there and back is in it; `inline` runs it on the event loop, so that what is left is the
+batcher's own; `unbatched` is a thread for each caller's items without a batcher. Widths are those of lines of text, in
+twelve buckets. Rounds take turns, and the median of them is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import time
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import ParamSpec, TypeVar
+
+import anyio
+import anyio.lowlevel
+import uvloop
+
+from inkgate.concurrency import Threads
+from inkgate.serving.batcher import Batcher, Run
+from inkgate.settings import BatchingSettings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+CALLERS = (1, 16, 256)
+ITEMS = (1, 40)
+HEIGHT = 48
+STEP = 64
+BUCKETS = 12
+
+
+class Nothing:
+    """A BatchModel from widths to themselves."""
+
+    def predict(self, items: Sequence[int]) -> list[int]:
+        return list(items)
+
+    def shape_of(self, item: int) -> Hashable:
+        return -(-item // STEP)
+
+    def cost(self, item: int) -> int:
+        return -(-item // STEP) * STEP * HEIGHT
+
+    def content(self, item: int) -> int:
+        return item * HEIGHT
+
+
+async def inline(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    await anyio.lowlevel.checkpoint()
+    return function(*args, **kwargs)
+
+
+async def cost_us(callers: int, each: int, items: int, predict: Callable[[list[int]], Awaitable[list[int]]]) -> float:
+    """CPU time of the process for an item, where `callers` ask for `each` items over and over."""
+    chance = random.Random(callers)
+    asked = 0
+
+    async def caller() -> None:
+        nonlocal asked
+        wanted = [chance.randint(1, BUCKETS * STEP) for _ in range(each)]
+        while asked < items:
+            asked += each
+            if await predict(wanted) != wanted:
+                raise AssertionError("other items' results")
+
+    begin = time.process_time()
+    async with anyio.create_task_group() as tasks:
+        for _ in range(callers):
+            tasks.start_soon(caller)
+    return (time.process_time() - begin) / asked * 1e6
+
+
+async def batched(callers: int, each: int, items: int, run: Run) -> tuple[float, float]:
+    """Microseconds an item, and the mean batch."""
+    batcher = Batcher(Nothing(), run, BatchingSettings())
+    async with anyio.create_task_group() as background:
+        background.start_soon(batcher.run)
+        await anyio.lowlevel.checkpoint()
+        cost = await cost_us(callers, each, items, batcher.predict)
+        background.cancel_scope.cancel()
+    return cost, batcher.figures.mean_batch
+
+
+async def unbatched(callers: int, each: int, items: int) -> tuple[float, float]:
+    """As `batched`."""
+    threads, model = Threads("benchmark", 1), Nothing()
+
+    async def predict(wanted: list[int]) -> list[int]:
+        return await threads.run(model.predict, wanted)
+
+    return await cost_us(callers, each, items, predict), float(each)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--items", type=int, default=8_000)
+    arguments = parser.parse_args()
+    measures: dict[str, Callable[[int, int], Awaitable[tuple[float, float]]]] = {
+        "threads": lambda callers, each: batched(callers, each, arguments.items, Threads("benchmark", 1).run),
+        "inline": lambda callers, each: batched(callers, each, arguments.items, inline),
+        "unbatched": lambda callers, each: unbatched(callers, each, arguments.items),
+    }
+    cases = [(name, each, callers) for name in measures for each in ITEMS for callers in CALLERS]
+    found: dict[tuple[str, int, int], list[tuple[float, float]]] = {case: [] for case in cases}
+
+    async def once(name: str, each: int, callers: int) -> tuple[float, float]:
+        return await measures[name](callers, each)
+
+    for _ in range(arguments.rounds):
+        for case in cases:
+            name, each, callers = case
+            found[case].append(uvloop.run(once(name, each, callers)))
+    rows = []
+    print(f"{'':<10}{'items each':>12}{'callers':>9}{'µs an item':>12}{'mean batch':>12}")
+    for (name, each, callers), runs in found.items():
+        us, batch = median(run[0] for run in runs), median(run[1] for run in runs)
+        rows.append({"what": name, "items": each, "callers": callers, "us": round(us, 1), "batch": round(batch, 1)})
+        print(f"{name:<10}{each:>12}{callers:>9}{us:>12.1f}{batch:>12.1f}")
+    if arguments.json:
+        machine = {"processor": platform.processor(), "cores": os.cpu_count(), "python": platform.python_version()}
+        result = {"machine": machine, "rounds": arguments.rounds, "items": arguments.items, "rows": rows}
+        arguments.json.write_text(json.dumps(result, indent=2))
+
+
+if __name__ == "__main__":
+    main()

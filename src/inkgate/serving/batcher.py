@@ -1,0 +1,249 @@
+"""Puts what many pages ask of a model into calls together, where it would else be called for each of them alone.
+
+A call forms while the one before it runs: whoever comes to an idle model is served at once, and no timer delays anyone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, ParamSpec, Protocol, TypeVar
+
+import anyio
+
+from inkgate.concurrency import loop_time
+from inkgate.engines.base import BatchModel
+from inkgate.errors import EngineFailed, Overloaded
+from inkgate.serving.batch_queue import Batch, BatchQueue, Piece, Request
+from inkgate.serving.work import current_caller
+from inkgate.settings import BatchingSettings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+_RETRY_AFTER_S = (1.0, 60.0)
+"""Least and most of what is said to whom is refused."""
+
+
+class Run(Protocol):
+    """Runs a blocking call, such as `Threads.run` does."""
+
+    def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
+
+
+@dataclass(slots=True)
+class BatchFigures:
+    """What was done so far. What is tried again alone is in `retried` and `busy_s` only.
+
+    Attributes:
+        calls: that shared items, however many.
+        items: that were in them.
+        dropped: items whose caller left before they were in a call.
+        retried: items tried alone, after a call that failed.
+        cost: pixels of the model's input in all calls, padding included.
+        content: how many of them were not padding.
+        wait_s: of all items together, from when they came to when their call began.
+        longest_wait_s: of one item.
+        busy_s: of all calls together.
+    """
+
+    calls: int = 0
+    items: int = 0
+    dropped: int = 0
+    retried: int = 0
+    cost: int = 0
+    content: int = 0
+    wait_s: float = 0.0
+    longest_wait_s: float = 0.0
+    busy_s: float = 0.0
+
+    @property
+    def mean_batch(self) -> float:
+        """Items a call; 0 before the first."""
+        return self.items / self.calls if self.calls else 0.0
+
+    @property
+    def padding_waste(self) -> float:
+        """The part of the model's input that was padding, from 0 to 1."""
+        return 1 - self.content / self.cost if self.cost else 0.0
+
+    def began(self, batch: Batch, now: float) -> None:
+        """Counts a call."""
+        self.calls += 1
+        self.items += len(batch.pieces)
+        self.cost += batch.cost
+        self.content += batch.content
+        for request, _ in batch.pieces:
+            waited_s = now - request.since
+            self.wait_s += waited_s
+            self.longest_wait_s = max(self.longest_wait_s, waited_s)
+
+
+class _Asked(Generic[ItemT, ResultT]):
+    """What one caller waits for."""
+
+    __slots__ = ("answered", "items", "results")
+
+    def __init__(self, items: Sequence[ItemT]) -> None:
+        self.items = items
+        self.results: dict[int, ResultT] = {}
+        self.answered = asyncio.get_running_loop().create_future()
+
+    def answer(self, index: int, result: ResultT) -> None:
+        self.results[index] = result
+        if len(self.results) == len(self.items) and not self.answered.done():
+            self.answered.set_result(None)
+
+    def fail(self, error: Exception) -> None:
+        if not self.answered.done():
+            self.answered.set_exception(error)
+
+
+class Batcher(Generic[ItemT, ResultT]):
+    """A Batching: calls in the order of BatchQueue, `settings.parallel` of them at once.
+
+    A caller that leaves doesn't wait for a call that its items are in: they are held until that is over, which is what
+    `max_pixels` bounds. Used from one event loop; `run` has to run beside it.
+    """
+
+    def __init__(
+        self,
+        model: BatchModel[ItemT, ResultT],
+        run: Run,
+        settings: BatchingSettings,
+        clock: Callable[[], float] = loop_time,
+    ) -> None:
+        """`run`: as Threads.run, with room for `settings.parallel` calls."""
+        self.figures = BatchFigures()
+        self._model = model
+        self._run = run
+        self._settings = settings
+        self._clock = clock
+        self._queue = BatchQueue(settings.max_batch, settings.max_pixels, settings.max_wait_ms / 1000)
+        self._asked: dict[Request, _Asked[ItemT, ResultT]] = {}
+        self._idle: set[anyio.Event] = set()
+        self._running = False
+
+    @property
+    def waiting(self) -> int:
+        """Items that are in no call yet."""
+        return len(self._queue)
+
+    async def run(self) -> None:
+        """Works, until cancelled: whoever waits then is refused with "draining". Calls under way are waited for."""
+        self._running = True
+        try:
+            async with anyio.create_task_group() as workers:
+                for _ in range(self._settings.parallel):
+                    workers.start_soon(self._work)
+        finally:
+            self._running = False
+            for asked in self._asked.values():
+                asked.fail(Overloaded("draining", "The service is about to stop.", _RETRY_AFTER_S[0]))
+
+    async def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
+        """As Batching.predict."""
+        if not items:
+            return []
+        self._admit(len(items))
+        asked = _Asked[ItemT, ResultT](items)
+        request = self._queue.push(self._pieces(items), current_caller().priority.rank, self._clock())
+        self._asked[request] = asked
+        self.wake()
+        try:
+            await asked.answered
+        finally:
+            # An error, its traceback, this frame and the future would hold each other, and pixels with them.
+            del self._asked[request], asked.answered
+            self.figures.dropped += self._queue.remove(request)
+        return [asked.results[index] for index in range(len(items))]
+
+    def wake(self) -> None:
+        """Has those who are idle look for work."""
+        for idle in self._idle:
+            idle.set()
+
+    def _admit(self, count: int) -> None:
+        if not self._running:
+            raise EngineFailed("engine_unavailable", "The service is not running.")
+        if self.waiting and self.waiting + count > self._settings.max_waiting:
+            detail = f"{self.waiting} parts of pages wait already."
+            raise Overloaded("service_full", detail, self._retry_after_s())
+
+    def _retry_after_s(self) -> float:
+        figures, (least_s, most_s) = self.figures, _RETRY_AFTER_S
+        all_s = self._queue.pixels * figures.busy_s / max(figures.cost, 1) / self._settings.parallel
+        return min(max(all_s, least_s), most_s)
+
+    def _pieces(self, items: Sequence[ItemT]) -> list[Piece]:
+        model = self._model
+        return [
+            Piece(index, model.shape_of(item), model.cost(item), model.content(item))
+            for index, item in enumerate(items)
+        ]
+
+    async def _work(self) -> None:
+        while True:
+            batch = self._queue.take(self._clock())
+            if batch is None:
+                await self._more()
+            else:
+                await self._do(batch)
+
+    async def _more(self) -> None:
+        """Returns when there may be work."""
+        ready_at, idle = self._queue.ready_at, anyio.Event()
+        self._idle.add(idle)
+        try:
+            with anyio.move_on_after(None if ready_at is None else max(ready_at - self._clock(), 0.001)):
+                await idle.wait()
+        finally:
+            self._idle.discard(idle)
+
+    async def _do(self, batch: Batch) -> None:
+        """One call; where it fails, one for each item, so that an item that fails the model fails alone."""
+        began = self._clock()
+        self.figures.began(batch, began)
+        items = [self._asked[request].items[piece.index] for request, piece in batch.pieces]
+        try:
+            self._answer(batch, await self._predict(items))
+        except Exception as error:  # noqa: BLE001 - whatever a model raises is for those who wait to handle
+            if len(items) == 1:
+                self._fail(batch.pieces[0][0], error)
+            else:
+                await self._do_alone(batch, items)
+        self.figures.busy_s += self._clock() - began
+
+    async def _do_alone(self, batch: Batch, items: Sequence[ItemT]) -> None:
+        for (request, piece), item in zip(batch.pieces, items, strict=True):
+            asked = self._asked.get(request)
+            if asked is None or asked.answered.done():
+                continue
+            self.figures.retried += 1
+            try:
+                (result,) = await self._predict([item])
+            except Exception as error:  # noqa: BLE001 - as above
+                self._fail(request, error)
+            else:
+                asked.answer(piece.index, result)
+
+    async def _predict(self, items: Sequence[ItemT]) -> list[ResultT]:
+        results = await self._run(self._model.predict, items)
+        if len(results) != len(items):
+            raise EngineFailed("engine_failed", f"The model gave {len(results)} results for {len(items)} items.")
+        return results
+
+    def _answer(self, batch: Batch, results: Sequence[ResultT]) -> None:
+        for (request, piece), result in zip(batch.pieces, results, strict=True):
+            asked = self._asked.get(request)
+            if asked is not None:
+                asked.answer(piece.index, result)
+
+    def _fail(self, request: Request, error: Exception) -> None:
+        asked = self._asked.get(request)
+        if asked is not None:
+            asked.fail(error)
+            self.figures.dropped += self._queue.remove(request)

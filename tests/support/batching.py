@@ -1,0 +1,153 @@
+"""A batcher with a model whose calls end when the test says so, and a clock that is set by hand."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from inkgate.serving.batcher import Batcher, Run
+from inkgate.serving.work import Caller, Priority, as_caller
+from inkgate.settings import BatchingSettings
+from support.clock import Clock
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Item:
+    """`poison`: fails the call that it is in."""
+
+    name: str
+    width: int = 100
+    padding: int = 0
+    poison: bool = False
+
+
+def items(name: str, count: int, width: int = 100) -> list[Item]:
+    """`count` items called name0, name1, ..."""
+    return [Item(f"{name}{number}", width) for number in range(count)]
+
+
+class Poisoned(Exception):
+    pass
+
+
+class UpperCase:
+    """A BatchModel from Item to its name in capitals. `calls`: the items of each call."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[Item]] = []
+
+    @property
+    def names(self) -> list[list[str]]:
+        return [[item.name for item in call] for call in self.calls]
+
+    def predict(self, items: Sequence[Item]) -> list[str]:
+        self.calls.append(list(items))
+        for item in items:
+            if item.poison:
+                raise Poisoned(item.name)
+        return [item.name.upper() for item in items]
+
+    def shape_of(self, item: Item) -> Hashable:
+        return item.width
+
+    def cost(self, item: Item) -> int:
+        return item.width
+
+    def content(self, item: Item) -> int:
+        return item.width - item.padding
+
+
+class Gate:
+    """A Run: each call waits until one more is let through. One can be cancelled until it begins."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.waiting: list[anyio.Event] = []
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        await checkpoint()
+        if not self.open:
+            passed = anyio.Event()
+            self.waiting.append(passed)
+            with anyio.CancelScope(shield=True):
+                await passed.wait()
+        return function(*args, **kwargs)
+
+    def let_one(self) -> None:
+        self.waiting.pop(0).set()
+
+    def let_all(self) -> None:
+        self.open = True
+        while self.waiting:
+            self.let_one()
+
+
+async def settled() -> None:
+    """Returns when all that can go on has done so. Each step of those here takes a few turns of the event loop."""
+    for _ in range(12):
+        await checkpoint()
+
+
+class Bench:
+    """A batcher that runs inside `running`, and what its callers got."""
+
+    def __init__(self, run: Run | None = None, **changes: object) -> None:
+        """`run`: instead of the gate. `changes`: of the settings."""
+        self.clock = Clock()
+        self.model = UpperCase()
+        self.gate = Gate()
+        settings = BatchingSettings.model_validate(changes)
+        self.batcher = Batcher(self.model, run or self.gate.run, settings, self.clock)
+        self.answers: dict[str, list[str] | Exception] = {}
+        self.order: list[str] = []
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The batcher works; at the end all calls are let through, and it is stopped when all are answered."""
+        async with anyio.create_task_group() as background:
+            background.start_soon(self._run)
+            await settled()
+            async with anyio.create_task_group() as self.callers:
+                yield
+                self.gate.let_all()
+            self.stop()
+
+    def stop(self) -> None:
+        self._running.cancel()
+
+    async def _run(self) -> None:
+        with anyio.CancelScope() as self._running:
+            await self.batcher.run()
+
+    async def ask(
+        self,
+        name: str,
+        wanted: Sequence[Item],
+        priority: Priority = Priority.NORMAL,
+        scope: anyio.CancelScope | None = None,
+    ) -> None:
+        """Somebody asks for `wanted` and waits; what comes of it is in `answers`. `scope`: of that caller."""
+        self.callers.start_soon(self._wait, name, wanted, priority, scope or anyio.CancelScope())
+        await settled()
+
+    async def _wait(self, name: str, wanted: Sequence[Item], priority: Priority, scope: anyio.CancelScope) -> None:
+        with scope, as_caller(Caller(priority=priority)):
+            try:
+                self.answers[name] = await self.batcher.predict(wanted)
+            except Exception as error:  # noqa: BLE001 - the test looks at it
+                self.answers[name] = error
+            self.order.append(name)
+
+    async def call_ends(self, after_s: float = 0.0) -> None:
+        """The oldest call under way ends, and what that starts has begun."""
+        self.clock.goes_on(after_s)
+        self.gate.let_one()
+        await settled()
