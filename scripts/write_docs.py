@@ -32,6 +32,7 @@ BRANCHES = {
     "pdf": "How PDFs are opened and rendered, in processes of their own.",
     "engine": "Who reads the pages.",
     "engine.ppocr": "The built-in engine.",
+    "engine.ppocr.batching": "Lines of many pages that are read together.",
     "engine.layout": "What finds the blocks of a page.",
     "engine.vllm": "Vision-language models on a vLLM server.",
     "engine.vllm.managed": "The vLLM that is started where `engine.vllm.urls` is empty (vllm.md).",

@@ -8,7 +8,7 @@ cores are taken as lines, and each is grown back by area * ratio / perimeter.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -75,6 +75,17 @@ class TextDetector:
         # One page at a time: pages differ in size, and one page alone already keeps every core busy.
         return [self._detect(item.rgb, item.options) for item in items]
 
+    def shape_of(self, item: DetectionInput) -> Hashable:
+        """The size at which the page is looked at. Options may mix: each item is looked at with its own."""
+        return _working_size_of(item)
+
+    def cost(self, item: DetectionInput) -> int:
+        return _working_size_of(item).pixels
+
+    def content(self, item: DetectionInput) -> int:
+        """As `cost`: pages are not padded."""
+        return self.cost(item)
+
     def _detect(self, rgb: RgbArray, options: DetectionOptions) -> TextBoxes:
         height, width = rgb.shape[:2]
         size = working_size(Size(width, height), options)
@@ -100,6 +111,11 @@ def working_size(size: Size, options: DetectionOptions) -> Size:
     most = longest_side_of(size, options.longest_side) / max(size.width, size.height)
     scale = min(max(1.0, options.shortest_side / min(size.width, size.height)), _MOST_ENLARGED, most)
     return Size(_to_stride(size.width * scale), _to_stride(size.height * scale))
+
+
+def _working_size_of(item: DetectionInput) -> Size:
+    height, width = item.rgb.shape[:2]
+    return working_size(Size(width, height), item.options)
 
 
 def longest_side_of(size: Size, limit: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import cv2
 import numpy as np
@@ -32,13 +32,29 @@ class LineOrientation:
             answers.extend(self._model.run(tensor)[0][:, 1].tolist())
         return answers
 
+    def shape_of(self, item: RgbArray) -> Hashable:  # noqa: ARG002 - the port asks for each item; here all are alike
+        """All lines share one shape."""
+        return (READING_HEIGHT, _WIDTH)
+
+    def cost(self, item: RgbArray) -> int:  # noqa: ARG002 - the port asks for each item; here all are alike
+        return READING_HEIGHT * _WIDTH
+
+    def content(self, item: RgbArray) -> int:
+        return READING_HEIGHT * _used_width(item)
+
+
+def _used_width(crop: RgbArray) -> int:
+    height, width = crop.shape[:2]
+    return min(max(math.ceil(READING_HEIGHT * width / height), 1), _WIDTH)
+
 
 def _prepared(crop: RgbArray) -> FloatArray:
     """A crop as (3, 48, 192) float32: its height scaled to 48, its width squeezed or padded to 192."""
-    height, width = crop.shape[:2]
-    used = min(max(math.ceil(READING_HEIGHT * width / height), 1), _WIDTH)
+    used = _used_width(crop)
     resized = cv2.resize(
-        crop, (used, READING_HEIGHT), interpolation=cv2.INTER_AREA if height > READING_HEIGHT else cv2.INTER_LINEAR
+        crop,
+        (used, READING_HEIGHT),
+        interpolation=cv2.INTER_AREA if crop.shape[0] > READING_HEIGHT else cv2.INTER_LINEAR,
     )
     tensor = np.zeros((3, READING_HEIGHT, _WIDTH), np.float32)
     # Blue, green, red in [-1, 1]: as the model was trained.

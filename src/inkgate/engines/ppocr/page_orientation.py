@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -44,6 +44,17 @@ class PageOrientation:
         means = output.reshape(len(items), _CROPS, 4).mean(axis=1)
         # The classes say by how many quarters the page was turned clockwise: the rest of the circle undoes that.
         return [Rotation(-90 * int(row.argmax()) % 360, float(row.max())) for row in means]
+
+    def shape_of(self, item: RgbArray) -> Hashable:  # noqa: ARG002 - the port asks for each item; here all are alike
+        """All pages share one shape."""
+        return (_CROP, _CROP)
+
+    def cost(self, item: RgbArray) -> int:  # noqa: ARG002 - the port asks for each item; here all are alike
+        return _CROPS * _CROP * _CROP
+
+    def content(self, item: RgbArray) -> int:
+        """As `cost`: squares are not padded."""
+        return self.cost(item)
 
 
 def _squares(rgb: RgbArray) -> FloatArray:

@@ -7,7 +7,7 @@ over the alphabet for each column of 8 pixels, where class 0 is "nothing new" an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -78,6 +78,16 @@ class TextRecognizer:
         pieces = [pieces_of(item) for item in items]
         readings = iter(self._readings([piece for parts in pieces for piece in parts]))
         return [joined([next(readings) for _ in parts], [part.shape[1] for part in parts]) for parts in pieces]
+
+    def shape_of(self, item: RgbArray) -> Hashable:
+        """The width that it is padded to."""
+        return padded_width(item)
+
+    def cost(self, item: RgbArray) -> int:
+        return padded_width(item) * READING_HEIGHT
+
+    def content(self, item: RgbArray) -> int:
+        return _scaled_width(item) * READING_HEIGHT
 
     def _readings(self, items: Sequence[RgbArray]) -> list[Reading]:
         groups: dict[int, list[int]] = {}
