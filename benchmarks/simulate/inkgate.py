@@ -59,7 +59,7 @@ class Inkgate:
     async def read(self, request: Request) -> None:
         page, key = request.page, _size_class(request.page)
         tokens = page.image_tokens + self._estimates.estimate(key, _CLIENT_CAP)
-        work = Work(tokens, request.tenant, request.flow, request.priority, request.deadline)
+        work = Work(tokens, request.tenant, request.flow, request.priority, request.deadline, request.deadline - request.at)
         async with self.scheduler.turn(work) as turn:
             made = _Made(turn, page)
             try:

@@ -248,6 +248,9 @@ class SchedulingSettings(Branch):
     priorities: dict[str, Literal["interactive", "normal", "batch"]] = Field(
         {}, description="The most urgent class of a tenant, such as `key:0123456789ab`. Others may name any class."
     )
+    wait_share: float = Field(
+        0.3, gt=0, le=1, description="Part of the time a request has that it may be expected to wait; else 503 at once."
+    )
     retry_after_s: PositiveFloat = Field(2.0, description="Least Retry-After; what is said while no rate is known.")
     retry_after_most_s: PositiveFloat = Field(120.0, description="Longest Retry-After, before up to 30 % of jitter.")
 

@@ -24,9 +24,10 @@ class FakeBacklog:
         self.wait_s: float | None = None
         self.asked: list[Work] = []
 
-    def expected_wait_s(self, work: Work) -> float | None:
+    def check(self, work: Work) -> None:
         self.asked.append(work)
-        return self.wait_s
+        if self.wait_s is not None and self.wait_s > work.patience_s:
+            raise Overloaded("service_full", "It would wait too long.", 7.0)
 
     def retry_after_s(self) -> float:
         return 7.0

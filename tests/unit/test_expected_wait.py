@@ -27,6 +27,29 @@ async def test_who_would_wait_in_vain_is_refused_at_once() -> None:
     assert house.is_empty()
 
 
+async def test_nobody_waits_for_more_than_a_share_of_the_time_there_is() -> None:
+    house = House()
+    await house.done(100, seconds=1.0)
+
+    async def asks(patience_s: float) -> None:
+        await house.one(Work(100, deadline=house.now + patience_s, patience_s=patience_s))
+
+    async with anyio.create_task_group() as tasks, house.busy():
+        tasks.start_soon(house.one, Work(500, priority=Priority.INTERACTIVE))
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(Overloaded, match="It would wait"):
+            await asks(15.0)
+        with pytest.raises(Overloaded, match="It would wait"):
+            house.scheduler.check(Work(100, deadline=house.now + 15, patience_s=15))
+        house.scheduler.check(Work(100, deadline=house.now + 30, patience_s=30))
+        # a page of a document that was asked for a while ago
+        house.scheduler.check(Work(100, deadline=house.now + 15, patience_s=30))
+        tasks.start_soon(asks, 30.0)
+        await anyio.wait_all_tasks_blocked()
+        assert house.scheduler.waiting == 2
+    assert house.is_empty()
+
+
 async def test_what_could_begin_but_not_end_in_time_is_not_begun() -> None:
     house = House(places=4)
     for _ in range(5):
@@ -39,7 +62,7 @@ async def test_what_could_begin_but_not_end_in_time_is_not_begun() -> None:
         refused.append(str(raised.value))
 
     async with house.busy(4), anyio.create_task_group() as tasks:
-        with pytest.raises(Overloaded, match="It would take"):
+        with pytest.raises(Overloaded, match="and take"):
             await house.one(Work(100, deadline=house.now + 9))
         tasks.start_soon(expires)
         await anyio.wait_all_tasks_blocked()
@@ -56,7 +79,7 @@ async def test_where_times_differ_the_long_ones_count() -> None:
     for seconds in (4.0, 12.0) * 10:
         await house.done(100, seconds=seconds, works=4)
     async with house.busy(4), anyio.create_task_group() as tasks:
-        with pytest.raises(Overloaded, match="It would take"):
+        with pytest.raises(Overloaded, match="and take"):
             await house.one(Work(100, deadline=house.now + 12, flow="as long as most"))
         tasks.start_soon(house.one, Work(100, deadline=house.now + 20, flow="as long as any"))
         await anyio.wait_all_tasks_blocked()

@@ -36,13 +36,14 @@ def asking_of(request: Request, settings: Settings) -> Asking:
         InputRejected: "options_invalid": a header has a value that it can't have.
     """
     tenant = caller_of(request)
-    deadline = anyio.current_time() + min(settings.limits.time_s, _timeout_s(request))
+    patience_s = min(settings.limits.time_s, _timeout_s(request))
+    deadline = anyio.current_time() + patience_s
     named = _priority(request)
     allowed = settings.serving.scheduling.priorities.get(tenant)
     given = [Priority(priority) for priority in (named, allowed) if priority is not None]
     priority = max(given, key=lambda priority: priority.rank, default=Priority.NORMAL)
     arrival = Arrival(tenant, priority, _body_bytes(request, settings), deadline)
-    return Asking(arrival, Caller(tenant, priority, deadline, request_id_of(request), bool(given)))
+    return Asking(arrival, Caller(tenant, priority, deadline, request_id_of(request), bool(given), patience_s))
 
 
 def _timeout_s(request: Request) -> float:

@@ -30,8 +30,8 @@ class Backlog(Protocol):
     @property
     def backlog_tokens(self) -> int: ...
 
-    def expected_wait_s(self, work: Work) -> float | None:
-        """How long `work` would wait if it came now; None where that isn't known."""
+    def check(self, work: Work) -> None:
+        """Raises Overloaded where `work`, if it came now, would wait too long."""
         ...
 
     def retry_after_s(self) -> float: ...
@@ -201,11 +201,8 @@ class AdmissionLimiter:
         if arrival.deadline == math.inf or not self._backlog.waiting:
             return
         usual = self._backlog.backlog_tokens // self._backlog.waiting
-        page = Work(usual, arrival.tenant, priority=arrival.priority, deadline=arrival.deadline)
-        wait_s = self._backlog.expected_wait_s(page)
-        if wait_s is not None and now + wait_s > arrival.deadline:
-            detail = f"It would wait {wait_s:.0f} s, and has {arrival.deadline - now:.0f} s."
-            raise Overloaded("service_full", detail, self._backlog.retry_after_s())
+        patience_s = arrival.deadline - now
+        self._backlog.check(Work(usual, arrival.tenant, "", arrival.priority, arrival.deadline, patience_s))
 
     def _remember(self, tenant: str, now: float) -> None:
         if tenant not in self._held:

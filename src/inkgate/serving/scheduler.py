@@ -183,6 +183,11 @@ class Scheduler:
         bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s), self._settings.retry_after_most_s)
         return bounded_s * (1 + _JITTER * self._random.random())
 
+    def check(self, work: Work) -> None:
+        """Raises Overloaded("service_full") where `work`, if it came now, would wait too long."""
+        if work.deadline < math.inf:
+            self._must_begin_by(work, self._clock())
+
     def _expected_wait_s(self, work: Work, now: float) -> float | None:
         if not self._queue and self._in_flight < self._limit.value and self._fits(work):
             return 0.0
@@ -196,24 +201,27 @@ class Scheduler:
         if self._full(work):
             raise Overloaded("service_full", f"{len(self._queue)} pages wait already.", self.retry_after_s())
         if work.deadline < math.inf:
-            work = self._to_begin_in_time(work, now)
+            work = replace(work, deadline=max(self._must_begin_by(work, now), now + _SOONEST_S))
         waiting = _Waiting(self._queue.push(work, now))
         self._waiting[waiting.entry] = waiting
         self._start_next(now)
         return waiting
 
-    def _to_begin_in_time(self, work: Work, now: float) -> Work:
-        """The work with the moment by which it has to begin, so as to be done in time, as its deadline.
+    def _must_begin_by(self, work: Work, now: float) -> float:
+        """The moment by which it has to begin so as to be done in time.
 
         Raises:
-            Overloaded: it would begin later than that.
+            Overloaded: it would begin later than that, or wait for more than its share (`wait_share`) of the time it
+                has in all. A queue that is as long as all patience serves nobody sooner and nobody more; but who needs
+                the engine for long would be refused all the time, and everybody else be answered in the last moment.
         """
         takes_s = self._throughput.residence_s(work.tokens)
         wait_s = self._expected_wait_s(work, now)
-        if wait_s and now + wait_s + takes_s > work.deadline:
-            detail = f"It would take {wait_s + takes_s:.1f} s, and has {work.deadline - now:.1f} s."
+        left_s = work.deadline - now - takes_s
+        if wait_s and wait_s > min(left_s, self._settings.wait_share * work.patience_s):
+            detail = f"It would wait {wait_s:.1f} s and take {takes_s:.1f} s, and has {work.deadline - now:.1f} s."
             raise Overloaded("service_full", detail, self.retry_after_s())
-        return replace(work, deadline=max(work.deadline - takes_s, now + _SOONEST_S))
+        return now + left_s
 
     async def _turn_of(self, waiting: _Waiting) -> Turn:
         if waiting.turn is None:

@@ -35,6 +35,7 @@ class Work:
         flow: the document or request that it is of, within the tenant.
         priority: its class.
         deadline: clock time in seconds after which nobody wants it; math.inf where there is none.
+        patience_s: seconds from when its request came to the deadline.
     """
 
     tokens: int
@@ -42,6 +43,7 @@ class Work:
     flow: str = ""
     priority: Priority = Priority.NORMAL
     deadline: float = math.inf
+    patience_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,11 @@ class Caller:
     deadline: float = math.inf
     flow: str = ""
     priority_given: bool = False
+    patience_s: float = math.inf
 
     def work(self, tokens: int) -> Work:
         """Work of this caller."""
-        return Work(tokens, self.tenant, self.flow, self.priority, self.deadline)
+        return Work(tokens, self.tenant, self.flow, self.priority, self.deadline, self.patience_s)
 
 
 def by_size(caller: Caller, pages: int, byte_count: int) -> Caller:
