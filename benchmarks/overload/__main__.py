@@ -25,7 +25,10 @@ LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
 
 @dataclass(frozen=True)
 class Row:
-    """One system under one load. Times in seconds; goodput in answers a second."""
+    """One system under one load. Times in seconds; goodput in answers a second.
+
+    `answered`: share of all requests that was answered in time; `answered_longest`: of the quarter with most tokens.
+    """
 
     system: str
     load: float
@@ -36,6 +39,9 @@ class Row:
     failed: int
     goodput: float
     share_of_capacity: float
+    good_tokens_per_s: float
+    answered: float
+    answered_longest: float
     p50_s: float | None
     p99_s: float | None
     refusal_p50_ms: float | None
@@ -59,6 +65,9 @@ def row_of(system: Running, load: float, capacity: float, result: Result, preemp
         result.count("failed"),
         round(result.goodput, 2),
         round(result.goodput / capacity, 3),
+        round(result.good_tokens),
+        round(result.answered(1.0), 3),
+        round(result.answered(0.25), 3),
         None if p50 is None else round(p50, 2),
         None if p99 is None else round(p99, 2),
         *(None if value is None else round(1000 * value, 1) for value in refusals),
@@ -120,14 +129,14 @@ def main() -> None:
 def show(rows: list[Row], capacity: float) -> None:
     """A table, as docs/benchmarks.md has it."""
     print(f"capacity {capacity:.2f} answers a second\n")
-    head = ("system", "load", "good", "late", "refused", "failed", "goodput / capacity", "p50, p99 s")
+    head = ("system", "load", "good", "late", "refused", "failed", "goodput / capacity", "tokens / s", "p50, p99 s")
     more = ("refusal p50, p99 ms", "preemptions", "dead")
     print("| " + " | ".join((*head, *more)) + " |")
     print("|" + " --- |" * (len(head) + len(more)))
     for row in rows:
         print(
             f"| {row.system} | {row.load:g} | {row.good} | {row.late} | {row.refused} | {row.failed} "
-            f"| {row.share_of_capacity:.2f} | {row.p50_s}, {row.p99_s} | {row.refusal_p50_ms}, {row.refusal_p99_ms} "
+            f"| {row.share_of_capacity:.2f} | {row.good_tokens_per_s:.0f} | {row.p50_s}, {row.p99_s} | {row.refusal_p50_ms}, {row.refusal_p99_ms} "
             f"| {row.preemptions} | {'yes' if row.dead else 'no'} |"
         )
 

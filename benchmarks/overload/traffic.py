@@ -24,12 +24,13 @@ MEDIAN_TOKENS, SPREAD = 120, 0.7
 
 @dataclass(frozen=True)
 class Ask:
-    """One request: when it comes, in seconds from the beginning, what it is, and whose."""
+    """One request: when it comes, in seconds from the beginning, what it is, whose, and its tokens, image and answer."""
 
     at: float
     body: bytes
     tenant: str = "anybody"
     priority: str = ""
+    tokens: int = 0
 
 
 @dataclass
@@ -57,6 +58,17 @@ class Result:
     def goodput(self) -> float:
         """Answers in time, a second."""
         return self.count("good") / self.seconds
+
+    @property
+    def good_tokens(self) -> float:
+        """Tokens of images and answers, of the answers in time, a second."""
+        return sum(told.ask.tokens for told in self.told if told.outcome == "good") / self.seconds
+
+    def answered(self, longest: float) -> float:
+        """Share of the requests that was answered in time, of the part of them that has the most tokens."""
+        told = sorted(self.told, key=lambda each: each.ask.tokens)
+        told = told[round(len(told) * (1 - longest)) :]
+        return sum(each.outcome == "good" for each in told) / max(1, len(told))
 
     def quantile(self, share: float, *outcomes: str) -> float | None:
         """Seconds, of the requests that ended so."""
@@ -160,4 +172,5 @@ async def closed(url: str, clients: int, seconds: float) -> float:
 
 def _ask(rng: random.Random, at: float, tenant: str = "anybody", priority: str = "") -> Ask:
     tokens = int(min(800, max(8, rng.lognormvariate(0, SPREAD) * MEDIAN_TOKENS)))
-    return Ask(at, body_of(rng.choice(WIDTHS), rng.choice((28, 56, 112)), tokens), tenant, priority)
+    width, height = rng.choice(WIDTHS), rng.choice((28, 56, 112))
+    return Ask(at, body_of(width, height, tokens), tenant, priority, width * height // 28**2 + tokens)

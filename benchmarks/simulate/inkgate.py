@@ -59,7 +59,8 @@ class Inkgate:
     async def read(self, request: Request) -> None:
         page, key = request.page, _size_class(request.page)
         tokens = page.image_tokens + self._estimates.estimate(key, _CLIENT_CAP)
-        work = Work(tokens, request.tenant, request.flow, request.priority, request.deadline, request.deadline - request.at)
+        patience_s = request.deadline - request.at
+        work = Work(tokens, request.tenant, request.flow, request.priority, request.deadline, patience_s)
         async with self.scheduler.turn(work) as turn:
             made = _Made(turn, page)
             try:
