@@ -30,7 +30,7 @@ def taken(queue: BatchQueue, now: float = 0.0) -> Batch:
 
 
 def indexes(batch: Batch) -> list[int]:
-    return [piece.index for _, piece in batch.pieces]
+    return [piece.number for _, piece in batch.pieces]
 
 
 def test_pixels_bound_a_call_and_a_larger_piece_goes_alone() -> None:
@@ -146,7 +146,7 @@ class Queued(RuleBasedStateMachine):
         assert len({piece.shape for _, piece in batch.pieces}) == 1
         served = {request for request, _ in batch.pieces}
         for request, piece in batch.pieces:
-            self.waiting[request].remove(piece.index)
+            self.waiting[request].remove(piece.number)
         self.waiting = {request: left for request, left in self.waiting.items() if left}
         for request in self.waiting:
             self.passed[request] = 0 if request in served else self.passed[request] + 1
@@ -156,7 +156,7 @@ class Queued(RuleBasedStateMachine):
         assert len(self.queue) == sum(map(len, self.waiting.values()))
         assert (self.queue.ready_at is None) == (not self.waiting)
         for request, left in self.waiting.items():
-            assert {piece.index for lane in request.pending.values() for piece in lane} == left
+            assert {piece.number for lane in request.pending.values() for piece in lane} == left
         pending = [piece for request in self.waiting for lane in request.pending.values() for piece in lane]
         assert self.queue.pixels == sum(piece.cost for piece in pending)
 

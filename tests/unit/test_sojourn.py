@@ -32,7 +32,9 @@ def completions(works: list[tuple[int, int]], fair: bool) -> list[float]:
     """When each of the works (arrival, size) is done at one unit of work a second: in the order of FairSojourn, or all
     served at once.
     """
-    order, left, tags, done = FairSojourn(), {}, {}, [0.0] * len(works)
+    order, done = FairSojourn(), [0.0] * len(works)
+    left: dict[int, float] = {}
+    tags: dict[int, float] = {}
     now, nth = 0.0, 0
     while nth < len(works) or left:
         while nth < len(works) and works[nth][0] <= now:

@@ -19,13 +19,13 @@ class Piece(NamedTuple):
     """One item that waits.
 
     Attributes:
-        index: its place among those of its request.
+        number: its place among those of its request.
         shape: only pieces of one shape share a call.
         cost: pixels of the model's input, padding included.
         content: how many of them are not padding.
     """
 
-    index: int
+    number: int
     shape: Hashable
     cost: int
     content: int

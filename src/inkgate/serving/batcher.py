@@ -207,7 +207,7 @@ class Batcher(Generic[ItemT, ResultT]):
         """One call; where it fails, one for each item, so that an item that fails the model fails alone."""
         began = self._clock()
         self.figures.began(batch, began)
-        items = [self._asked[request].items[piece.index] for request, piece in batch.pieces]
+        items = [self._asked[request].items[piece.number] for request, piece in batch.pieces]
         try:
             self._answer(batch, await self._predict(items))
         except Exception as error:  # noqa: BLE001 - whatever a model raises is for those who wait to handle
@@ -228,7 +228,7 @@ class Batcher(Generic[ItemT, ResultT]):
             except Exception as error:  # noqa: BLE001 - as above
                 self._fail(request, error)
             else:
-                asked.answer(piece.index, result)
+                asked.answer(piece.number, result)
 
     async def _predict(self, items: Sequence[ItemT]) -> list[ResultT]:
         results = await self._run(self._model.predict, items)
@@ -240,7 +240,7 @@ class Batcher(Generic[ItemT, ResultT]):
         for (request, piece), result in zip(batch.pieces, results, strict=True):
             asked = self._asked.get(request)
             if asked is not None:
-                asked.answer(piece.index, result)
+                asked.answer(piece.number, result)
 
     def _fail(self, request: Request, error: Exception) -> None:
         asked = self._asked.get(request)

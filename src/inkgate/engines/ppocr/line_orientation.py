@@ -45,7 +45,7 @@ class LineOrientation:
 
 def _used_width(crop: RgbArray) -> int:
     height, width = crop.shape[:2]
-    return min(max(math.ceil(READING_HEIGHT * width / height), 1), _WIDTH)
+    return min(max(math.ceil(READING_HEIGHT * int(width) / int(height)), 1), _WIDTH)
 
 
 def _prepared(crop: RgbArray) -> FloatArray:
