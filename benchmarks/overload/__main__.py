@@ -136,8 +136,8 @@ def show(rows: list[Row], capacity: float) -> None:
     for row in rows:
         print(
             f"| {row.system} | {row.load:g} | {row.good} | {row.late} | {row.refused} | {row.failed} "
-            f"| {row.share_of_capacity:.2f} | {row.good_tokens_per_s:.0f} | {row.p50_s}, {row.p99_s} | {row.refusal_p50_ms}, {row.refusal_p99_ms} "
-            f"| {row.preemptions} | {'yes' if row.dead else 'no'} |"
+            f"| {row.share_of_capacity:.2f} | {row.good_tokens_per_s:.0f} | {row.p50_s}, {row.p99_s} "
+            f"| {row.refusal_p50_ms}, {row.refusal_p99_ms} | {row.preemptions} | {'yes' if row.dead else 'no'} |"
         )
 
 

@@ -24,7 +24,7 @@ MEDIAN_TOKENS, SPREAD = 120, 0.7
 
 @dataclass(frozen=True)
 class Ask:
-    """One request: when it comes, in seconds from the beginning, what it is, whose, and its tokens, image and answer."""
+    """One request: when it comes, in seconds from the beginning, what it is, whose, and tokens of image and answer."""
 
     at: float
     body: bytes
