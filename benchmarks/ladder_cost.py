@@ -30,7 +30,7 @@ from time import perf_counter
 import anyio
 from PIL import Image, ImageOps
 
-from inkgate.bootstrap.engines import embedded_engine
+from inkgate.bootstrap.engines import embedded_engine, runtime_of
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.evaluation.candidates import OwnReader
@@ -85,7 +85,8 @@ class Counting:
 @asynccontextmanager
 async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReader, Counting]]:
     """A started candidate that gives up what `step` does, and what counts its pages."""
-    engine = embedded_engine(settings, CdlaLayout(threads=settings.engine.ppocr.threads))
+    runtime = runtime_of(settings)
+    engine = embedded_engine(settings, CdlaLayout(runtime), runtime)
     ladder = Fixed(STEPS.index(step), settings)
     counting = Counting(Degrading(engine, ladder, settings.serving.ladder, None))
     async with Opener(settings.limits, settings.pdf) as opener:

@@ -55,6 +55,22 @@ class Watching(StrEnum):
     NEVER = "never"
 
 
+class RuntimeName(StrEnum):
+    """What computes the embedded engine's models."""
+
+    AUTO = "auto"
+    OPENVINO = "openvino"
+    ONNXRUNTIME = "onnxruntime"
+
+
+class Precision(StrEnum):
+    """The numbers in which OpenVINO computes."""
+
+    AUTO = "auto"
+    F32 = "f32"
+    BF16 = "bf16"
+
+
 class Branch(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -115,6 +131,11 @@ class PpocrSettings(Branch):
     unclip_ratio: float = Field(1.4, ge=0, le=5, description="How far boxes grow beyond the core of the text.")
     concurrent_pages: PositiveInt = Field(2, description="Pages in the engine at once.")
     threads: int = Field(0, ge=0, description="Threads of one model call; 0: one for each core.")
+    runtime: RuntimeName = Field(RuntimeName.AUTO, description="What computes the models. `auto`: OpenVINO.")
+    precision: Precision = Field(
+        Precision.AUTO,
+        description="In which the models are computed. `auto`: bf16 where the CPU has instructions for it.",
+    )
     min_line_confidence: float = Field(0.5, ge=0, le=1, description="Lines read with less are left out.")
     batching: BatchingSettings = BatchingSettings()
 

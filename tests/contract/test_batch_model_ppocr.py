@@ -14,6 +14,8 @@ from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, Te
 from inkgate.engines.ppocr.models import PpocrModels
 from inkgate.engines.ppocr.page_orientation import Rotation
 from inkgate.engines.ppocr.recognition import Reading
+from inkgate.runtimes.choose import open_runtime
+from inkgate.settings import Precision, RuntimeName
 from support.ppocr import drawn, drawn_line
 
 OPTIONS = DetectionOptions(longest_side=640, shortest_side=320, threshold=0.3, box_threshold=0.5, unclip_ratio=1.6)
@@ -50,9 +52,10 @@ def same_numbers(one: float, other: float) -> bool:
     return abs(one - other) <= TOLERANCE
 
 
-@pytest.fixture(scope="module")
-def models() -> PpocrModels:
-    return PpocrModels.load(threads=0)
+@pytest.fixture(scope="module", params=["onnxruntime f32", "openvino f32", "openvino bf16"])
+def models(request: pytest.FixtureRequest) -> PpocrModels:
+    name, precision = request.param.split()
+    return PpocrModels.load(open_runtime(RuntimeName(name), Precision(precision), threads=0))
 
 
 @pytest.fixture(params=["detector", "recognizer", "line_orientation", "page_orientation"])

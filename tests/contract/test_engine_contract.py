@@ -20,10 +20,11 @@ from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
+from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.cached import Cached
 from inkgate.serving.quarantine import Quarantine, Quarantined
 from inkgate.serving.store import MemoryStore
-from inkgate.settings import PpocrSettings, VllmSettings
+from inkgate.settings import PpocrSettings, Precision, RuntimeName, VllmSettings
 from inkgate.types import PageResult, Pixels, Size, Task, TaskKind
 from support.ppocr import ArrayPage, drawn
 from support.stub_upstream import Reply, Request, image_of, most_alike, running_stub, words_as_tokens
@@ -46,13 +47,16 @@ def read_by_stub(request: Request) -> Reply:
 
 @contextmanager
 def built(name: str) -> Iterator[Engine]:
-    layout = CdlaLayout(threads=0)
-    ppocr = PpOcr(PpocrSettings(shortest_side=320), layout)
+    runtime = open_runtime(RuntimeName.AUTO, Precision.AUTO, threads=0)
+    layout = CdlaLayout(runtime)
+    ppocr = PpOcr(PpocrSettings(shortest_side=320), layout, runtime)
     if name == "vllm":
         preset = find_preset("paddleocr-vl")
         tasks = {kind: preset.tasks[kind] for kind in (TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT)}
         with running_stub(read_by_stub) as stub:
-            yield Vllm(replace(preset, tasks=tasks, elements=None), VllmSettings(), ModelServer(stub.url, 5))
+            yield Vllm(
+                replace(preset, tasks=tasks, elements=None, classes={}), VllmSettings(), ModelServer(stub.url, 5)
+            )
     elif name == "cached":
         yield Cached(Quarantined(ppocr, Quarantine()), MemoryStore(1_000_000), 60.0, "")
     else:

@@ -10,13 +10,15 @@ import pytest
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
 from inkgate.layout.base import Region
-from inkgate.settings import PpocrSettings
+from inkgate.runtimes.choose import open_runtime
+from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate.types import BlockType, RgbArray, Task, TaskKind
 from support.ppocr import ArrayPage, drawn
 
 pytestmark = pytest.mark.anyio
 
 SETTINGS = PpocrSettings(shortest_side=320)
+RUNTIME = open_runtime(RuntimeName.AUTO, Precision.AUTO, threads=0)
 """Less than the default: what these tests draw is large enough, and detection takes a fourth of the time."""
 TEXT = ["The quick brown fox", "jumps over 1234 lazy dogs", "and runs away from here"]
 
@@ -38,7 +40,7 @@ class BrokenLayout:
 
 @pytest.fixture(scope="module")
 async def engine() -> AsyncIterator[PpOcr]:
-    engine = PpOcr(SETTINGS, OneBlock())
+    engine = PpOcr(SETTINGS, OneBlock(), RUNTIME)
     await engine.start()
     yield engine
     await engine.stop()
@@ -119,7 +121,7 @@ async def test_a_task_overrides_the_settings(engine: PpOcr) -> None:
 
 
 async def test_before_start_and_after_stop_it_is_unavailable() -> None:
-    engine = PpOcr(SETTINGS, OneBlock())
+    engine = PpOcr(SETTINGS, OneBlock(), RUNTIME)
     page = ArrayPage(drawn(TEXT))
     with pytest.raises(EngineFailed) as before:
         await engine.read(page, Task())
@@ -131,7 +133,7 @@ async def test_before_start_and_after_stop_it_is_unavailable() -> None:
 
 
 async def test_a_failure_of_native_code_is_the_engines_and_tells_nothing() -> None:
-    engine = PpOcr(SETTINGS, BrokenLayout())
+    engine = PpOcr(SETTINGS, BrokenLayout(), RUNTIME)
     await engine.start()
     with pytest.raises(EngineFailed) as failed:
         await engine.read(ArrayPage(drawn(TEXT, (320, 200), 14)), Task(kind=TaskKind.PARSE))

@@ -15,6 +15,7 @@ from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.layout.doclayout import DocLayout
+from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.settings import VllmSettings, load_settings
 from inkgate.types import BlockType, PageResult, RgbArray, Task, TaskKind
 from support.doclayout_models import Found, write_model
@@ -97,11 +98,11 @@ def test_the_settings_name_the_layout_model(tmp_path: Path) -> None:
     path = write_model(tmp_path / "model.onnx", [Found("text", (0, 0, 1, 1), 0.5)])
     white = np.full((40, 30, 3), 255, np.uint8)
 
-    named = page_layout(load_settings(engine={"layout": {"model": str(path)}}))
+    named = page_layout(load_settings(engine={"layout": {"model": str(path)}}), OnnxRuntime(0))
     assert [region.label for region in named.find(white)] == ["text"]
-    choosy = page_layout(load_settings(engine={"layout": {"model": str(path), "min_confidence": 0.6}}))
+    choosy = page_layout(load_settings(engine={"layout": {"model": str(path), "min_confidence": 0.6}}), OnnxRuntime(0))
     assert choosy.find(white) == []
-    assert isinstance(page_layout(load_settings()), CdlaLayout)
+    assert isinstance(page_layout(load_settings(), OnnxRuntime(0)), CdlaLayout)
 
 
 def test_a_layout_model_that_is_none_ends_the_start(tmp_path: Path) -> None:

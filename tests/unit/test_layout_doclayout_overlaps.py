@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inkgate.layout.doclayout_classes import CLASSES
 from inkgate.layout.doclayout_overlaps import kept
-from inkgate.runtimes.onnx import FloatArray
+from inkgate.runtimes.base import FloatArray
 from support.strategies import examples
 
 PAGE = 1000

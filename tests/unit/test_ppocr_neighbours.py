@@ -5,7 +5,7 @@ import pytest
 
 from inkgate.engines.ppocr.neighbours import Read, own_text
 from inkgate.engines.ppocr.recognition import Reading
-from inkgate.runtimes.onnx import FloatArray
+from inkgate.runtimes.base import FloatArray
 
 HEIGHT = 20.0
 

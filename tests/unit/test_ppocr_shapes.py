@@ -4,10 +4,11 @@ import numpy as np
 
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions
 from inkgate.engines.ppocr.models import PpocrModels
+from inkgate.runtimes.onnx import OnnxRuntime
 
 
 def test_cost_is_the_model_s_input_and_content_what_is_no_padding() -> None:
-    models = PpocrModels.load(1)
+    models = PpocrModels.load(OnnxRuntime(1))
     line, page = np.zeros((24, 161, 3), np.uint8), np.zeros((400, 300, 3), np.uint8)
     recognizer, classifier = models.recognizer, models.line_orientation
     assert (recognizer.shape_of(line), recognizer.cost(line), recognizer.content(line)) == (384, 384 * 48, 322 * 48)

@@ -25,6 +25,8 @@ from inkgate.errors import InputRejected
 from inkgate.layout.base import Layout
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.layout.doclayout import DocLayout
+from inkgate.runtimes.base import Runtime
+from inkgate.runtimes.choose import open_runtime
 from inkgate.settings import EngineSettings, Settings
 
 
@@ -40,12 +42,18 @@ class Embedded:
     engine: Engine | None
 
 
-def embedded_engine(settings: Settings, layout: Layout) -> PpOcr:
+def runtime_of(settings: Settings) -> Runtime:
+    """What computes the models in this process."""
+    chosen = settings.engine.ppocr
+    return open_runtime(chosen.runtime, chosen.precision, chosen.threads)
+
+
+def embedded_engine(settings: Settings, layout: Layout, runtime: Runtime) -> PpOcr:
     """The engine that is always there."""
-    return PpOcr(settings.engine.ppocr, layout)
+    return PpOcr(settings.engine.ppocr, layout, runtime)
 
 
-def page_layout(settings: Settings) -> Layout:
+def page_layout(settings: Settings, runtime: Runtime) -> Layout:
     """What finds blocks: the model that the settings name a file of, or else the one that is always there.
 
     Raises:
@@ -53,7 +61,7 @@ def page_layout(settings: Settings) -> Layout:
     """
     chosen, threads = settings.engine.layout, settings.engine.ppocr.threads
     if not chosen.model:
-        return CdlaLayout(threads)
+        return CdlaLayout(runtime)
     return DocLayout(Path(chosen.model), threads, chosen.min_confidence)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inkgate.bootstrap.engines import Embedded, embedded_engine, page_layout, reading
+from inkgate.bootstrap.engines import Embedded, embedded_engine, page_layout, reading, runtime_of
 from inkgate.bootstrap.gpus import gpu_watch
 from inkgate.bootstrap.parts import Background, Parts, Reading
 from inkgate.concurrency import Threads
@@ -33,8 +33,9 @@ def build_parts(settings: Settings) -> Parts:
         EngineFailed: "layout_model_unusable".
     """
     ppocr = settings.engine.ppocr
-    layout = page_layout(settings)
-    own = embedded_engine(settings, layout)
+    runtime = runtime_of(settings)
+    layout = page_layout(settings, runtime)
+    own = embedded_engine(settings, layout, runtime)
     quarantine = Quarantine()
     if settings.engine.name == "ppocr":
         embedded, found, at_once = None, Reading(own), ppocr.concurrent_pages

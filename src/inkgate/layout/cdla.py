@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.base import Region
+from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.runtimes.models import page_layout
-from inkgate.runtimes.onnx import FloatArray, OnnxModel
 from inkgate.types import BlockType, RgbArray
 
 HEIGHT, WIDTH = 800, 608
@@ -44,11 +44,11 @@ BLOCK_TYPES: Final = {
 
 
 class CdlaLayout:
-    """A Layout on one ONNX session. Safe from many threads; blocking."""
+    """A Layout. Safe from many threads; blocking."""
 
-    def __init__(self, threads: int) -> None:
-        """Loads the model. `threads`: for one page; 0 lets the runtime take every core."""
-        self._model = OnnxModel(page_layout(), threads)
+    def __init__(self, runtime: Runtime) -> None:
+        """Loads the model."""
+        self._model = runtime.open(page_layout())
 
     def find(self, pixels: RgbArray) -> list[Region]:
         """Regions of an upright page, best first. `pixels`: RGB (H, W, 3) uint8. Boxes lie inside the image."""

@@ -25,7 +25,8 @@ from inkgate.errors import EngineFailed
 from inkgate.layout.base import Region
 from inkgate.layout.doclayout_classes import BLOCK_TYPES, CLASSES
 from inkgate.layout.doclayout_overlaps import kept
-from inkgate.runtimes.onnx import FloatArray, OnnxGraph
+from inkgate.runtimes.base import FloatArray
+from inkgate.runtimes.onnx import OnnxGraph
 from inkgate.types import BlockType, RgbArray
 
 SIDE = 800

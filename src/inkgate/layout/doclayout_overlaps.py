@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.doclayout_classes import CLASSES, PICTURES
-from inkgate.runtimes.onnx import FloatArray
+from inkgate.runtimes.base import FloatArray
 
 SAME_CLASS, OTHER_CLASS = 0.6, 0.98
 """Intersection over union from which the less confident of two boxes is dropped."""

@@ -1,4 +1,4 @@
-"""ONNX Runtime sessions on the CPU, opened the same way for every model."""
+"""ONNX Runtime on the CPU: sessions opened the same way for every model."""
 
 from __future__ import annotations
 
@@ -10,17 +10,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inkgate.runtimes.base import Columns, FloatArray
+
 # The official builds of ONNX Runtime send usage data to their maker unless this is set before the library is loaded
 # (its Privacy.md). A service that reads people's documents sends nothing to anybody: not a setting of ours.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # noqa: TID251 - no setting of inkgate's: see above
 
 import onnxruntime
 
-FloatArray = NDArray[np.float32]
+
+class OnnxRuntime:
+    """A Runtime, in float32."""
+
+    name = "onnxruntime f32"
+
+    def __init__(self, threads: int) -> None:
+        """`threads`: for one call of a model; 0: one for each core."""
+        self._threads = threads
+
+    def open(self, path: Path) -> OnnxModel:
+        """See Runtime."""
+        return OnnxModel(path, self._threads)
+
+    def open_columns(self, path: Path) -> OnnxColumns:
+        """See Runtime."""
+        return OnnxColumns(self.open(path))
 
 
 class OnnxModel:
-    """A model with one input, on ONNX Runtime's CPU provider. `run` is safe from many threads at once."""
+    """A Model, on ONNX Runtime's CPU provider."""
 
     def __init__(self, path: Path, threads: int) -> None:
         """Loads the model. `threads`: for one `run`; 0 lets the runtime take every core."""
@@ -32,6 +50,20 @@ class OnnxModel:
         """All outputs of the model for one input tensor, in the model's order. Blocking."""
         outputs: Any = self._session.run(None, {self._input_name: tensor})
         return list(outputs)
+
+
+class OnnxColumns:
+    """A ColumnModel: the softmax is read back, and its columns are looked through here."""
+
+    def __init__(self, model: OnnxModel) -> None:
+        self.metadata = model.metadata
+        self._model = model
+
+    def run(self, tensor: FloatArray) -> Columns:
+        """See ColumnModel."""
+        (output,) = self._model.run(tensor)
+        best = output.argmax(axis=2).astype(np.int32)
+        return Columns(best, np.take_along_axis(output, best[:, :, None], axis=2)[:, :, 0], output[:, :, -1])
 
 
 class OnnxGraph:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from inkgate.runtimes.onnx import FloatArray
+from inkgate.runtimes.base import FloatArray
 from inkgate.types import RgbArray
 
 TALL = 1.5

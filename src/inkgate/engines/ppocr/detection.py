@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.runtimes.onnx import FloatArray, OnnxModel
+from inkgate.runtimes.base import FloatArray, Model
 from inkgate.types import RgbArray, Size
 
 _STRIDE = 32
@@ -67,7 +67,7 @@ class TextBoxes:
 class TextDetector:
     """Finds lines of text: a BatchModel from DetectionInput to TextBoxes. Blocking; safe from many threads."""
 
-    def __init__(self, model: OnnxModel) -> None:
+    def __init__(self, model: Model) -> None:
         self._model = model
 
     def predict(self, items: Sequence[DetectionInput]) -> list[TextBoxes]:

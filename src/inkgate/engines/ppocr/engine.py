@@ -9,6 +9,7 @@ from inkgate.engines.ppocr.models import PpocrModels
 from inkgate.engines.ppocr.page_read import PageRead
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Layout
+from inkgate.runtimes.base import Runtime
 from inkgate.settings import PpocrSettings
 from inkgate.types import Page, PageResult, Task, TaskKind
 
@@ -21,9 +22,10 @@ class PpOcr:
 
     name = "ppocr"
 
-    def __init__(self, settings: PpocrSettings, layout: Layout) -> None:
+    def __init__(self, settings: PpocrSettings, layout: Layout, runtime: Runtime) -> None:
         """`layout` is asked for Markdown and blocks only."""
         self._settings = settings
+        self._runtime = runtime
         self._layout = layout
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("ppocr", settings.concurrent_pages)
@@ -35,8 +37,8 @@ class PpOcr:
     async def start(self) -> None:
         """Loads the models. Raises EngineFailed("engine_unavailable") where a model file is missing or broken."""
         try:
-            self._models = await self._threads.run(PpocrModels.load, self._settings.threads)
-        except Exception as error:  # ONNX Runtime raises what it likes for a broken file
+            self._models = await self._threads.run(PpocrModels.load, self._runtime)
+        except Exception as error:  # runtimes raise what they like for a broken file
             raise EngineFailed("engine_unavailable", "The embedded engine's models could not be loaded.") from error
 
     async def stop(self) -> None:

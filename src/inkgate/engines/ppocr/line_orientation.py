@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 
 from inkgate.engines.ppocr.crops import READING_HEIGHT
-from inkgate.runtimes.onnx import FloatArray, OnnxModel
+from inkgate.runtimes.base import FloatArray, Model
 from inkgate.types import RgbArray
 
 _WIDTH = 192
@@ -21,7 +21,7 @@ class LineOrientation:
     down. Blocking; safe from many threads.
     """
 
-    def __init__(self, model: OnnxModel) -> None:
+    def __init__(self, model: Model) -> None:
         self._model = model
 
     def predict(self, items: Sequence[RgbArray]) -> list[float]:

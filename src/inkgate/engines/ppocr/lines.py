@@ -11,7 +11,7 @@ from inkgate.engines.ppocr.crops import TALL, crop, side_lengths, with_margin, w
 from inkgate.engines.ppocr.neighbours import Read, own_text
 from inkgate.engines.ppocr.recognition import Reading
 from inkgate.engines.ppocr.words import part_of, words_of
-from inkgate.runtimes.onnx import FloatArray
+from inkgate.runtimes.base import FloatArray
 from inkgate.types import Line, RgbArray
 
 _UPSIDE_DOWN = 0.5

@@ -9,7 +9,7 @@ from inkgate.engines.ppocr.line_orientation import LineOrientation
 from inkgate.engines.ppocr.page_orientation import PageOrientation
 from inkgate.engines.ppocr.recognition import TextRecognizer
 from inkgate.runtimes import models as files
-from inkgate.runtimes.onnx import OnnxModel
+from inkgate.runtimes.base import Runtime
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class PpocrModels:
     page_orientation: PageOrientation
 
     @classmethod
-    def load(cls, threads: int) -> PpocrModels:
-        """Opens the model files. `threads`: for one call of a model; 0: one for each core. Blocking."""
+    def load(cls, runtime: Runtime) -> PpocrModels:
+        """Opens the model files. Blocking."""
         return cls(
-            TextDetector(OnnxModel(files.text_detection(), threads)),
-            TextRecognizer(OnnxModel(files.text_recognition(), threads)),
-            LineOrientation(OnnxModel(files.line_orientation(), threads)),
-            PageOrientation(OnnxModel(files.page_orientation(), threads)),
+            TextDetector(runtime.open(files.text_detection())),
+            TextRecognizer(runtime.open_columns(files.text_recognition())),
+            LineOrientation(runtime.open(files.line_orientation())),
+            PageOrientation(runtime.open(files.page_orientation())),
         )

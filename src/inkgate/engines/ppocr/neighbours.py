@@ -14,7 +14,7 @@ import numpy as np
 
 from inkgate.engines.ppocr.crops import along_quad
 from inkgate.engines.ppocr.recognition import Reading
-from inkgate.runtimes.onnx import FloatArray
+from inkgate.runtimes.base import FloatArray
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
-from inkgate.runtimes.onnx import FloatArray, OnnxModel
+from inkgate.runtimes.base import FloatArray, Model
 from inkgate.types import RgbArray
 
 _SHORT_SIDE = 256
@@ -33,7 +33,7 @@ class PageOrientation:
     A guess: the model sees three squares of the page at a few hundred pixels, and errs on receipts and tables.
     """
 
-    def __init__(self, model: OnnxModel) -> None:
+    def __init__(self, model: Model) -> None:
         self._model = model
 
     def predict(self, items: Sequence[RgbArray]) -> list[Rotation]:

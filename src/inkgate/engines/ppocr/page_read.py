@@ -18,7 +18,7 @@ from inkgate.engines.ppocr.recognition import Reading
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.ruling import find_cells, scaled
-from inkgate.runtimes.onnx import FloatArray
+from inkgate.runtimes.base import FloatArray
 from inkgate.settings import PpocrSettings
 from inkgate.types import Box, Line, Page, PageResult, RgbArray, Size, Task, TaskKind
 

@@ -14,7 +14,7 @@ import numpy as np
 from inkgate.engines.ppocr.crops import TALL, side_lengths
 from inkgate.engines.ppocr.page_orientation import Rotation
 from inkgate.engines.ppocr.recognition import Reading
-from inkgate.runtimes.onnx import FloatArray
+from inkgate.runtimes.base import FloatArray
 from inkgate.types import RgbArray
 
 SURE = 0.6

@@ -8,7 +8,7 @@ import numpy as np
 
 from inkgate.engines.ppocr.recognition import Reading
 from inkgate.engines.ppocr.scripts import unspaced
-from inkgate.runtimes.onnx import FloatArray
+from inkgate.runtimes.base import FloatArray
 from inkgate.types import Point, Quad, Word
 
 
