@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.real_vllm import VllmProcess, require_vllm, running_vllm
 from support.server import Server, running_server
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
 
@@ -40,3 +41,11 @@ def gateway(model_server: StubUpstream) -> Iterator[Server]:
     """A server in front of `model_server`."""
     with running_server("--engine", "paddleocr-vl", "--vllm-url", model_server.url) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmProcess]:
+    """One for all tests that leave it running: it takes a minute to start."""
+    require_vllm()
+    with running_vllm(tmp_path_factory.mktemp("vllm") / "vllm.log") as running:
+        yield running

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from support.real_vllm import NAME, SETTINGS, Rendered, rendered_lines, require_vllm, running_vllm, share_right
+from support.real_vllm import NAME, SETTINGS, Rendered, VllmProcess, rendered_lines, share_right
 from support.server import Server, inkgate, running_server
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -24,15 +24,8 @@ Read = Callable[[httpx.Client, Rendered], str]
 
 
 @pytest.fixture(scope="module")
-def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    require_vllm()
-    with running_vllm(tmp_path_factory.mktemp("vllm") / "vllm.log") as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def gateway(vllm: str) -> Iterator[Server]:
-    with running_server("--vllm-url", vllm, environment=SETTINGS) as server:
+def gateway(vllm: VllmProcess) -> Iterator[Server]:
+    with running_server("--vllm-url", vllm.url, environment=SETTINGS) as server:
         yield server
 
 
@@ -91,12 +84,12 @@ def test_every_form_reads_rendered_lines(gateway: Server, read: Read) -> None:
     assert share_right(TRUTHS, texts) >= ENOUGH
 
 
-def test_the_command_reads_rendered_lines(vllm: str, tmp_path: Path) -> None:
+def test_the_command_reads_rendered_lines(vllm: VllmProcess, tmp_path: Path) -> None:
     pictures, texts = tmp_path / "pictures", tmp_path / "texts"
     pictures.mkdir()
     for number, line in enumerate(LINES):
         (pictures / f"{number:03}.png").write_bytes(line.png)
-    done = inkgate("read", str(pictures), "-o", str(texts), "--vllm-url", vllm, environment=SETTINGS)
+    done = inkgate("read", str(pictures), "-o", str(texts), "--vllm-url", vllm.url, environment=SETTINGS)
     assert (done.returncode, done.stderr) == (0, b"")
     read = [path.read_text(encoding="utf-8").strip("\n") for path in sorted(texts.glob("*.txt"))]
     assert share_right(TRUTHS, read) >= ENOUGH

@@ -73,12 +73,13 @@ def logged(server: Server, event: str) -> list[dict[str, object]]:
 
 
 @contextmanager
-def faulted(vllm_url: str, log_folder: Path | None = None, **environment: str) -> Iterator[Server]:
+def faulted(vllm_url: str, log_folder: Path | str | None = None, **environment: str) -> Iterator[Server]:
     """A gateway, warm. In the block it meets its fault; then it has to read again by itself, bear as many requests at
     once as before, hold no more than before, and have nothing in flight when it is stopped.
     """
     variables = {**SETTINGS, **environment}
-    with running_server("--vllm-url", vllm_url, environment=variables, log_folder=log_folder) as server:
+    folder = None if log_folder is None else Path(log_folder)
+    with running_server("--vllm-url", vllm_url, environment=variables, log_folder=folder) as server:
         under_load(server.url, open_loop(40, 1.5, seed=1))
         assert reads(server, AT_ONCE)
         before = Footprint.of(server)

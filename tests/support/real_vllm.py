@@ -53,9 +53,17 @@ def require_vllm(modules: Sequence[str] = ()) -> None:
     pytest.skip("no vLLM here: `make test-servers` installs it")
 
 
+@dataclass(frozen=True)
+class VllmProcess:
+    """A vLLM that answers: its base URL (with /v1), and its process."""
+
+    url: str
+    pid: int
+
+
 @contextmanager
-def running_vllm(log: Path) -> Iterator[str]:
-    """The base URL (with /v1) of a real vLLM, which is stopped at the end."""
+def running_vllm(log: Path) -> Iterator[VllmProcess]:
+    """A real vLLM, which is stopped at the end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -69,7 +77,7 @@ def running_vllm(log: Path) -> Iterator[str]:
         try:
             url = f"http://127.0.0.1:{port}/v1"
             _wait_until_ready(url, process, log)
-            yield url
+            yield VllmProcess(url, process.pid)
         finally:
             process.terminate()
             try:
