@@ -33,6 +33,7 @@ class Inkgate:
     def __init__(self, link: Link, limit: Limit, seed: int, scheduling: SchedulingSettings | None = None) -> None:
         self._link = link
         self._limit = limit
+        self._deaths = 0
         self._gauge = PressureGauge()
         self._estimates = OutputEstimates()
         self.ledger = Ledger(None)
@@ -67,12 +68,20 @@ class Inkgate:
                 await self._link.server.generate(page, made)
             except ServerGone as gone:
                 self._estimates.unfinished(key, made.tokens)
+                self._died()
                 raise EngineFailed("upstream_unreachable", "The model server died.") from gone
             except anyio.get_cancelled_exc_class():
                 self._estimates.unfinished(key, made.tokens)
                 raise
             made(page.output_tokens)
             self._estimates.finished(key, made.tokens)
+
+    def _died(self) -> None:
+        """Tells the limit once of each death: the first call to fail sees how many there were."""
+        if self._deaths < self._link.server.deaths:
+            self._deaths = self._link.server.deaths
+            if isinstance(self._limit, AdaptiveLimit):
+                self._limit.lost(self.scheduler.in_flight)
 
 
 class _Made:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from benchmarks.simulate.card import RTX_4090D, Card
-from benchmarks.simulate.inkgate import adaptive
+from benchmarks.simulate.inkgate import adaptive, fixed
 from benchmarks.simulate.policies import Bare, semaphore
 from benchmarks.simulate.report import quantile
 from benchmarks.simulate.run import simulate
@@ -156,3 +156,16 @@ def test_tens_of_servers_are_simulated_side_by_side() -> None:
     run = simulate(Scenario([tenant], until_s=20, card=CARD, servers=20), adaptive())
     assert run.goodput() > 0.95 * len(run.ended) / 20
     assert len(run.limits(after_s=10, before_s=11)) == 20
+
+
+@pytest.mark.parametrize(("rate", "seed"), [(15.0, 0), (37.5, 4)])
+def test_it_grows_past_a_batch_that_gains_little_to_one_that_gains_much(rate: float, seed: int) -> None:
+    """Between 16 and 32 at once the card gains a third of what it does below and beyond: no reason to stop there."""
+    scenario = Scenario([Tenant("all", [(0.0, rate)], patience_s=40)], until_s=300, from_s=150, card=CARD, seed=seed)
+    assert simulate(scenario, adaptive()).goodput() > 0.95 * simulate(scenario, fixed(64)).goodput()
+
+
+def test_a_server_that_died_of_too_many_is_not_killed_again_every_few_minutes() -> None:
+    """Twenty minutes: it had died 14 times, and now 3; each time it is given less, and for longer."""
+    scenario = Scenario([_tenant()], until_s=1200, card=RTX_4090D.slower(4))
+    assert simulate(scenario, SHORT_QUEUE).deaths <= 4

@@ -40,11 +40,33 @@ def test_an_engine_that_makes_no_tokens_says_nothing() -> None:
 
 
 def test_the_knee_is_found_though_there_was_a_gain_before_it() -> None:
-    assert gain_of([(n, 50.0 * min(n, 20)) for n in range(8, 27)]).is_none
+    assert gain_of([(n, 50.0 * min(n, 20)) for n in range(8, 28)]).is_none
+
+
+def test_noise_is_no_evidence_that_growth_brings_nothing() -> None:
+    """A gain of 0.3 for one, under noise of a tenth: few steps show nothing, and many do not show that it is none."""
+    wrong = 0
+    for seed in range(100):
+        rng = random.Random(seed)
+        gain = gain_of([(n, 1000.0 * n**0.3 * rng.gauss(1.0, 0.1)) for n in range(16, 26)])
+        wrong += gain.is_none
+    assert wrong <= 5
+
+
+def test_a_full_engine_is_seen_through_noise_before_long() -> None:
+    found = 0
+    for seed in range(100):
+        rng, gain = random.Random(seed), Gain()
+        for n in range(16, 48):
+            gain.add(Sample(n, n, 1000.0 * rng.gauss(1.0, 0.1)))
+            if gain.is_none:
+                found += 1
+                break
+    assert found >= 90
 
 
 def test_undone_is_the_growth_of_the_samples_that_brought_nothing() -> None:
-    gain = gain_of([(n, 50.0 * min(n, 20)) for n in range(8, 27)])
+    gain = gain_of([(n, 50.0 * min(n, 20)) for n in range(8, 28)])
     assert 19 <= gain.undone(500.0) <= 21
     assert not gain.is_none
     assert [gain.may_be(499.0), gain.may_be(500.0)] == [False, True]

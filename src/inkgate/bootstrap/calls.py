@@ -34,10 +34,11 @@ def model_servers(settings: Settings, managed: ManagedServer | None, on_out: Cal
     servers = [ModelServer(url, vllm.connect_s, vllm.api_key.get_secret_value()) for url in urls]
     recover_s = vllm.recover_s if managed is None else vllm.managed.recover_s
     on_stalled = None if managed is None else managed.restart_stalled
-    balanced = Balanced(servers, BalancerSettings(vllm.stalled_s, recover_s), on_stalled=on_stalled, on_out=on_out)
-
     serving = settings.serving
     adaptive = None if vllm.concurrent_requests else AdaptiveLimit(serving.adaptive)
+    on_died: Callable[[int], None] = (lambda _: None) if adaptive is None else adaptive.lost
+    waits = BalancerSettings(vllm.stalled_s, recover_s)
+    balanced = Balanced(servers, waits, on_stalled=on_stalled, on_out=on_out, on_died=on_died)
     ledger = Ledger(None)
     monitor = Monitor(balanced.set.replicas, adaptive, ledger, serving.adaptive.interval_s)
     limit = EachServer(adaptive or FixedLimit(vllm.concurrent_requests), lambda: monitor.up)

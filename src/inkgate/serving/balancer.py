@@ -18,6 +18,8 @@ from inkgate.serving.replicas import Lease, Replica, ReplicaSet, ReplicaState
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
+_GONE = frozenset({"upstream_unreachable", "upstream_cut_off", "upstream_failed"})
+"""What trying a server that has died ends with, its own process or the proxy before it."""
 _TRIES = 2
 """Once more elsewhere: what two servers fail on, a third may be killed by."""
 
@@ -74,13 +76,19 @@ class Balanced:
         clock: Callable[[], float] = anyio.current_time,
         on_stalled: Callable[[], Awaitable[None]] | None = None,
         on_out: Callable[[], None] = lambda: None,
+        on_died: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`on_stalled` is awaited when a server was found to stand still; `on_out` hears of each that is taken out."""
+        """`on_stalled` is awaited when a server was found to stand still; `on_out` hears of each that is taken out.
+
+        `on_died` hears how many calls were in a server that failed and, tried at once, was not there.
+        """
         self._settings = settings or BalancerSettings()
         replicas = [Replica(server.base_url, server) for server in servers]
         self.set = ReplicaSet(replicas, self._settings.stalled_s, clock)
         self._on_stalled = on_stalled
         self._on_out = on_out
+        self._on_died = on_died
+        self._in_it: dict[Replica[Server], int] = {}
         self._watching: anyio.CancelScope | None = None
 
     async def close(self) -> None:
@@ -184,25 +192,37 @@ class Balanced:
             if replica.state is not ReplicaState.OUT:
                 await replica.changed.wait()
                 continue
+            in_it = self._in_it.pop(replica, 0)
             pause = self._settings.first_pause_s
-            while not await self._works(replica):
+            while problem := await self._tried(replica):
+                if problem in _GONE and in_it:
+                    self._on_died(in_it)
+                in_it = 0
                 await anyio.sleep(pause)
                 pause = min(2 * pause, self._settings.longest_pause_s)
             log.info("model_server_back", url=replica.name)
             replica.set_state(ReplicaState.UP)
 
     async def _works(self, replica: Replica[Server]) -> bool:
-        with anyio.move_on_after(self._settings.probe_s) as scope:
+        return not await self._tried(replica)
+
+    async def _tried(self, replica: Replica[Server]) -> str:
+        """Why it does not work, as a code of an error; nothing where it does."""
+        with anyio.move_on_after(self._settings.probe_s):
             try:
                 await replica.server.probe()
             except InkgateError as error:
                 log.debug("model_server_still_out", url=replica.name, code=error.code)
-                return False
-        return not scope.cancelled_caught
+                return error.code
+            return ""
+        return "upstream_stalled"
 
     def _failed(self, replica: Replica[Server], why: str, *, stalled: bool = False) -> None:
+        was_there = not stalled and any(lease.heard for lease in replica.leases)
+        in_it = len(replica.leases) if was_there else 0
         if self.set.take_out(replica, why, stalled=stalled):
             log.warning("model_server_out", url=replica.name, why=why, calls=len(replica.leases))
+            self._in_it[replica] = in_it
             self._on_out()
 
     async def _available(self, call: Call, avoid: Replica[Server] | None) -> Replica[Server]:

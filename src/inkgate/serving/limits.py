@@ -52,6 +52,9 @@ class AdaptiveLimit:
     enough (pressure, damage, or growth that brought nothing set in; at first: nowhere), growth is by L/4 instead, as in
     TCP's slow start (Jacobson, 1988): steps of a root would take minutes.
 
+    Where the server died (`lost`): L <- L/2, and for long no more than 0.75 of what was in it, which rises by 2 % a
+    minute. Memory for activations gives no sign before it is over, and each try to find out costs a server.
+
     A reading that is stale, comes twice or is of before the last change is ignored: several can't add up to one large
     step. Without readings L stays as it is, for that is no reason to read less; only cuts are made good again, up to
     what it was with the last reading. The form of the step is Gradient2's (Netflix, concurrency-limits).
@@ -60,14 +63,16 @@ class AdaptiveLimit:
     def __init__(self, settings: AdaptiveSettings, clock: Callable[[], float] = anyio.current_time) -> None:
         self._settings = settings
         self._clock = clock
-        self._limit = float(min(settings.most, max(settings.least, settings.initial)))
+        self._limit = float(max(settings.least, min(settings.most, settings.initial)))
         self._observed = self._limit
         self._service = ServiceTime()
         self._gain = Gain()
         self._since: list[tuple[float, float, float]] = []
         self._failing = 0.0
         self._enough = math.inf
-        self._pressed = False
+        self._pressed = self._gone = False
+        self._borne = 0
+        self._ceiling: tuple[float, float] | None = None
         self._read_at = self._heard_at = self._changed_at = self._cut_at = -math.inf
 
     @property
@@ -75,9 +80,13 @@ class AdaptiveLimit:
         return int(self._limit)
 
     def ended(self, outcome: Outcome, at: float) -> None:
-        """See Limit. Failures are damage when they are more than a few: some pages fail whoever reads them."""
-        if outcome not in {Outcome.OK, Outcome.FAILED}:
+        """See Limit. Failures are damage when they are more than a few: some pages fail whoever reads them.
+
+        Those of a server that was lost are not: until it is back, they say nothing of how much it bears.
+        """
+        if outcome not in {Outcome.OK, Outcome.FAILED} or (self._gone and outcome is Outcome.FAILED):
             return
+        self._gone = False
         self._service.ended()
         self._failing += ((outcome is Outcome.FAILED) - self._failing) / 20
         if outcome is Outcome.FAILED and self._failing > _FAILING:
@@ -96,12 +105,28 @@ class AdaptiveLimit:
             self._gain.forget()
             self._set(0.9 * self._limit, now)
 
+    def lost(self, in_flight: int) -> None:
+        """The server died with `in_flight` works in it.
+
+        With less than half of what it may have, or has borne, it was not their number: content is to blame, or whoever
+        stopped it.
+        """
+        if in_flight < min(self._limit, max(self._settings.initial, self._borne)) / 2:
+            return
+        now = self._cut_at = self._clock()
+        self._ceiling = (_SAFE * in_flight, now)
+        self._enough, self._pressed = _SAFE * in_flight, True
+        self._borne, self._gone = 0, True
+        self._gain.forget()
+        self._set(self._limit / 2, now)
+
     def observe(self, reading: Pressure, in_flight: int) -> None:
         """Learns from a reading; `in_flight` works were at the engine when it was asked for."""
         now = self._clock()
         if now - reading.at > self._settings.stale_s or reading.at <= self._read_at:
             return
         self._read_at, self._heard_at = reading.at, now
+        self._borne, self._gone = max(self._borne, in_flight), False
         self._service.passed(in_flight, reading.span_s)
         if reading.preemptions:
             self.damaged()
@@ -141,8 +166,16 @@ class AdaptiveLimit:
             self._enough = self._limit
         self._pressed = True
 
+    def _most(self, now: float) -> float:
+        """As many as may be at clock time `now`."""
+        most = float(self._settings.most)
+        if self._ceiling is None:
+            return most
+        ceiling, since = self._ceiling
+        return min(most, ceiling * _RISE_A_MINUTE ** ((now - since) / 60))
+
     def _set(self, limit: float, now: float) -> None:
-        self._limit = min(float(self._settings.most), max(float(self._settings.least), limit))
+        self._limit = max(float(self._settings.least), min(self._most(now), limit))
         self._changed_at = now
         self._since.clear()
 
@@ -151,5 +184,9 @@ _FAILING = 0.1
 """Part of the works that failed, averaged over about 20, from which failures are taken as damage."""
 _FAR = 0.7
 """Part of where there was enough, below which growth is fast."""
+_SAFE = 0.75
+"""Part of the works under which a server died that it is given again."""
+_RISE_A_MINUTE = 1.02
+"""Of what it is given at most after that: doubled in 35 minutes."""
 _HOLD = 30
 """Steps without growth after growth brought nothing."""

@@ -53,10 +53,16 @@ class Replica(Generic[ServerT]):
 
 
 class Lease(Generic[ServerT]):
-    """A call's place on a replica. `lost`: the replica stands still, and the call should give up waiting."""
+    """A call's place on a replica.
+
+    Attributes:
+        heard: something came, so that the replica was there.
+        lost: the replica stands still, and the call should give up waiting.
+    """
 
     def __init__(self, replica: Replica[ServerT], tokens: int, clock: Callable[[], float]) -> None:
         self.replica = replica
+        self.heard = False
         self.lost = False
         self.waiting: anyio.CancelScope | None = None
         self._tokens = tokens
@@ -68,6 +74,7 @@ class Lease(Generic[ServerT]):
 
     def progressed(self) -> None:
         """Something came: about a token."""
+        self.heard = True
         self.replica.progressed_at = self._clock()
         if self._tokens:
             self._tokens -= 1

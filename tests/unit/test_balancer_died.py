@@ -1,0 +1,105 @@
+"""What counts as the death of a server, and how many calls it is told to have had."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from inkgate.engines.vllm.metrics import ServerReading
+from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.errors import EngineFailed
+from inkgate.serving.balancer import Balanced, BalancerSettings
+from inkgate.serving.replicas import ReplicaState
+
+pytestmark = pytest.mark.anyio
+
+
+class Mortal:
+    """A server that begins to answer every call, until the connections break; then it is as `after` says."""
+
+    base_url = "http://server/v1"
+
+    def __init__(self, after: str = "", *, answers: bool = True) -> None:
+        """`after`: what trying it ends with, as a code; nothing: it works."""
+        self.answering = 0
+        self.tried = 0
+        self._after = after
+        self._answers = answers
+        self._broken = anyio.Event()
+
+    def breaks(self) -> None:
+        self._broken.set()
+
+    async def probe(self) -> None:
+        self.tried += 1
+        if self._after and self.tried == 1:
+            raise EngineFailed(self._after, "As told.")
+
+    async def close(self) -> None: ...
+
+    async def models(self) -> tuple[str, ...]:
+        return ("model",)
+
+    async def readings(self) -> ServerReading | None:
+        return None
+
+    async def tokens_generated(self) -> float | None:
+        return None
+
+    @asynccontextmanager
+    async def send(self, call: Call) -> AsyncIterator[Answer]:
+        if not self._answers:
+            await self._broken.wait()
+            raise EngineFailed("upstream_unreachable", "As told.")
+        yield Answer(200, {}, self._chunks())
+
+    async def _chunks(self) -> AsyncGenerator[bytes, None]:
+        self.answering += 1
+        yield b"begun"
+        await self._broken.wait()
+        raise EngineFailed("upstream_cut_off", "As told.")
+
+
+async def deaths_of(server: Mortal, calls: int = 5) -> list[int]:
+    """What is told of it when the connections of so many calls break at once."""
+    told: list[int] = []
+    balanced = Balanced([server], BalancerSettings(first_pause_s=0.0, recover_s=0.0), on_died=told.append)
+
+    async def ask() -> None:
+        with pytest.raises(EngineFailed):
+            async with balanced.send(Call(b"")) as answer:
+                async for _ in answer.chunks:
+                    pass
+
+    async with anyio.create_task_group() as background:
+        background.start_soon(balanced.run)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(calls):
+                tasks.start_soon(ask)
+            await anyio.wait_all_tasks_blocked()
+            server.breaks()
+        await anyio.wait_all_tasks_blocked()
+        assert balanced.set.replicas[0].state is ReplicaState.UP
+        await balanced.close()
+    return told
+
+
+@pytest.mark.parametrize("gone", ["upstream_unreachable", "upstream_failed", "upstream_cut_off"])
+async def test_a_server_that_breaks_off_and_is_gone_has_died_with_all_its_calls(gone: str) -> None:
+    assert await deaths_of(Mortal(gone)) == [5]
+
+
+@pytest.mark.parametrize("there", ["", "upstream_busy", "upstream_stalled"])
+async def test_connections_that_break_are_no_death_of_a_server_that_is_there(there: str) -> None:
+    server = Mortal(there)
+    assert await deaths_of(server) == []
+    assert server.answering == 5
+
+
+async def test_calls_to_a_server_that_is_not_there_kill_nobody() -> None:
+    server = Mortal("upstream_unreachable", answers=False)
+    assert await deaths_of(server) == []
+    assert server.tried >= 2
