@@ -9,7 +9,8 @@ from pathlib import Path
 
 from inkgate.bootstrap.calls import model_servers
 from inkgate.bootstrap.parts import Reading
-from inkgate.engines.base import Engine
+from inkgate.engines.alone import each_alone
+from inkgate.engines.base import Engine, NewBatching
 from inkgate.engines.fallback import Fallback
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.transformers import hub
@@ -48,9 +49,9 @@ def runtime_of(settings: Settings) -> Runtime:
     return open_runtime(chosen.runtime, chosen.precision, chosen.threads)
 
 
-def embedded_engine(settings: Settings, layout: Layout, runtime: Runtime) -> PpOcr:
+def embedded_engine(settings: Settings, layout: Layout, runtime: Runtime, batching: NewBatching = each_alone) -> PpOcr:
     """The engine that is always there."""
-    return PpOcr(settings.engine.ppocr, layout, runtime)
+    return PpOcr(settings.engine.ppocr, layout, runtime, batching)
 
 
 def page_layout(settings: Settings, runtime: Runtime) -> Layout:

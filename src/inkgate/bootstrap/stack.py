@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.engines import Embedded, embedded_engine, page_layout, reading, runtime_of
 from inkgate.bootstrap.gpus import gpu_watch
 from inkgate.bootstrap.parts import Background, Parts, Reading
@@ -35,7 +36,8 @@ def build_parts(settings: Settings) -> Parts:
     ppocr = settings.engine.ppocr
     runtime = runtime_of(settings)
     layout = page_layout(settings, runtime)
-    own = embedded_engine(settings, layout, runtime)
+    batchers = Batchers(ppocr.batching)
+    own = embedded_engine(settings, layout, runtime, batchers)
     quarantine = Quarantine()
     if settings.engine.name == "ppocr":
         embedded, found, at_once = None, Reading(own), ppocr.concurrent_pages
@@ -44,7 +46,7 @@ def build_parts(settings: Settings) -> Parts:
         found = reading(settings, Embedded(layout, embedded), quarantine.died)
         at_once = settings.engine.vllm.concurrent_pages
     engine: Engine = found.engine
-    background: Background = found.background
+    background: Background = (batchers.run, *found.background)
     if found.upstream is not None:
         breaker = Breaker(engine.name)
         engine = Quarantined(Guarded(engine, breaker), quarantine)

@@ -9,6 +9,7 @@ from inkgate.types import Page, PageResult, Task
 
 ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
 ResultT = TypeVar("ResultT")
+ItemT = TypeVar("ItemT")
 
 
 class Engine(Protocol):
@@ -71,3 +72,9 @@ class Batching(Protocol[ItemT_contra, ResultT]):
             Exception: whatever the model raised for one of these items alone.
         """
         ...
+
+
+class NewBatching(Protocol):
+    """Makes what batches a model's work."""
+
+    def __call__(self, model: BatchModel[ItemT, ResultT]) -> Batching[ItemT, ResultT]: ...

@@ -5,7 +5,9 @@ from __future__ import annotations
 import anyio
 
 from inkgate.concurrency import Threads
-from inkgate.engines.ppocr.models import PpocrModels
+from inkgate.engines.alone import each_alone
+from inkgate.engines.base import NewBatching
+from inkgate.engines.ppocr.models import Batched, PpocrModels
 from inkgate.engines.ppocr.page_read import PageRead
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Layout
@@ -22,24 +24,33 @@ class PpOcr:
 
     name = "ppocr"
 
-    def __init__(self, settings: PpocrSettings, layout: Layout, runtime: Runtime) -> None:
-        """`layout` is asked for Markdown and blocks only."""
+    def __init__(
+        self, settings: PpocrSettings, layout: Layout, runtime: Runtime, batching: NewBatching = each_alone
+    ) -> None:
+        """`layout` is asked for Markdown and blocks only. `batching`: of the models that read lines."""
         self._settings = settings
         self._runtime = runtime
+        self._batching = batching
         self._layout = layout
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("ppocr", settings.concurrent_pages)
         # One page is detected at a time: that is where an engine needs most memory by far, and one call of the
         # model takes every core anyway.
         self._detections = Threads("ppocr_detection", 1)
-        self._models: PpocrModels | None = None
+        self._models: Batched | None = None
 
     async def start(self) -> None:
         """Loads the models. Raises EngineFailed("engine_unavailable") where a model file is missing or broken."""
         try:
-            self._models = await self._threads.run(PpocrModels.load, self._runtime)
+            models = await self._threads.run(PpocrModels.load, self._runtime)
         except Exception as error:  # runtimes raise what they like for a broken file
             raise EngineFailed("engine_unavailable", "The embedded engine's models could not be loaded.") from error
+        self._models = Batched(
+            models.detector,
+            models.page_orientation,
+            self._batching(models.recognizer),
+            self._batching(models.line_orientation),
+        )
 
     async def stop(self) -> None:
         self._models = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inkgate.engines.base import Batching
 from inkgate.engines.ppocr.detection import TextDetector
 from inkgate.engines.ppocr.line_orientation import LineOrientation
 from inkgate.engines.ppocr.page_orientation import PageOrientation
-from inkgate.engines.ppocr.recognition import TextRecognizer
+from inkgate.engines.ppocr.recognition import Reading, TextRecognizer
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
+from inkgate.types import RgbArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +32,13 @@ class PpocrModels:
             LineOrientation(runtime.open(files.line_orientation())),
             PageOrientation(runtime.open(files.page_orientation())),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """The models as a page uses them: lines of all pages that are read at the same time are read together."""
+
+    detector: TextDetector
+    page_orientation: PageOrientation
+    recognizer: Batching[RgbArray, Reading]
+    line_orientation: Batching[RgbArray, float]

@@ -13,7 +13,7 @@ from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr import upright
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, longest_side_of
 from inkgate.engines.ppocr.lines import Crop
-from inkgate.engines.ppocr.models import PpocrModels
+from inkgate.engines.ppocr.models import Batched
 from inkgate.engines.ppocr.recognition import Reading
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Layout, Region
@@ -52,7 +52,7 @@ class Stages:
 class PageRead:
     """Reads one page with the options of one task."""
 
-    models: PpocrModels
+    models: Batched
     layout: Layout
     threads: Threads
     detections: Threads
@@ -136,7 +136,7 @@ class PageRead:
             return upright.stands(await self._read(asked), await self._read(turned))
 
     async def _read(self, found: Sequence[Crop]) -> list[Reading]:
-        return await self.threads.run(self.models.recognizer.predict, [item.pixels for item in found])
+        return await self.models.recognizer.predict([item.pixels for item in found])
 
     async def _recognize(self, view: _View, scale: float) -> list[Line]:
         """The legible lines of a page, in page pixels, in no particular order."""
@@ -151,7 +151,7 @@ class PageRead:
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[Crop, Reading]]) -> None:
         """Replaces the lines that stand upside down by their turned selves."""
         crops = [item.pixels for item, _ in read]
-        upside_down = await self.threads.run(self.models.line_orientation.predict, crops)
+        upside_down = await self.models.line_orientation.predict(crops)
         doubtful = [at for at, (_, reading) in enumerate(read) if text_lines.doubtful(reading, upside_down[at])]
         turned = await self.threads.run(text_lines.turned, rgb, [read[index][0] for index in doubtful])
         for index, item, reading in zip(doubtful, turned, await self._read(turned), strict=True):

@@ -22,7 +22,7 @@ from inkgate.types import RgbArray
 _LEAST_WIDTH = 320
 _WIDTH_STEP = 64
 _MOST_WIDTH = 4096
-_BATCH_WIDTH = 4096
+_BATCH_WIDTH = 8192
 """Pixels of width in one call of the model: bounds its memory (18,710 classes for every 8 pixels)."""
 _MISSED_SPACE = 0.2
 """Probability of a space from which one is put between two letters, though "nothing new" was likelier there. The

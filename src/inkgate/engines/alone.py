@@ -1,0 +1,29 @@
+"""Batching without batches: each asks the model for itself. For what reads one document and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
+from inkgate.concurrency import Threads
+from inkgate.engines.base import Batching, BatchModel
+
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
+
+
+class Alone(Generic[ItemT, ResultT]):
+    """A Batching, with one call for each that asks."""
+
+    def __init__(self, model: BatchModel[ItemT, ResultT], threads: Threads) -> None:
+        self._model = model
+        self._threads = threads
+
+    async def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
+        """See Batching."""
+        return await self._threads.run(self._model.predict, items)
+
+
+def each_alone(model: BatchModel[ItemT, ResultT]) -> Batching[ItemT, ResultT]:
+    """A NewBatching: one call at a time."""
+    return Alone(model, Threads("alone", 1))

@@ -1,0 +1,47 @@
+"""Batching without batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+
+from inkgate.engines.alone import each_alone
+
+pytestmark = pytest.mark.anyio
+
+
+class Lengths:
+    """A BatchModel that keeps what it was asked together."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def predict(self, items: Sequence[str]) -> list[int]:
+        self.calls.append(list(items))
+        return [len(item) for item in items]
+
+    def shape_of(self, item: str) -> int:
+        return len(item)
+
+    def cost(self, item: str) -> int:
+        return len(item)
+
+    def content(self, item: str) -> int:
+        return len(item)
+
+
+async def test_each_who_asks_gets_a_call_of_its_own() -> None:
+    model = Lengths()
+    batching = each_alone(model)
+    answers: dict[str, list[int]] = {}
+
+    async def ask(*items: str) -> None:
+        answers[items[0]] = await batching.predict(items)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, "a", "bb")
+        tasks.start_soon(ask, "ccc")
+    assert answers == {"a": [1, 2], "ccc": [3]}
+    assert sorted(model.calls) == [["a", "bb"], ["ccc"]]
