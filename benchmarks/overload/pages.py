@@ -17,6 +17,7 @@ import random
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -213,8 +214,10 @@ async def greedy_tenant(url: str, capacity: float, options: Options) -> dict[str
         modest = [each for each in result.told if each.ask.tenant != "greedy"]
         goodput.append(sum(each.outcome == "good" for each in modest))
         greedy = [each for each in result.told if each.ask.tenant == "greedy"]
-        codes = {status: sum(each.status == status for each in greedy) for status in {each.status for each in greedy}}
-        print(f"greedy x{factor}: modest {goodput[-1]} of {len(modest)}, greedy {codes}", file=sys.stderr, flush=True)
+        answers = {
+            name: dict(Counter(each.status for each in of)) for name, of in (("modest", modest), ("greedy", greedy))
+        }
+        print(f"greedy x{factor}: {answers}", file=sys.stderr, flush=True)
         await asyncio.sleep(2)
     return {
         "modest_good_beside_modest": goodput[0],

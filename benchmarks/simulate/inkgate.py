@@ -18,7 +18,7 @@ from inkgate.serving.limits import AdaptiveLimit, FixedLimit, Limit
 from inkgate.serving.pressure import PressureGauge
 from inkgate.serving.rate import Rate
 from inkgate.serving.scheduler import Scheduler, Turn
-from inkgate.serving.work import Work
+from inkgate.serving.work import Caller
 from inkgate.settings import AdaptiveSettings, SchedulingSettings
 
 _CLIENT_CAP = 4096
@@ -59,9 +59,15 @@ class Inkgate:
 
     async def read(self, request: Request) -> None:
         page, key = request.page, _size_class(request.page)
-        tokens = page.image_tokens + self._estimates.estimate(key, _CLIENT_CAP)
-        patience_s = request.deadline - request.at
-        work = Work(tokens, request.tenant, request.flow, request.priority, request.deadline, patience_s)
+        mean, most = self._estimates.estimates(key, _CLIENT_CAP)
+        caller = Caller(
+            request.tenant,
+            request.priority,
+            request.deadline,
+            request.flow,
+            patience_s=request.deadline - request.at,
+        )
+        work = caller.work(page.image_tokens + most, most - mean)
         async with self.scheduler.turn(work) as turn:
             made = _Made(turn, page)
             try:

@@ -109,3 +109,14 @@ def test_many_samples_leave_it_as_exact_as_a_few() -> None:
     for tokens in range(100_000):
         estimates.finished("a", 100 + tokens % 100)
     assert 190 <= estimates.estimate("a", CAP) <= 220
+
+
+def test_the_mean_is_learned_beside_the_quantile() -> None:
+    estimates = OutputEstimates()
+    assert estimates.estimates("page", 4000) == (4000, 4000)
+    for number in range(1000):
+        estimates.finished("page", 800 if number % 10 == 0 else 100)
+    mean, quantile = estimates.estimates("page", 4000)
+    assert 165 <= mean <= 190
+    assert 800 <= quantile <= 880
+    assert estimates.estimates("page", 150) == (150, 150)

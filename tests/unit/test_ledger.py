@@ -17,7 +17,7 @@ def test_no_more_than_the_share_is_promised_to_several(works: list[tuple[int, bo
     for tokens, ends in works:
         if ledger.fits(tokens):
             charges.append(ledger.charge(tokens))
-        alone = sum(charge.tokens > 0 for charge in charges) <= 1
+        alone = sum(charge.expected > 0 for charge in charges) <= 1
         assert alone or ledger.promised <= 0.85 * capacity
         if ends and charges:
             charges.pop(0).end()
@@ -94,3 +94,48 @@ def test_however_much_others_hold_one_work_gets_through() -> None:
     ledger = Ledger(1000)
     ledger.seen(1.0)
     assert ledger.fits(10)
+
+
+def test_margins_add_by_their_squares() -> None:
+    ledger = Ledger(1000, share=1.0)
+    charges = [ledger.charge(140, margin=40) for _ in range(4)]
+    assert ledger.promised == 400 + 80
+    assert ledger.fits(520 + 24, margin=60)
+    assert not ledger.fits(521 + 24, margin=0)
+    for charge in charges:
+        charge.end()
+    assert ledger.promised == 0
+
+
+def test_one_work_alone_is_promised_all_of_its_margin() -> None:
+    ledger = Ledger(1000)
+    ledger.charge(140, margin=40)
+    assert ledger.promised == 140
+
+
+def test_what_is_used_beyond_the_expected_is_taken_from_the_margin() -> None:
+    ledger = Ledger(1000)
+    charge = ledger.charge(140, margin=40)
+    promised = []
+    for used in (90, 110, 140, 150):
+        charge.used(used)
+        promised.append((charge.expected, charge.margin, ledger.promised))
+    assert promised == [(100, 40, 140), (110, 30, 140), (140, 0, 140), (150, 0, 150)]
+    charge.end()
+    charge.end()
+    assert ledger.promised == 0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 500), st.integers(0, 500), st.integers(0, 1500)), max_size=20),
+)
+def test_whatever_is_used_the_sums_come_back_to_nothing(works: list[tuple[int, int, int]]) -> None:
+    ledger = Ledger(10_000)
+    charges = [ledger.charge(expected + margin, margin) for expected, margin, _ in works]
+    for charge, (_, _, used) in zip(charges, works, strict=True):
+        charge.used(used)
+        assert ledger.promised >= max(charge.expected for charge in charges)
+    for charge in charges:
+        charge.end()
+    assert ledger.promised == 0
+    assert ledger.fits(10**9)

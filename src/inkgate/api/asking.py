@@ -42,7 +42,10 @@ def asking_of(request: Request, settings: Settings) -> Asking:
     allowed = settings.serving.scheduling.priorities.get(tenant)
     given = [Priority(priority) for priority in (named, allowed) if priority is not None]
     priority = max(given, key=lambda priority: priority.rank, default=Priority.NORMAL)
-    arrival = Arrival(tenant, priority, _body_bytes(request, settings), deadline)
+    # What the class of an unknown document will be isn't known at the door: nobody is refused there for a wait that
+    # only less urgent ones have.
+    at_door = priority if given else Priority.INTERACTIVE
+    arrival = Arrival(tenant, at_door, _body_bytes(request, settings), deadline)
     return Asking(arrival, Caller(tenant, priority, deadline, request_id_of(request), bool(given), patience_s))
 
 

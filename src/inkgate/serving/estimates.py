@@ -39,13 +39,20 @@ class OutputEstimates:
 
         It is `cap`, too, where so many were cut off that the quantile lies beyond what was seen.
         """
+        return self.estimates(key, cap)[1]
+
+    def estimates(self, key: Hashable, cap: int) -> tuple[int, int]:
+        """The tokens an answer has on average, and `estimate`. The mean is `cap`, too, until known."""
         cap = min(cap, self._cap)
         known = self._known.get(key)
         if known is None:
-            return cap
+            return cap, cap
         self._known.move_to_end(key)
-        found = known.quantile(self._quantile)
-        return cap if found is None else min(cap, max(self._floor, found))
+        found = known.mean_and_quantile(self._quantile)
+        if found is None:
+            return cap, cap
+        mean, quantile = (min(cap, max(self._floor, each)) for each in found)
+        return mean, quantile
 
     def finished(self, key: Hashable, tokens: int) -> None:
         """An answer came to its own end after `tokens`."""
@@ -86,17 +93,21 @@ class _Histogram:
             self._gone_on = _rescaled(self._gone_on, self._weight)
             self._weight = 1.0
 
-    def quantile(self, quantile: float) -> int | None:
-        """The upper edge of the bucket that holds it; None where it can't be known."""
+    def mean_and_quantile(self, quantile: float) -> tuple[int, int] | None:
+        """The mean, with what is beyond the quantile counted as the quantile; and the upper edge of the bucket that
+        holds that. None where the quantile can't be known.
+        """
         if self._samples < _LEAST:
             return None
         at_risk = sum(self._ended.values()) + sum(self._gone_on.values())
-        surviving = 1.0
+        surviving, mean, edge = 1.0, 0.0, 0.0
         for bucket in sorted(self._ended.keys() | self._gone_on.keys()):
+            below, edge = edge, _FACTOR**bucket
+            mean += surviving * (edge - below)
             ended = self._ended.get(bucket, 0.0)
             surviving *= 1 - min(1.0, ended / at_risk)
             if surviving <= 1 - quantile:
-                return math.ceil(_FACTOR**bucket)
+                return math.ceil(mean), math.ceil(edge)
             at_risk -= ended + self._gone_on.get(bucket, 0.0)
             if at_risk <= 0:
                 break

@@ -172,7 +172,7 @@ class AdaptiveLimit:
         if self._ceiling is None:
             return most
         ceiling, since = self._ceiling
-        return min(most, ceiling * _RISE_A_MINUTE ** ((now - since) / 60))
+        return min(most, ceiling * math.pow(_RISE_A_MINUTE, (now - since) / 60))
 
     def _set(self, limit: float, now: float) -> None:
         self._limit = max(float(self._settings.least), min(self._most(now), limit))

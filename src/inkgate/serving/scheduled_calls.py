@@ -48,8 +48,9 @@ class ScheduledCalls:
             Overloaded: "service_full": it would wait too long, or too many wait already.
             InputRejected: "deadline_exceeded": its deadline came before its turn.
         """
-        expected = replace(call, answer_tokens=self._estimates.estimate(call.kind, call.answer_tokens))
-        async with self._scheduler.turn(current_caller().work(max(1, expected.tokens))) as turn:
+        mean, most = self._estimates.estimates(call.kind, call.answer_tokens)
+        expected = replace(call, answer_tokens=most)
+        async with self._scheduler.turn(current_caller().work(max(1, expected.tokens), most - mean)) as turn:
             count = _Count(turn, expected.prompt_tokens)
             try:
                 async with self._inner.send(expected) as answer:

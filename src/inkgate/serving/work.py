@@ -36,6 +36,7 @@ class Work:
         priority: its class.
         deadline: clock time in seconds after which nobody wants it; math.inf where there is none.
         patience_s: seconds from when its request came to the deadline.
+        margin: how many of the tokens are for the case that it takes more than is to be expected.
     """
 
     tokens: int
@@ -44,6 +45,7 @@ class Work:
     priority: Priority = Priority.NORMAL
     deadline: float = math.inf
     patience_s: float = math.inf
+    margin: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,9 @@ class Caller:
     priority_given: bool = False
     patience_s: float = math.inf
 
-    def work(self, tokens: int) -> Work:
+    def work(self, tokens: int, margin: int = 0) -> Work:
         """Work of this caller."""
-        return Work(tokens, self.tenant, self.flow, self.priority, self.deadline, self.patience_s)
+        return Work(tokens, self.tenant, self.flow, self.priority, self.deadline, self.patience_s, margin)
 
 
 def by_size(caller: Caller, pages: int, byte_count: int) -> Caller:
