@@ -14,9 +14,13 @@ from inkgate.serving.scheduler import Scheduler, Turn
 from inkgate.serving.work import current_caller
 
 _EVENT = b"data: {"
-_USAGE = re.compile(rb'"completion_tokens":\s*(\d{1,9})')
+_COMPLETION = re.compile(rb'"completion_tokens":\s*(\d{1,9})')
+_PROMPT = re.compile(rb'"prompt_tokens":\s*(\d{1,9})')
 _TAIL = 1024
 """Bytes of an answer's end in which its usage stands."""
+_AS_SAID = 100
+"""Percent of the tokens that a prompt was said to have."""
+_UNKNOWN = 10_000
 _BUSY = frozenset({429, 503})
 
 
@@ -30,6 +34,7 @@ class ScheduledCalls:
         self._inner = inner
         self._scheduler = scheduler
         self._estimates = estimates
+        self._prompts = OutputEstimates(floor=1, cap=_UNKNOWN)
         self._on_busy = on_busy
 
     async def models(self) -> tuple[str, ...]:
@@ -48,10 +53,12 @@ class ScheduledCalls:
             Overloaded: "service_full": it would wait too long, or too many wait already.
             InputRejected: "deadline_exceeded": its deadline came before its turn.
         """
+        prompt_mean, prompt_most = self._prompt(call)
         mean, most = self._estimates.estimates(call.kind, call.answer_tokens)
-        expected = replace(call, answer_tokens=most)
-        async with self._scheduler.turn(current_caller().work(max(1, expected.tokens), most - mean)) as turn:
-            count = _Count(turn, expected.prompt_tokens)
+        expected = replace(call, prompt_tokens=prompt_most, answer_tokens=most)
+        margin = prompt_most - prompt_mean + most - mean
+        async with self._scheduler.turn(current_caller().work(max(1, expected.tokens), margin)) as turn:
+            count = _Count(turn, prompt_mean)
             try:
                 async with self._inner.send(expected) as answer:
                     if answer.status in _BUSY:
@@ -63,13 +70,26 @@ class ScheduledCalls:
                     async with aclosing(count.counted(answer.chunks)) as chunks:
                         yield Answer(answer.status, answer.headers, chunks)
             finally:
-                self._learn(call.kind, count)
+                self._learn(call, count)
 
-    def _learn(self, kind: str, count: _Count) -> None:
+    def _prompt(self, call: Call) -> tuple[int, int]:
+        """How many tokens the prompt has, to be expected and at most.
+
+        What the call says of images that a client sent is a guess from their bytes. The server tells what they were,
+        and the guess is corrected by what it was off by for calls of the same kind.
+        """
+        mean, most = self._prompts.estimates(call.kind, _UNKNOWN)
+        if most == _UNKNOWN:
+            return call.prompt_tokens, call.prompt_tokens
+        return call.prompt_tokens * mean // _AS_SAID, -(-call.prompt_tokens * most // _AS_SAID)
+
+    def _learn(self, call: Call, count: _Count) -> None:
         if count.usage is not None:
-            self._estimates.finished(kind, count.usage)
+            self._estimates.finished(call.kind, count.usage)
         elif count.tokens:
-            self._estimates.unfinished(kind, count.tokens)
+            self._estimates.unfinished(call.kind, count.tokens)
+        if count.prompt_usage is not None and call.prompt_tokens:
+            self._prompts.finished(call.kind, round(count.prompt_usage * _AS_SAID / call.prompt_tokens))
 
 
 class _Count:
@@ -77,12 +97,13 @@ class _Count:
 
     Attributes:
         tokens: so far.
-        usage: of the whole answer; None until it is known.
+        usage, prompt_usage: of the whole answer and of the prompt; None until they are known.
     """
 
     def __init__(self, turn: Turn, prompt_tokens: int) -> None:
         self.tokens = 0
         self.usage: int | None = None
+        self.prompt_usage: int | None = None
         self._turn = turn
         self._prompt_tokens = prompt_tokens
         self._tail = b""
@@ -94,7 +115,9 @@ class _Count:
             self._turn.used(self._prompt_tokens + self.tokens)
             self._tail = (self._tail + chunk)[-_TAIL:] if len(chunk) < _TAIL else chunk[-_TAIL:]
             yield chunk
-        found = _USAGE.findall(self._tail)
-        if found:
-            self.usage = int(found[-1])
-            self._turn.used(self._prompt_tokens + self.usage)
+        prompt, completion = _PROMPT.findall(self._tail), _COMPLETION.findall(self._tail)
+        if prompt:
+            self.prompt_usage = int(prompt[-1])
+        if completion:
+            self.usage = int(completion[-1])
+            self._turn.used((self.prompt_usage or self._prompt_tokens) + self.usage)
