@@ -95,6 +95,19 @@ async def test_answers_teach_how_long_answers_of_their_kind_are() -> None:
         assert bench.estimates.estimate("another kind", 400) == 400
 
 
+async def test_servers_teach_how_large_prompts_of_a_kind_are() -> None:
+    async with bench_on(SHORT) as (bench, _):
+        for _ in range(30):
+            await bench.call()
+        async with bench.calls.send(CALL) as answer:
+            # the stub says 7 tokens where 100 were guessed, and 30 of an answer
+            assert 37 <= bench.ledger.promised <= 45
+            async for _ in answer.chunks:
+                pass
+        async with bench.calls.send(replace(CALL, kind="another kind")):
+            assert bench.ledger.promised == 500
+
+
 async def test_an_answer_longer_than_estimated_raises_its_charge() -> None:
     call = replace(CALL, answer_tokens=5)
     async with bench_on(Reply(["a "] * 60)) as (bench, _), bench.calls.send(call) as answer:
