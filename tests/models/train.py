@@ -5,6 +5,9 @@ the special tokens are PaddleOCR-VL's own, the tokenizer is byte-level. Runs on 
 
     .venv-vllm/bin/python tests/models/train.py --out tests/models/tiny-paddleocr-vl
 
+It saves what it needs to go on every 250 steps, in OUT/checkpoint.pt; begun again, it goes on from there, and comes
+to the same weights.
+
 Without the curriculum (the longest line doubles whenever the running accuracy passes 0.93) it does not learn.
 """
 
@@ -15,6 +18,7 @@ import json
 import random
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import torch
 from lines import CHARACTER_WIDTH, HEIGHT, LONGEST, random_line, render
@@ -40,6 +44,7 @@ SPECIAL = [
     "<|IMAGE_START|>",
     "<|IMAGE_END|>",
 ]
+SAVED_EVERY = 250
 PADDING, END, IMAGE, IMAGE_START, IMAGE_END = 0, 2, 5, 6, 7
 CHAT_TEMPLATE = (
     "{{ '<|begin_of_sentence|>' }}"
@@ -146,6 +151,15 @@ class Batches:
         prompt = processor.apply_chat_template(shown, add_generation_prompt=True, tokenize=False)
         self._before, self._after = (self._tokenizer.encode(part) for part in prompt.split(SPECIAL[IMAGE]))
 
+    @property
+    def random_state(self) -> tuple[Any, ...]:
+        """From which the next batches follow."""
+        return self._rng.getstate()
+
+    @random_state.setter
+    def random_state(self, state: tuple[Any, ...]) -> None:
+        self._rng.setstate(state)
+
     def next(self, longest: int, characters: int = 384) -> tuple[dict[str, torch.Tensor], int]:
         """Model inputs with labels, and where the answers begin."""
         length = self._rng.randint(1, longest)
@@ -173,7 +187,7 @@ class Batches:
         return torch.cat([before, image, after], dim=1).unsqueeze(1).expand(3, *shape)
 
 
-def train(steps: int, seed: int) -> tuple[PaddleOCRVLForConditionalGeneration, PaddleOCRVLProcessor]:
+def train(steps: int, seed: int, checkpoint: Path) -> tuple[PaddleOCRVLForConditionalGeneration, PaddleOCRVLProcessor]:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     processor, model = make_processor(), make_model()
@@ -185,8 +199,19 @@ def train(steps: int, seed: int) -> tuple[PaddleOCRVLForConditionalGeneration, P
     batches = Batches(processor, seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1.5e-3, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 1.5e-3, total_steps=steps, pct_start=0.05)
-    longest, running, started = 2, 0.0, perf_counter()
-    for step in range(steps):
+    first, longest, running, started = 0, 2, 0.0, perf_counter()
+    if checkpoint.exists():
+        saved = torch.load(checkpoint, weights_only=False)
+        if (saved["steps"], saved["seed"]) != (steps, seed):
+            raise SystemExit(
+                f"{checkpoint} is of {saved['steps']} steps with seed {saved['seed']}: remove it, or ask for these"
+            )
+        model.load_state_dict(saved["model"])
+        optimizer.load_state_dict(saved["optimizer"])
+        schedule.load_state_dict(saved["schedule"])
+        batches.random_state = saved["random"]
+        first, longest, running = saved["step"], saved["longest"], saved["running"]
+    for step in range(first, steps):
         inputs, begin = batches.next(longest)
         logits = model(**inputs).logits[:, begin - 1 : -1]
         answers = inputs["input_ids"][:, begin:]
@@ -204,6 +229,21 @@ def train(steps: int, seed: int) -> tuple[PaddleOCRVLForConditionalGeneration, P
             print(
                 f"step {step} longest {longest} accuracy {running:.4f} loss {loss.item():.4f} {spent:.0f} s", flush=True
             )
+        if step % SAVED_EVERY == SAVED_EVERY - 1:
+            now = {
+                "steps": steps,
+                "seed": seed,
+                "step": step + 1,
+                "longest": longest,
+                "running": running,
+                "random": batches.random_state,
+                "model": model.state_dict(),
+                "optimizer": optimizer.state_dict(),
+                "schedule": schedule.state_dict(),
+            }
+            checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            torch.save(now, checkpoint.with_suffix(".new"))
+            checkpoint.with_suffix(".new").replace(checkpoint)
     hook.remove()
     return model, processor
 
@@ -214,7 +254,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=9000)
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    model, processor = train(arguments.steps, arguments.seed)
+    checkpoint = arguments.out / "checkpoint.pt"
+    model, processor = train(arguments.steps, arguments.seed, checkpoint)
     model.to(torch.bfloat16).save_pretrained(arguments.out)
     processor.save_pretrained(arguments.out)
     # vLLM asks for the processor by name; the file says which classes it is made of.
@@ -222,6 +263,7 @@ def main() -> None:
     (arguments.out / "training.json").write_text(
         json.dumps({"steps": arguments.steps, "seed": arguments.seed, "torch": torch.__version__}, indent=2)
     )
+    checkpoint.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":
