@@ -91,7 +91,7 @@ def test_late_readings_make_it_neither_swing_nor_starve(lag_s: float) -> None:
 def test_it_leaves_room_for_other_clients_beside_it() -> None:
     others = [_tenant("beside", 1.5)]
     run = simulate(Scenario([_tenant()], until_s=200, card=SMALL_CACHE, beside=others), SHORT_QUEUE)
-    assert run.preemptions <= 10
+    assert run.preemptions <= 20
     alone = _undisturbed(SMALL_CACHE).answered_per_s(100, 200)
     assert run.answered_per_s(100, 200) + 1.5 > 0.9 * alone
 
