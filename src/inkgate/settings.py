@@ -131,7 +131,7 @@ class PpocrSettings(Branch):
     unclip_ratio: float = Field(1.4, ge=0, le=5, description="How far boxes grow beyond the core of the text.")
     concurrent_pages: PositiveInt = Field(2, description="Pages in the engine at once.")
     threads: int = Field(0, ge=0, description="Threads of one model call; 0: one for each core.")
-    runtime: RuntimeName = Field(RuntimeName.AUTO, description="What computes the models. `auto`: ONNX Runtime.")
+    runtime: RuntimeName = Field(RuntimeName.AUTO, description="What computes the models. `auto`: OpenVINO.")
     precision: Precision = Field(
         Precision.AUTO,
         description="In which the models are computed. `auto`: bf16 where the CPU has instructions for it.",

@@ -11,12 +11,13 @@ from PIL import Image, ImageDraw, ImageFont
 from inkgate.layout.base import Layout
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes.onnx import OnnxRuntime
+from inkgate.runtimes.openvino import OpenVinoRuntime
 from inkgate.types import BlockType, Box, RgbArray
 
 SENTENCE = "The quick brown fox jumps over the lazy dog and runs away into the deep dark wood before the night falls. "
 
 
-@pytest.fixture(scope="module", params=[OnnxRuntime])
+@pytest.fixture(scope="module", params=[OnnxRuntime, OpenVinoRuntime])
 def layout(request: pytest.FixtureRequest) -> Layout:
     return CdlaLayout(request.param(threads=1))
 

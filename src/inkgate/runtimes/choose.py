@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.settings import Precision, RuntimeName
 
 
 def open_runtime(name: RuntimeName, precision: Precision, threads: int) -> Runtime:
-    """The runtime by its name. `auto`: ONNX Runtime, which computes in float32 alone."""
-    if name is not RuntimeName.OPENVINO:
+    """The runtime by its name. `auto`: OpenVINO where it is installed (its wheels are for x86-64 and ARM), else ONNX
+    Runtime, which computes in float32 alone.
+    """
+    if name is RuntimeName.ONNXRUNTIME or (name is RuntimeName.AUTO and find_spec("openvino") is None):
         return OnnxRuntime(threads)
     # Imported here: it takes a quarter of a second, which who chose the other need not wait.
     from inkgate.runtimes.openvino import OpenVinoRuntime

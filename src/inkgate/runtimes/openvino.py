@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any
@@ -21,6 +22,16 @@ from inkgate.runtimes.base import Columns, FloatArray  # noqa: E402 - see above
 _DEVICE = "CPU"
 
 
+@cache
+def _core() -> openvino.Core:
+    """One for the process, and never given up.
+
+    The CPU plugin of a Core gives the thread that first uses it a stack for signal handlers. Where another thread
+    then drops the Core, the plugin unmaps that stack and leaves it set, and the process dies at its next signal.
+    """
+    return openvino.Core()
+
+
 class OpenVinoRuntime:
     """A Runtime. One model uses all its threads for one call (OpenVINO's LATENCY mode)."""
 
@@ -28,7 +39,7 @@ class OpenVinoRuntime:
         """`threads`: for one call of a model; 0: one for each core. `precision`: `f32`, `bf16`, or `auto`: bf16 where
         the CPU has instructions for it. `cache`: folder in which compiled models are kept.
         """
-        self._core = openvino.Core()
+        self._core = _core()
         if precision == "auto":
             precision = "bf16" if "BF16" in self._core.get_property(_DEVICE, "OPTIMIZATION_CAPABILITIES") else "f32"
         self.name = f"openvino {precision}"
