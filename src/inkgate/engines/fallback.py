@@ -7,6 +7,7 @@ from time import perf_counter
 
 import structlog
 
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.errors import InkgateError
 from inkgate.types import Attempt, Page, PageResult, Task
@@ -17,16 +18,12 @@ TAKEN_OVER = frozenset({"output_repeats", "engine_output_invalid"})
 """Errors of a page that lie with the model: another one may well read it."""
 
 
-class Fallback:
+class Fallback(Around):
     """An Engine around two: what `inner` gives up on is read by `other`."""
 
     def __init__(self, inner: Engine, other: Engine) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._other = other
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
 
     async def start(self) -> None:
         await self._inner.start()

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import anyio
 
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.types import Page, PageResult, Task
 
 
-class OnDemand:
+class OnDemand(Around):
     """An Engine around one that is started by the first page it reads. May be used in several places."""
 
     def __init__(self, inner: Engine) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._starting = anyio.Lock()
         self._started = False
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
 
     async def start(self) -> None:
         """Does nothing yet."""

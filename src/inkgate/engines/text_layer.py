@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from inkgate.concurrency import Threads
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.layout.arrange import Arrangement, arrange
 from inkgate.layout.base import Layout, Region
@@ -15,26 +16,16 @@ _LAYOUT_SIDE = 1600
 """Longest side rendered for the layout model, which itself looks at 800 pixels: more is of no use to it."""
 
 
-class TextLayerFirst:
+class TextLayerFirst(Around):
     """An Engine around an Engine: takes `page.text_layer` where there is one, else asks `inner`.
 
     A text layer is on a page only when it is to be used (`pdf.text`), so nothing is decided here.
     """
 
     def __init__(self, inner: Engine, layout: Layout, threads: Threads) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._layout = layout
         self._threads = threads
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    async def start(self) -> None:
-        await self._inner.start()
-
-    async def stop(self) -> None:
-        await self._inner.stop()
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read. Layout runs on the rendered page, and only for Markdown and blocks."""

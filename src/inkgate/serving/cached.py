@@ -11,6 +11,7 @@ from time import perf_counter
 import orjson
 
 from inkgate import __version__
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.errors import OVERLOAD_CODES, InkgateError
 from inkgate.serving import page_codec
@@ -43,7 +44,7 @@ def _dumps(result: PageResult) -> bytes:
 PAGES = Kind(_dumps, page_codec.loads, _keep, _of_the_asker)
 
 
-class Cached:
+class Cached(Around):
     """An Engine around an Engine, and a cache of what it read. `run` has to run beside it.
 
     A page is the same when its content is (`Page.content_key`), and it is asked for in the same way: the same task, of
@@ -57,18 +58,8 @@ class Cached:
         settings that change an answer. Services that share a store share results where it is equal.
         """
         self.cache: Cache[PageResult] = Cache(store, PAGES, ttl_s)
-        self._inner = inner
+        super().__init__(inner)
         self._revision = revision
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    async def start(self) -> None:
-        await self._inner.start()
-
-    async def stop(self) -> None:
-        await self._inner.stop()
 
     async def run(self) -> None:
         """Carries the reads that are shared, until cancelled."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.serving.ladder import Ladder, Rung
 from inkgate.serving.work import current_caller
@@ -11,25 +12,15 @@ from inkgate.settings import LadderSettings
 from inkgate.types import Page, PageResult, Task, TaskKind
 
 
-class Degrading:
+class Degrading(Around):
     """An Engine around an Engine: asks less of it, as the ladder says; `PageResult.degraded` says what."""
 
     def __init__(self, inner: Engine, ladder: Ladder, settings: LadderSettings, embedded: Engine | None) -> None:
         """`embedded`: who reads batches before they are refused; None where `inner` is that one."""
-        self._inner = inner
+        super().__init__(inner)
         self._ladder = ladder
         self._settings = settings
         self._embedded = embedded
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    async def start(self) -> None:
-        await self._inner.start()
-
-    async def stop(self) -> None:
-        await self._inner.stop()
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read."""

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.serving.breaker import Breaker
 from inkgate.types import Page, PageResult, Task
 
 
-class Guarded:
+class Guarded(Around):
     """An Engine around an Engine, behind a breaker."""
 
     def __init__(self, inner: Engine, breaker: Breaker) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._breaker = breaker
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    async def start(self) -> None:
-        await self._inner.start()
-
-    async def stop(self) -> None:
-        await self._inner.stop()
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read.

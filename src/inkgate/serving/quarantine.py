@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.types import Page, PageResult, Task
@@ -133,22 +134,12 @@ class Quarantine:
             self._failed.popitem(last=False)
 
 
-class Quarantined:
+class Quarantined(Around):
     """An Engine around an Engine: pages that took it down are refused. Whoever sees it die calls `quarantine.died`."""
 
     def __init__(self, inner: Engine, quarantine: Quarantine) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._quarantine = quarantine
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    async def start(self) -> None:
-        await self._inner.start()
-
-    async def stop(self) -> None:
-        await self._inner.stop()
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.serving.ladder import Ladder
 from inkgate.serving.limiter import Outcome
@@ -13,24 +14,14 @@ _PIXELS_PER_TOKEN = 1000
 """A page is charged by its pixels, in thousands: time and memory to make and read it follow them."""
 
 
-class ScheduledPages:
+class ScheduledPages(Around):
     """An Engine around an Engine: a page is read when the scheduler gives it a turn, on behalf of who asked for it."""
 
     def __init__(self, inner: Engine, scheduler: Scheduler, ladder: Ladder) -> None:
         """`ladder`: says when batches are refused instead."""
-        self._inner = inner
+        super().__init__(inner)
         self._scheduler = scheduler
         self._ladder = ladder
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
-
-    async def start(self) -> None:
-        await self._inner.start()
-
-    async def stop(self) -> None:
-        await self._inner.stop()
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read.

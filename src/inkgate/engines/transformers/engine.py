@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.engines.transformers.in_process import InProcess
 from inkgate.engines.vllm.preset import Preset
 from inkgate.errors import InputRejected
 from inkgate.settings import TransformersSettings, VllmSettings
-from inkgate.types import Page, PageResult, Task
 
 _AT_ONCE = 2
 """Pages: one is read, the next is made ready."""
@@ -15,16 +15,12 @@ _PATIENCE_S = 86_400.0
 """For a token. The model can't be unreachable, may be slow on a CPU, and documents have their own limit of time."""
 
 
-class Transformers:
+class Transformers(Around):
     """An Engine: `inner`, which asks `model` as it would ask a model server."""
 
     def __init__(self, model: InProcess, inner: Engine) -> None:
         self._model = model
-        self._inner = inner
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
+        super().__init__(inner)
 
     async def start(self) -> None:
         """Loads the model.
@@ -34,10 +30,6 @@ class Transformers:
         """
         await self._model.start()
         await self._inner.start()
-
-    async def read(self, page: Page, task: Task) -> PageResult:
-        """As Engine.read of `inner`."""
-        return await self._inner.read(page, task)
 
     async def stop(self) -> None:
         await self._inner.stop()

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import anyio
 
+from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
-from inkgate.types import Page, PageResult, Task
 
 
-class Managed:
+class Managed(Around):
     """An Engine: `inner`, whose server is started before it and stopped after it. `server.run` must be running."""
 
     def __init__(self, server: ManagedServer, inner: Engine) -> None:
         self._server = server
-        self._inner = inner
-
-    @property
-    def name(self) -> str:
-        return self._inner.name
+        super().__init__(inner)
 
     async def start(self) -> None:
         """Returns when the server answers and `inner` has found its model there.
@@ -35,10 +31,6 @@ class Managed:
             if not started:
                 with anyio.CancelScope(shield=True):  # bounded by `engine.vllm.managed.stop_s`
                     await self._server.stop()
-
-    async def read(self, page: Page, task: Task) -> PageResult:
-        """As Engine.read of `inner`, which fails while the server is started anew."""
-        return await self._inner.read(page, task)
 
     async def stop(self) -> None:
         await self._inner.stop()
