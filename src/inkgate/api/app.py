@@ -104,6 +104,7 @@ def _middleware(settings: Settings, drain: Drain, rate_limiter: RateLimiter | No
     ]
     if rate_limiter is not None:
         stack.append(Middleware(LimitRate, limiter=rate_limiter))
+    stack.append(Middleware(routes_chat.AnswerChat))
     return stack
 
 

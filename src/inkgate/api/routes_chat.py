@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate.api.chat import ChatExchange
 from inkgate.api.context import context_of
@@ -28,3 +29,18 @@ async def complete(request: Request) -> Response:
             "such as `--engine paddleocr-vl`.",
         )
     return ChatExchange(context, upstream)
+
+
+class AnswerChat:
+    """Answers chat completions on the way to the router, which would take a sixth of the time that each costs here. It
+    still says what they are, in OpenAPI, and answers all else.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = self._app
+        if scope["type"] == "http" and scope["path"] == CHAT and scope["method"] == "POST":
+            answer = await complete(Request(scope, receive))
+        await answer(scope, receive, send)

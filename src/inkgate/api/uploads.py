@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -46,8 +46,7 @@ async def receive(request: Request, limits: LimitSettings, threads: Threads) -> 
     kind = _kind(request, limits)
     if kind == "multipart/form-data":
         reader = MultipartReader(content_type)
-        async for chunk in chunks(request, limits):
-            reader.feed(chunk)
+        await _take(request, limits, reader.feed)
         return _form(reader.finish())
     if kind == "application/x-www-form-urlencoded":
         raw = await _gather(request, limits)
@@ -84,31 +83,30 @@ def _unsupported(kind: str, needed: str) -> InputRejected:
     return InputRejected("media_type_unsupported", f"The Content-Type is {shown}; {needed} is needed.")
 
 
-async def chunks(request: Request, limits: LimitSettings) -> AsyncIterator[bytes]:
-    """The body as it arrives, counted: it ends in an error when it grows too large, stalls, or trickles in for
-    longer than a whole document may take (it holds a place in the service all that time).
+async def _take(request: Request, limits: LimitSettings, take: Callable[[bytes], object]) -> None:
+    """Hands the body to `take` as it arrives, counted: it ends in an error when it grows too large, stalls, or trickles
+    in for longer than a whole document may take (it holds a place in the service all that time).
     """
     most = int(limits.max_body_mb * 1_000_000)
     last_moment = anyio.current_time() + limits.time_s
     size = 0
     more = True
-    while more:
-        left_s = min(limits.body_timeout_s, last_moment - anyio.current_time())
-        with anyio.move_on_after(left_s) as waiting:
+    # One scope whose deadline moves: a megabyte comes in a dozen pieces, and a scope costs more than such a piece.
+    with anyio.CancelScope() as waiting:
+        while more:
+            waiting.deadline = min(anyio.current_time() + limits.body_timeout_s, last_moment)
             message = await request.receive()
-        if waiting.cancelled_caught:
-            raise InputRejected(
-                "body_timeout", f"The body paused for {limits.body_timeout_s:g} seconds, or never ended."
-            )
-        if message["type"] == "http.disconnect":
-            raise CallerLeft
-        chunk: bytes = message.get("body", b"")
-        more = message.get("more_body", False)
-        size += len(chunk)
-        if size > most:
-            raise _too_large(limits)
-        if chunk:
-            yield chunk
+            if message["type"] == "http.disconnect":
+                raise CallerLeft
+            chunk: bytes = message.get("body", b"")
+            more = message.get("more_body", False)
+            size += len(chunk)
+            if size > most:
+                raise _too_large(limits)
+            if chunk:
+                take(chunk)
+    if waiting.cancelled_caught:
+        raise InputRejected("body_timeout", f"The body paused for {limits.body_timeout_s:g} seconds, or never ended.")
 
 
 def _refuse_by_length(request: Request, limits: LimitSettings) -> None:
@@ -122,7 +120,9 @@ def _too_large(limits: LimitSettings) -> InputRejected:
 
 
 async def _gather(request: Request, limits: LimitSettings) -> bytes:
-    return b"".join([chunk async for chunk in chunks(request, limits)])
+    pieces: list[bytes] = []
+    await _take(request, limits, pieces.append)
+    return b"".join(pieces)
 
 
 async def _json(raw: bytes, threads: Threads) -> Body:

@@ -18,7 +18,7 @@ from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
-from inkgate.runtimes.memory import MemoryReturn
+from inkgate.runtimes.memory import MemoryReturn, keep_for_good
 from inkgate.serving.limiter import Limiter
 from inkgate.settings import Settings
 
@@ -74,4 +74,6 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
     from inkgate.api import app, server
 
     async with running(settings) as service:
-        await server.serve(app.create_app(service, settings), settings, on_ready=on_ready)
+        application = app.create_app(service, settings)
+        keep_for_good()
+        await server.serve(application, settings, on_ready=on_ready)
