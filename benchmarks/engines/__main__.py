@@ -1,0 +1,119 @@
+"""The embedded engine against rapidocr and tesseract, behind HTTP, step by step, and against the machine's arithmetic.
+
+    python -m benchmarks.engines --manifest MANIFEST --json FILE --markdown FILE
+
+Everything in one run and in turn, round by round, so that ratios hold on a machine that is not quiet. Rates are medians
+over rounds, ratios medians of the rounds' ratios, latencies of a page its median over rounds. What reads: `sample`; how
+the peers are set up: `others`. Parts: `race` (engine, HTTP, peers), `steps`, `accuracy` (of the steps, on all documents
+whatever --documents says), `bound` (time by stage, arithmetic). Memory, start and priority: benchmarks.engines.service.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from benchmarks.engines import report
+from benchmarks.engines.bound import bound
+from benchmarks.engines.others import PEERS
+from benchmarks.engines.own import DEFAULT, STEPS, Step, parsed_step
+from benchmarks.engines.race import CLIENTS, race
+from benchmarks.engines.sample import documents
+from benchmarks.engines.steps import accuracies, climb
+from benchmarks.engines.targets import Target, target_table
+from inkgate.evaluation.manifest import Entry
+from inkgate.evaluation.report import machine
+
+PARTS = ("race", "steps", "accuracy", "bound")
+
+
+class Found:
+    """What was measured so far; written after each part, so that a run that is ended keeps what it has."""
+
+    def __init__(self, heading: str) -> None:
+        self.json: dict[str, Any] = {"machine": machine()}
+        self._sections = [heading]
+        self._targets: list[Target] = []
+
+    def add(self, name: str, title: str, text: str, targets: Sequence[Target], values: object) -> None:
+        self.json[name] = values
+        self._sections.append(f"### {title}\n\n{text}")
+        self._targets += targets
+
+    def markdown(self) -> str:
+        self.json["targets"] = [target.as_json() for target in self._targets]
+        asked = [f"### What issue 5 asks for\n\n{target_table(self._targets)}"] if self._targets else []
+        return "\n\n".join([self._sections[0], *asked, *self._sections[1:]]) + "\n"
+
+    def write(self, options: argparse.Namespace) -> None:
+        text = self.markdown()
+        if options.markdown:
+            options.markdown.write_text(text, encoding="utf-8")
+        if options.json:
+            options.json.write_text(json.dumps(self.json, indent=2), encoding="utf-8")
+
+
+def measure(options: argparse.Namespace) -> Found:
+    pages = documents(options.manifest, options.documents)
+    every = documents(options.manifest, options.accuracy_documents)
+    chosen: Sequence[Step] = (*STEPS, *map(parsed_step, options.step))
+    found = Found(_heading(options, pages))
+    if "race" in options.parts:
+        peers = [peer for peer in PEERS if not options.peers or peer.name in options.peers]
+        raced = anyio.run(partial(race, pages, options.rounds, peers, options.clients))
+        text = report.race_tables(raced, pages)
+        found.add("race", "Beside others", text, report.race_targets(raced), report.race_json(raced, pages))
+        found.write(options)
+    if "steps" in options.parts:
+        climbed = anyio.run(partial(climb, chosen, pages, options.rounds))
+        found.add("steps", "Step by step", report.steps_table(climbed, pages), (), report.steps_json(climbed, pages))
+        found.write(options)
+    if "accuracy" in options.parts:
+        looked = anyio.run(partial(accuracies, (chosen[0], *chosen[len(STEPS) :], DEFAULT), every))
+        title = f"What the steps cost in accuracy, {len(every)} documents"
+        rows = [vars(each) for each in looked]
+        found.add("accuracy", title, report.accuracy_table(looked), report.accuracy_targets(looked), rows)
+        found.write(options)
+    if "bound" in options.parts:
+        bounded = anyio.run(partial(bound, pages))
+        text = report.bound_tables(bounded)
+        found.add("bound", "Time by stage, and the arithmetic bound", text, (), report.bound_json(bounded))
+        found.write(options)
+    return found
+
+
+def _heading(options: argparse.Namespace, pages: Sequence[Entry]) -> str:
+    on = machine()
+    kinds = ", ".join(f"{sum(page.folder == name for page in pages)} {name}" for name in ("pages", "receipts"))
+    return (
+        f"{len(pages)} images of the development set ({kinds}), {options.rounds} rounds, on {on['cores']} cores of "
+        f"{on['processor']}, Python {on['python']}.\n\n"
+        f"    python -m benchmarks.engines --manifest MANIFEST --documents {options.documents} "
+        f"--rounds {options.rounds}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--manifest", type=Path, required=True)
+    parser.add_argument("--documents", type=int, default=24, help="how many are read, spread evenly (24)")
+    parser.add_argument("--accuracy-documents", type=int, help="how many for the part `accuracy` (all)")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--peers", nargs="*", choices=[peer.name for peer in PEERS], help="all unless named")
+    parser.add_argument("--clients", nargs="*", type=int, default=CLIENTS)
+    parser.add_argument("--step", action="append", default=[], help="a further step: `NAME: setting=value ...`")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path, help="the section of docs/benchmarks.md")
+    options = parser.parse_args()
+    print(measure(options).markdown())
+
+
+if __name__ == "__main__":
+    main()

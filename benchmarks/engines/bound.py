@@ -1,0 +1,62 @@
+"""Where the time of a page goes, and how near that is to what the machine's arithmetic allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from benchmarks.engines.closed import Pass, closed_loop
+from benchmarks.engines.flops import Calls, Counted, peak_flops
+from benchmarks.engines.others import CORES
+from benchmarks.engines.own import DEFAULT, started
+from benchmarks.engines.steps import TOGETHER
+from inkgate.bootstrap.engines import runtime_of
+from inkgate.evaluation.manifest import Entry
+
+
+@dataclass(frozen=True)
+class Bound:
+    """`alone` and `together`: a pass with one client, and with eight. `models`: calls of each in the one with one.
+
+    `flops_together`: of all models in the pass with eight. `peaks`: operations a second by precision, the best found
+    before and after the passes.
+    """
+
+    runtime: str
+    alone: Pass
+    together: Pass
+    models: dict[str, Calls]
+    flops_together: float
+    peaks: dict[str, float]
+
+    @property
+    def peak(self) -> float:
+        """In the precision that the engine computes in."""
+        return self.peaks["bf16" if "bf16" in self.runtime else "f32"]
+
+    @property
+    def reached(self) -> float:
+        """Share of it that the whole engine reaches with eight clients."""
+        return self.flops_together / self.together.seconds / self.peak
+
+
+async def bound(documents: Sequence[Entry]) -> Bound:
+    runtime = Counted(runtime_of(DEFAULT.all_settings()))
+    peaks = {precision: peak_flops(precision, CORES) for precision in ("f32", "bf16")}
+    async with started(DEFAULT, runtime) as engine:
+        await closed_loop(engine.read, documents, TOGETHER)  # shapes seen for the first time are prepared, and counted
+        runtime.forget()
+        alone = await closed_loop(engine.read, documents, 1)
+        models = {name: Calls(calls.calls, calls.seconds, calls.flops) for name, calls in runtime.models.items()}
+        runtime.forget()
+        together = await closed_loop(engine.read, documents, TOGETHER)
+        flops = sum(calls.flops for calls in runtime.models.values())
+    peaks = {precision: max(before, peak_flops(precision, CORES)) for precision, before in peaks.items()}
+    return Bound(runtime.name, alone, together, models, flops, peaks)
+
+
+def mean_stages(done: Pass) -> dict[str, float]:
+    """Milliseconds of each stage, over all pages; a stage that a page didn't have took it none."""
+    names = dict.fromkeys(name for read in done.reads.values() for name in read.timings_ms)
+    return {name: mean(read.timings_ms.get(name, 0.0) for read in done.reads.values()) for name in names}

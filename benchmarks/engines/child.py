@@ -1,0 +1,144 @@
+"""`inkgate serve` as a child on loopback, and clients that post pages to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from http.client import HTTPConnection
+from pathlib import Path
+
+import aiohttp
+
+START_S = 120.0
+POLL_S = 0.01
+ANSWER_S = 600.0
+
+
+@dataclass(frozen=True)
+class Child:
+    """A service that is ready. `ready_s`: from its start until /readyz answered 200."""
+
+    url: str
+    pid: int
+    ready_s: float
+
+    def resident_mb(self) -> float:
+        """Of it and its worker processes, what they share counted once for each part that shares it (PSS)."""
+        return sum(_proportional_kb(pid) for pid in self.processes()) / 1024
+
+    def processes(self) -> list[int]:
+        """Itself and all below it."""
+        found = [self.pid]
+        for pid in found:
+            for task in Path(f"/proc/{pid}/task").glob("*/children"):
+                try:
+                    found.extend(map(int, task.read_text().split()))
+                except OSError:
+                    continue
+        return found
+
+
+def _proportional_kb(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:  # it has just ended
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
+@contextmanager
+def serving(**variables: str) -> Iterator[Child]:
+    """The service with its defaults but for these environment variables and the cache, which is off."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("INKGATE_")}
+    environment = {**kept, "INKGATE_CACHE__ENABLED": "false", "INKGATE_LOG__LEVEL": "warning", **variables}
+    command = [sys.executable, "-m", "inkgate", "serve", "--port", str(port)]
+    with tempfile.TemporaryFile() as log:
+        started = time.perf_counter()
+        with subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
+            try:
+                if not _ready(port, process, started + START_S):
+                    log.seek(0)
+                    raise SystemExit(f"the service did not start:\n{log.read().decode(errors='replace')[-3000:]}")
+                yield Child(f"http://127.0.0.1:{port}", process.pid, time.perf_counter() - started)
+            finally:
+                process.terminate()
+                try:
+                    process.wait(60)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+
+
+def _ready(port: int, process: subprocess.Popen[bytes], until: float) -> bool:
+    while process.poll() is None and time.perf_counter() < until:
+        try:
+            connection = HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", "/readyz")
+            if connection.getresponse().status == 200:
+                return True
+        except OSError:
+            pass
+        finally:
+            connection.close()
+        time.sleep(POLL_S)
+    return False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`status` 200: the page was read as `text`; else it was refused."""
+
+    status: int
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Client:
+    """Posts files to /ocr. `priority`: what it says it is; "": nothing."""
+
+    session: aiohttp.ClientSession
+    priority: str = ""
+
+    def at(self, priority: str) -> Client:
+        return replace(self, priority=priority)
+
+    async def ask(self, name: str, data: bytes) -> Answer:
+        headers = {"X-Inkgate-Timeout": f"{ANSWER_S:g}"}
+        if self.priority:
+            headers["X-Inkgate-Priority"] = self.priority
+        form = aiohttp.FormData()
+        form.add_field("file", data, filename=name)
+        started = time.perf_counter()
+        async with self.session.post("/ocr", data=form, headers=headers) as response:
+            body = await response.read()
+        seconds = time.perf_counter() - started
+        if response.status != 200:
+            return Answer(response.status, "", seconds)
+        pages = json.loads(body)["pages"]
+        return Answer(200, "\n\n".join(page["text"] for page in pages), seconds)
+
+    async def read(self, name: str, data: bytes) -> str:
+        """The text of a page that has to be read: nothing else is there that it could be refused for."""
+        answer = await self.ask(name, data)
+        if answer.status != 200:
+            raise SystemExit(f"{name} was refused with {answer.status} under a load that the service should bear")
+        return answer.text
+
+
+@asynccontextmanager
+async def client_of(child: Child) -> AsyncIterator[Client]:
+    timeout = aiohttp.ClientTimeout(total=None)
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(child.url, timeout=timeout, connector=connector) as session:
+        yield Client(session)

@@ -1,0 +1,83 @@
+"""A closed loop: so many clients, each of which asks for its next page when it has the last."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import anyio
+
+from inkgate.concurrency import single_error
+from inkgate.evaluation.manifest import Entry
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was made of a page, and its time by stage where that is known."""
+
+    text: str
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+
+Reader = Callable[[Entry], Awaitable[Read]]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """All documents read once. `seconds`: wall time; `latencies_s` and `reads` by the documents' paths."""
+
+    clients: int
+    seconds: float
+    latencies_s: dict[str, float]
+    reads: dict[str, Read]
+
+    @property
+    def rate(self) -> float:
+        """Pages a second."""
+        return len(self.reads) / self.seconds
+
+    @property
+    def texts(self) -> dict[str, str]:
+        return {path: read.text for path, read in self.reads.items()}
+
+
+async def closed_loop(read: Reader, documents: Sequence[Entry], clients: int) -> Pass:
+    """Each document once."""
+    left = iter(documents)
+    latencies: dict[str, float] = {}
+    reads: dict[str, Read] = {}
+
+    async def client() -> None:
+        for entry in left:
+            started = perf_counter()
+            reads[entry.path] = await read(entry)
+            latencies[entry.path] = perf_counter() - started
+
+    began = perf_counter()
+    with single_error():
+        async with anyio.create_task_group() as tasks:
+            for _ in range(clients):
+                tasks.start_soon(client)
+    return Pass(clients, perf_counter() - began, latencies, reads)
+
+
+def quantile(values: Iterable[float], share: float) -> float:
+    """The smallest of the values that so large a share of them doesn't exceed (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[max(0, min(len(ordered) - 1, int(-(-share * len(ordered) // 1)) - 1))]
+
+
+def median_rate(passes: Sequence[Pass]) -> float:
+    return statistics.median(each.rate for each in passes)
+
+
+def median_ratio(one: Sequence[Pass], other: Sequence[Pass]) -> float:
+    """How many times as fast `one` was as `other`: the median over rounds, each compared within itself."""
+    return statistics.median(a.rate / b.rate for a, b in zip(one, other, strict=False))
+
+
+def page_latencies(passes: Sequence[Pass]) -> dict[str, float]:
+    """Seconds of each page: the median over rounds."""
+    return {path: statistics.median(each.latencies_s[path] for each in passes) for path in passes[0].latencies_s}

@@ -1,0 +1,114 @@
+"""inkgate's embedded engine in this process, from a file's bytes to its text: no HTTP, no policy, no cache."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from benchmarks.engines.closed import Read
+from benchmarks.engines.sample import data_of
+from inkgate.bootstrap.batchers import Batchers
+from inkgate.bootstrap.engines import embedded_engine, page_layout, runtime_of
+from inkgate.documents.open import Opener
+from inkgate.engines.alone import each_alone
+from inkgate.engines.base import Engine
+from inkgate.evaluation.manifest import Entry
+from inkgate.runtimes.base import ColumnModel, Model, Runtime
+from inkgate.runtimes.onnx import OnnxColumns
+from inkgate.serving.batcher import BatchFigures
+from inkgate.settings import Settings, load_settings
+from inkgate.types import Document, Task
+
+
+@dataclass(frozen=True)
+class Step:
+    """A way to set the engine up.
+
+    `settings`: of engine.ppocr. `batched`: lines of several pages share calls. `whole_softmax`: the recogniser's
+    output is read back as it is, and its largest are looked for in NumPy.
+    """
+
+    name: str
+    settings: dict[str, object] = field(default_factory=dict)
+    batched: bool = True
+    whole_softmax: bool = False
+
+    def all_settings(self) -> Settings:
+        return load_settings(None, engine={"ppocr": self.settings}) if self.settings else load_settings(None)
+
+
+DEFAULT = Step("inkgate")
+STEPS = (
+    Step("ONNX Runtime, f32", {"runtime": "onnxruntime"}, batched=False),
+    Step("OpenVINO, f32", {"runtime": "openvino", "precision": "f32"}, batched=False, whole_softmax=True),
+    Step("+ arg-max in the graph", {"runtime": "openvino", "precision": "f32"}, batched=False),
+    Step("+ bf16", {"runtime": "openvino", "precision": "bf16"}, batched=False),
+    Step("+ batching across pages", {"runtime": "openvino", "precision": "bf16"}),
+)
+
+
+def parsed_step(text: str) -> Step:
+    """A step as the command line has it: `NAME: setting=value ...`, settings of engine.ppocr, dotted if nested."""
+    name, _, words = text.partition(":")
+    settings: dict[str, object] = {}
+    for word in words.replace(",", " ").split():
+        path, _, value = word.partition("=")
+        *branches, last = path.split(".")
+        inner = settings
+        for branch in branches:
+            inner = inner.setdefault(branch, {})  # type: ignore[assignment]  # branches hold branches
+        inner[last] = value
+    return Step(name.strip(), settings)
+
+
+@dataclass
+class Own:
+    """A started engine. `figures`: of its recogniser's batcher; None where each page asks for itself."""
+
+    engine: Engine
+    opener: Opener
+    runtime: str
+    figures: BatchFigures | None
+
+    async def read(self, entry: Entry) -> Read:
+        document = Document(data_of(entry.file), entry.file.name)
+        async with self.opener.open(document) as opened:
+            result = await self.engine.read(await opened.page(0), Task())
+        return Read(result.text, result.timings_ms)
+
+
+@asynccontextmanager
+async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[Own]:
+    """The engine of a step, models loaded. `around`: the runtime that it takes instead of that of its settings."""
+    settings = step.all_settings()
+    runtime: Runtime = around or runtime_of(settings)
+    if step.whole_softmax:
+        runtime = WholeSoftmax(runtime)
+    batchers = Batchers(settings.engine.ppocr.batching)
+    async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
+        background.start_soon(batchers.run)
+        await anyio.wait_all_tasks_blocked()
+        layout = page_layout(settings, runtime)
+        engine = embedded_engine(settings, layout, runtime, batchers if step.batched else each_alone)
+        await engine.start()
+        yield Own(engine, opener, runtime.name, batchers.figures[0] if batchers.figures else None)
+        await engine.stop()
+        background.cancel_scope.cancel()
+
+
+class WholeSoftmax:
+    """A Runtime whose column models give back all of their softmax."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.name = f"{runtime.name}, softmax read back"
+        self._runtime = runtime
+
+    def open(self, path: Path) -> Model:
+        return self._runtime.open(path)
+
+    def open_columns(self, path: Path) -> ColumnModel:
+        return OnnxColumns(self._runtime.open(path))  # type: ignore[arg-type]  # it needs what every Model has

@@ -1,0 +1,93 @@
+"""inkgate's engine, the service around it, and the peers: the same pages, in turn, round by round."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+
+from benchmarks.engines import others, own
+from benchmarks.engines.child import client_of, serving
+from benchmarks.engines.closed import Pass, Read, Reader, closed_loop
+from benchmarks.engines.sample import data_of
+from inkgate.evaluation.manifest import Entry
+from inkgate.serving.batcher import BatchFigures
+
+CLIENTS = (1, 2, 4, 8, 16)
+HTTP = "inkgate, HTTP"
+FULL_CARE = {"INKGATE_SERVING__LADDER__ENABLED": "false"}
+"""Sixteen clients in a closed loop are more than `target_wait_s`: pages would be read with less care, and faster."""
+
+
+@dataclass(frozen=True)
+class Racer:
+    """Somebody who reads, with so many clients. `rounds`: in which it takes part at most; None: all."""
+
+    name: str
+    read: Reader
+    clients: Sequence[int]
+    rounds: int | None = None
+
+
+@dataclass
+class Race:
+    """What came out, by who and how many clients: one Pass for each round.
+
+    `figures`: of the recogniser's batcher in the engine alone, by clients, one for each round.
+    """
+
+    runtime: str
+    versions: dict[str, str] = field(default_factory=dict)
+    passes: dict[str, dict[int, list[Pass]]] = field(default_factory=dict)
+    figures: dict[int, list[BatchFigures]] = field(default_factory=dict)
+
+
+async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[others.Peer], clients: Sequence[int]) -> Race:
+    """All of them. Each has read one page before the first round."""
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(own.started(own.DEFAULT))
+        result = Race(engine.runtime)
+        child = stack.enter_context(serving(**FULL_CARE))
+        client = await stack.enter_async_context(client_of(child))
+
+        async def over_http(entry: Entry) -> Read:
+            return Read(await client.read(entry.file.name, data_of(entry.file)))
+
+        racers: list[Racer] = []
+        # In turn at each number of clients: their ratio is what is asked for.
+        for count in clients:
+            racers += [Racer(own.DEFAULT.name, engine.read, (count,)), Racer(HTTP, over_http, (count,))]
+        for peer in peers:
+            result.versions[peer.name], read = await stack.enter_async_context(others.started(peer))
+            racers.append(Racer(peer.name, read, (peer.clients,), 1 if peer.params is None else None))
+        for racer in {racer.name: racer for racer in racers}.values():
+            await racer.read(documents[0])
+        for number in range(rounds):
+            for racer in racers:
+                if racer.rounds is None or number < racer.rounds:
+                    await _run(racer, documents, result, engine.figures if racer.name == own.DEFAULT.name else None)
+    return result
+
+
+async def _run(racer: Racer, documents: Sequence[Entry], result: Race, figures: BatchFigures | None) -> None:
+    for clients in racer.clients:
+        before = replace(figures) if figures else None
+        done = await closed_loop(racer.read, documents, clients)
+        result.passes.setdefault(racer.name, {}).setdefault(clients, []).append(done)
+        if figures is not None and before is not None:
+            result.figures.setdefault(clients, []).append(since(before, figures))
+        print(f"{racer.name}, {clients} clients: {done.rate:.2f} pages/s", file=sys.stderr, flush=True)
+
+
+def since(before: BatchFigures, now: BatchFigures) -> BatchFigures:
+    """What was done between the two."""
+    return replace(
+        now,
+        calls=now.calls - before.calls,
+        items=now.items - before.items,
+        cost=now.cost - before.cost,
+        content=now.content - before.content,
+        wait_s=now.wait_s - before.wait_s,
+        busy_s=now.busy_s - before.busy_s,
+    )

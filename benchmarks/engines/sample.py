@@ -1,0 +1,60 @@
+"""Which documents are read, and how well they were.
+
+All images among the `pages` and `receipts` of the manifest that have their text as ground truth (97 of the
+development set); they stand upright. PDFs are left out, since no peer opens them; so are broken files. A sample of N is
+spread evenly over the manifest's order, which has kinds of documents one after the other, and then shuffled, so that
+long pages don't come all at once; the same for the same N.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from inkgate.evaluation.manifest import Entry, load_manifest, load_text
+from inkgate.evaluation.metrics import CharacterErrors, character_errors
+
+T = TypeVar("T")
+FOLDERS = ("pages", "receipts")
+SEED = 5
+
+
+def documents(manifest: Path, count: int | None, folders: Sequence[str] = FOLDERS) -> tuple[Entry, ...]:
+    """So many documents of the manifest; None: all there are."""
+    fit = [
+        entry
+        for entry in load_manifest(manifest)
+        if entry.folder in folders and entry.text is not None and entry.file.suffix.lower() != ".pdf"
+    ]
+    taken = spread(fit, len(fit) if count is None else count)
+    random.Random(SEED).shuffle(taken)
+    return tuple(taken)
+
+
+def spread(items: Sequence[T], count: int) -> list[T]:
+    """`count` of the items, at even distances."""
+    count = min(count, len(items))
+    return [items[int((place + 0.5) * len(items) / count)] for place in range(count)]
+
+
+@cache
+def data_of(file: Path) -> bytes:
+    return file.read_bytes()
+
+
+@cache
+def _truth(file: Path) -> str:
+    return load_text(file)
+
+
+def pooled_cer(documents: Sequence[Entry], texts: Mapping[str, str], *, fold_case: bool = False) -> float:
+    """Character error rate of all texts as if they were one, in percent. `texts` by the documents' paths."""
+    errors = [
+        character_errors(_truth(entry.text), texts[entry.path], fold_case=fold_case)
+        for entry in documents
+        if entry.text is not None and entry.path in texts
+    ]
+    return 100 * CharacterErrors(sum(e.edits for e in errors), sum(e.characters for e in errors)).rate

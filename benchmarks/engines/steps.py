@@ -1,0 +1,67 @@
+"""The steps of issue 5 one after the other: each engine reads the same pages, in turn, round by round."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from benchmarks.engines.closed import Pass, closed_loop
+from benchmarks.engines.own import Own, Step, started
+from benchmarks.engines.sample import pooled_cer
+from inkgate.evaluation.manifest import Entry
+
+TOGETHER = 8
+
+
+@dataclass
+class Stepped:
+    """A step: `alone` with one client, `together` with eight; one Pass for each round."""
+
+    step: Step
+    runtime: str
+    alone: list[Pass] = field(default_factory=list)
+    together: list[Pass] = field(default_factory=list)
+
+
+async def climb(steps: Sequence[Step], documents: Sequence[Entry], rounds: int) -> list[Stepped]:
+    """All steps, in their order. Each has read one page before the first round."""
+    async with AsyncExitStack() as stack:
+        engines: list[tuple[Own, Stepped]] = []
+        for step in steps:
+            engine = await stack.enter_async_context(started(step))
+            engines.append((engine, Stepped(step, engine.runtime)))
+            await engine.read(documents[0])
+        for _ in range(rounds):
+            for engine, stepped in engines:
+                stepped.alone.append(await closed_loop(engine.read, documents, 1))
+                stepped.together.append(await closed_loop(engine.read, documents, TOGETHER))
+                last = f"{stepped.alone[-1].rate:.2f} and {stepped.together[-1].rate:.2f} pages/s"
+                print(f"{stepped.step.name}: {last}", file=sys.stderr, flush=True)
+    return [stepped for _, stepped in engines]
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Character error rates in percent, and how many texts are not those of the first step."""
+
+    step: str
+    cer: float
+    cer_folded: float
+    differing: int
+
+
+async def accuracies(steps: Sequence[Step], documents: Sequence[Entry]) -> list[Accuracy]:
+    """How well each step reads, with eight clients."""
+    found: list[Accuracy] = []
+    first: dict[str, str] = {}
+    for step in steps:
+        async with started(step) as engine:
+            texts = (await closed_loop(engine.read, documents, TOGETHER)).texts
+        first = first or texts
+        differing = sum(texts[path] != text for path, text in first.items())
+        cer = pooled_cer(documents, texts)
+        found.append(Accuracy(step.name, cer, pooled_cer(documents, texts, fold_case=True), differing))
+        print(found[-1], file=sys.stderr, flush=True)
+    return found

@@ -1,0 +1,41 @@
+"""What issue 5 asks for, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """One line: `least` or `most` is what is asked for, in the unit of `measured`."""
+
+    what: str
+    measured: float
+    unit: str = ""
+    least: float | None = None
+    most: float | None = None
+    digits: int = 2
+
+    @property
+    def met(self) -> bool:
+        high_enough = self.least is None or self.measured >= self.least
+        return high_enough and (self.most is None or self.measured <= self.most)
+
+    def row(self) -> tuple[str, str, str, str]:
+        bound = f"≥ {self.least:g}" if self.least is not None else f"≤ {self.most:g}"
+        measured = f"{self.measured:.{self.digits}f}"
+        return self.what, f"{measured}{self.unit}", f"{bound}{self.unit}", "yes" if self.met else "**no**"
+
+    def as_json(self) -> dict[str, object]:
+        return {**asdict(self), "met": self.met}
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """As Markdown."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
+
+
+def target_table(targets: Sequence[Target]) -> str:
+    return table(("what", "measured", "asked for", "met"), [target.row() for target in targets])
