@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from inkgate.children import python_command
 from inkgate.documents.pdf import worker
-from inkgate.documents.pdf.process import worker_command
 from inkgate.documents.pdf.wire import Call
 
 
@@ -91,7 +91,7 @@ def fail(fault: str, *, used: bool) -> None:
 
 def command(*faults: str) -> tuple[str, ...]:
     """For `PdfPool(settings, command=...)`."""
-    return (*worker_command("support.faulty_pdf_worker", Path(__file__).parents[1]), *faults)
+    return (*python_command("support.faulty_pdf_worker", Path(__file__).parents[1]), *faults)
 
 
 def main() -> None:

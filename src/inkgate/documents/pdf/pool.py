@@ -12,12 +12,12 @@ from typing import Any, Self
 
 import anyio
 
+from inkgate.children import python_command
 from inkgate.concurrency import Threads, single_error
 from inkgate.documents.content import digest, page_key
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
 from inkgate.documents.pdf.lane import Job, Lane, LaneSettings, Source, stopped
-from inkgate.documents.pdf.process import worker_command
 from inkgate.documents.pdf.room import machine_has_room
 from inkgate.documents.pdf.shared import make_bitmap, map_bitmap, seal_bytes
 from inkgate.documents.pdf.wire import Call, Op
@@ -39,7 +39,7 @@ class PdfPool:
         """`command` starts another program than our worker, which speaks as wire.py says: for tests."""
         self._settings = settings
         self._lane_settings = LaneSettings(
-            command=command or worker_command(),
+            command=command or python_command("inkgate.documents.pdf.worker"),
             memory_mb=settings.worker_memory_mb,
             timeout_s=settings.page_timeout_s,
         )

@@ -6,13 +6,12 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Sequence
 from enum import StrEnum
-from pathlib import Path
 
 import anyio
 
+from inkgate.children import start_child
 from inkgate.concurrency import Threads
 from inkgate.documents.pdf import wire
 from inkgate.documents.pdf.wire import Call, Reply
@@ -26,15 +25,6 @@ _CHUNK = 2**20
 _OUT_OF_MEMORY_SIGNALS = {signal.SIGABRT, signal.SIGKILL}
 """How pdfium ends itself when it can't do without an allocation that failed, and how the kernel ends it when the
 machine is out of memory. (A check of pdfium's own that fails is SIGTRAP or SIGILL.)"""
-
-
-def worker_command(module: str = "inkgate.documents.pdf.worker", *roots: Path) -> tuple[str, ...]:
-    """The command line of a worker whose `main()` is in `module`, found below one of `roots` or with this package.
-
-    Not in the current directory (-P): what lies there is not ours.
-    """
-    paths = [str(root) for root in (*roots, Path(__file__).parents[3])]
-    return (sys.executable, "-P", "-c", f"import sys; sys.path += {paths!r}; from {module} import main; main()")
 
 
 class Cause(StrEnum):
@@ -56,7 +46,7 @@ class WorkerDied(Exception):
 class WorkerProcess:
     """A running worker. One call at a time; whoever starts it must `stop` it.
 
-    Start it on the event loop's own thread: the kernel ends the worker when the *thread* that started it ends.
+    Start it on the event loop's own thread (see start_child).
     """
 
     def __init__(
@@ -86,13 +76,8 @@ class WorkerProcess:
         ours.settimeout(0)
         try:
             with theirs:
-                process = subprocess.Popen(  # noqa: S603, ASYNC220 - our own interpreter; 2 ms, and must be on this thread
-                    [*command, str(theirs.fileno()), str(memory_mb), str(os.getpid())],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
-                    start_new_session=True,  # Ctrl-C at a terminal is for the service, which ends its workers itself
-                )
+                arguments = (str(theirs.fileno()), str(memory_mb), str(os.getpid()))
+                process = start_child((*command, *arguments), [theirs.fileno()])
         except OSError as error:
             ours.close()
             raise EngineFailed("internal", "A PDF worker could not be started.") from error

@@ -11,7 +11,6 @@ import gc
 import mmap
 import os
 import resource
-import signal
 import socket
 import sys
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from inkgate.children import live_with
 from inkgate.documents.pdf import wire
 from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.pdfium import PdfFault, PdfiumDocument
@@ -26,8 +26,6 @@ from inkgate.documents.pdf.shared import map_bitmap, map_bytes
 from inkgate.documents.pdf.wire import Call, Op, Reply
 from inkgate.types import Size
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_NO_NEW_PRIVS = 38
 MAX_GROWTH_MB = 64.0
 """A document is closed and opened again when the process has grown by so much since it was opened."""
 _PAGE_MB = mmap.PAGESIZE / 2**20
@@ -105,12 +103,7 @@ def main(handler: Handler | None = None) -> None:
 
 def restrict(memory_mb: int, parent: int) -> None:
     """Bound what this process can take, and tie its life to its parent's."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    if os.getppid() != parent:  # it died before the line above
-        os._exit(0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    live_with(parent)
     limit = _memory_pages()[0] * mmap.PAGESIZE + memory_mb * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
