@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -31,8 +32,8 @@ class Child:
     ready_s: float
 
     def resident_mb(self) -> float:
-        """Of it and its worker processes, what they share counted once for each part that shares it (PSS)."""
-        return sum(_proportional_kb(pid) for pid in self.processes()) / 1024
+        """Of it and its worker processes; what they share counts for each."""
+        return sum(map(_resident_bytes, self.processes())) / 2**20
 
     def processes(self) -> list[int]:
         """Itself and all below it."""
@@ -46,12 +47,11 @@ class Child:
         return found
 
 
-def _proportional_kb(pid: int) -> int:
+def _resident_bytes(pid: int) -> int:
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:  # it has just ended
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
 @contextmanager

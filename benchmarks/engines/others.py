@@ -1,5 +1,6 @@
 """The peers: rapidocr in processes of its own, with its defaults, on OpenVINO, and tuned; tesseract as a command.
 
+On OpenVINO rapidocr leaves the precision to it, and it takes bf16 by itself where the CPU has instructions for it.
 How rapidocr 3.10 is tuned, beyond OpenVINO: the line classifier is left out, since all pages stand upright; pages are
 looked at with a longest side of 1,600 pixels, as inkgate does, instead of a shortest of 736, which for a scan means all
 of it up to 2,000; OpenVINO's LATENCY hint with a thread for each core; sixteen lines a call. The softmax over 18,710

@@ -1,0 +1,86 @@
+"""The service itself: start, memory, and an urgent receipt beside sixteen clients.
+
+    python -m benchmarks.engines.service --manifest MANIFEST --json FILE --markdown FILE
+
+A real `inkgate serve` on loopback with its defaults, but the cache off. Parts: `start` (again and again, with nothing
+cached on disk before the first), `memory` (most resident while sixteen clients ask for whole pages), `growth` (over
+2,000 requests for small pieces of receipts, looked at when nothing is in flight, after each tenth; the first tenth is
+where it starts from), `urgent` (receipts at `interactive`, alone and beside sixteen clients at `normal`; no step of the
+ladder is taken, so that both are read with the same care).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from benchmarks.engines import checks
+from benchmarks.engines.closed import quantile
+from benchmarks.engines.sample import documents
+from benchmarks.engines.targets import Target, target_table
+from inkgate.evaluation.report import machine
+
+PARTS = ("start", "memory", "growth", "urgent")
+
+
+def measure(options: argparse.Namespace) -> tuple[list[Target], list[str], dict[str, Any]]:
+    """What is asked for, what else is to be said, and all values."""
+    pages = documents(options.manifest, options.documents)
+    receipts = documents(options.manifest, max(2, options.documents // 2), ("receipts",))
+    targets: list[Target] = []
+    notes: list[str] = []
+    values: dict[str, Any] = {"machine": machine()}
+    if "start" in options.parts:
+        seconds = checks.starts()
+        targets.append(Target("second start to ready", seconds[1], " s", most=3))
+        notes.append(f"Starts one after the other: {', '.join(f'{each:.2f}' for each in seconds)} s.")
+        values["starts_s"] = seconds
+    if "memory" in options.parts:
+        memory = anyio.run(checks.memory, pages)
+        targets.append(Target("most resident memory, 16 clients", memory.most_mb, " MB", most=1500, digits=0))
+        notes.append(f"Resident memory when ready: {memory.ready_mb:.0f} MB.")
+        values["memory"] = asdict(memory)
+    if "growth" in options.parts:
+        growth = anyio.run(partial(checks.growth, receipts, options.requests))
+        what = f"growth of resident memory over {growth.requests} requests"
+        targets.append(Target(what, growth.per_cent, " %", most=2))
+        notes.append(f"Memory after each tenth: {', '.join(f'{each:.0f}' for each in growth.looks_mb)} MB.")
+        values["growth"] = asdict(growth)
+    if "urgent" in options.parts:
+        urgent = anyio.run(partial(checks.urgent, receipts, pages, options.rounds))
+        for name, share in (("median", 0.5), ("95 %", 0.95)):
+            alone, beside = (quantile(each, share) for each in (urgent.unloaded_s, urgent.loaded_s))
+            targets.append(Target(f"urgent receipt beside 16 clients to alone, {name}", beside / alone, most=3))
+            notes.append(f"Urgent receipts, {name}: {alone:.2f} s alone, {beside:.2f} s beside 16 clients.")
+        values["urgent"] = asdict(urgent)
+    values["targets"] = [target.as_json() for target in targets]
+    return targets, notes, values
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--manifest", type=Path, required=True)
+    parser.add_argument("--documents", type=int, default=24, help="how many pages the load has, spread evenly (24)")
+    parser.add_argument("--requests", type=int, default=2000)
+    parser.add_argument("--rounds", type=int, default=2, help="of the part `urgent`")
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
+    options = parser.parse_args()
+    targets, notes, values = measure(options)
+    text = f"### The service\n\n{target_table(targets)}\n\n" + "\n".join(notes) + "\n"
+    print(text)
+    if options.markdown:
+        options.markdown.write_text(text, encoding="utf-8")
+    if options.json:
+        options.json.write_text(json.dumps(values, indent=2), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
