@@ -15,6 +15,7 @@ from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import PdfSettings, PdfText
 from support.faulty_pdf_worker import command
 from support.pdf_writer import paragraph, text_at, text_pdf
+from support.processes import children, is_running, shared_memory
 
 pytestmark = pytest.mark.anyio
 
@@ -26,37 +27,9 @@ def numbered_pages(count: int = 3) -> bytes:
     return text_pdf(*(text_at(30, 200, f"Page number {n + 1}", 20) + paragraph() for n in range(count)))
 
 
-def children() -> set[int]:
-    """Processes that are ours, the dead ones nobody has collected among them."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if parent == os.getpid():
-                found.add(int(entry.name))
-    return found
-
-
-def shared_memory() -> list[str]:
-    """The memfds that this process has open or mapped."""
-    found = [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
-    maps = Path("/proc/self/maps").read_text().splitlines()
-    return [name for name in [*found, *maps] if "memfd:inkgate" in name]
-
-
 def documents_mapped(pid: int) -> int:
     """How many documents a worker has in memory."""
     return Path(f"/proc/{pid}/maps").read_text().count("memfd:inkgate-pdf")
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @asynccontextmanager

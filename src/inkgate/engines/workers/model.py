@@ -1,0 +1,38 @@
+"""A model that is elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from inkgate.engines.workers.pool import WorkerPool
+
+ItemT = TypeVar("ItemT")
+ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
+ResultT = TypeVar("ResultT")
+
+
+class Sizes(Protocol[ItemT_contra]):
+    """What a BatchModel says of its items without the model: see there."""
+
+    def shape_of(self, item: ItemT_contra) -> Hashable: ...
+
+    def cost(self, item: ItemT_contra) -> int: ...
+
+    def content(self, item: ItemT_contra) -> int: ...
+
+
+class WorkerModel(Generic[ItemT, ResultT]):
+    """A BatchModel that is the model `name` of each worker: as many calls at once as there are workers."""
+
+    def __init__(self, pool: WorkerPool, name: str, sizes: Sizes[ItemT]) -> None:
+        """`sizes`: of the model's items, asked in this process."""
+        self._pool = pool
+        self._name = name
+        self.shape_of = sizes.shape_of
+        self.cost = sizes.cost
+        self.content = sizes.content
+
+    def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
+        """See BatchModel, and WorkerPool.call for what it raises."""
+        return self._pool.call(self._name, items) if items else []

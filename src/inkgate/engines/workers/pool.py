@@ -1,0 +1,195 @@
+"""Engine workers, kept alive, and calls that find one."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import anyio.from_thread
+import structlog
+
+from inkgate.concurrency import Threads, loop_time
+from inkgate.engines.workers.process import Worker, WorkerDied
+from inkgate.errors import EngineFailed
+
+log = structlog.get_logger(__name__)
+
+_TRIES = 2
+"""Workers that a call may take with it: a call that is not at fault hardly ever meets two that die."""
+_PATIENCE = 4
+"""Times `timeout_s` that a call waits for a free worker: each model may have a call before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """How workers are started, and what they may take.
+
+    Attributes:
+        command: starts a worker; descriptors, our process and one of `arguments` follow it (see serve.py).
+        arguments: one for each worker.
+        timeout_s: for a call.
+        start_s: until its models are loaded.
+        pause_s, most_pause_s: before a worker is replaced; doubled each time until one has lived for `stable_s`.
+    """
+
+    command: Sequence[str]
+    arguments: Sequence[str]
+    timeout_s: float = 60.0
+    start_s: float = 120.0
+    pause_s: float = 0.25
+    most_pause_s: float = 30.0
+    stable_s: float = 60.0
+
+
+class WorkerPool:
+    """Runs calls in worker processes, each in the next that is free.
+
+    `run` has to run on the event loop as long as calls are made; `start` and `call` block, and are safe from many
+    threads at once. A call in a worker that dies is tried once more, in another.
+    """
+
+    def __init__(self, settings: PoolSettings) -> None:
+        self._settings = settings
+        self._changed = threading.Condition()
+        self._free: list[Worker] = []
+        self._workers: set[Worker] = set()
+        self._failure: Exception | None = None
+        self._closed = True
+        self._wanted: anyio.Event | None = None
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The worker processes whose models are loaded."""
+        with self._changed:
+            return tuple(worker.pid for worker in self._workers)
+
+    async def run(self) -> None:
+        """Keeps workers alive from the first `start` on, until cancelled; then no process is left."""
+        self._reaper = Threads("engine_workers", len(self._settings.arguments))
+        self._wanted = anyio.Event()
+        self._closed = False
+        try:
+            await self._wanted.wait()
+            async with anyio.create_task_group() as group:
+                for argument in self._settings.arguments:
+                    group.start_soon(self._keep, argument)
+        finally:
+            with self._changed:
+                self._closed = True
+                self._changed.notify_all()
+
+    def start(self) -> None:
+        """Has the workers started, and returns when the first is ready. From a thread of the event loop that `run`
+        runs on. Raises whatever the models' loading did, or EngineFailed.
+        """
+        if self._wanted is None:
+            raise EngineFailed("engine_unavailable", "The service is not running.")
+        self._failure = None
+        anyio.from_thread.run_sync(self._wanted.set)
+        with self._changed:
+            self._changed.wait_for(lambda: self._workers or self._failure is not None or self._closed)
+            if not self._workers:
+                raise self._failure or _closed()
+
+    def call(self, model: str, items: Sequence[Any]) -> list[Any]:
+        """What `model` gives for the items.
+
+        Raises:
+            EngineFailed: "engine_failed": workers died with it, or none was to be had; "engine_unavailable": stopped.
+            Exception: whatever the model raised.
+        """
+        deaths = 0
+        while deaths < _TRIES:
+            worker = self._take()
+            try:
+                return worker.call(model, items)
+            except WorkerDied as death:
+                deaths += death.had_call
+                log.warning("engine_worker_lost", pid=worker.pid, model=model, items=len(items), cause=death.cause)
+            finally:
+                self._give_back(worker)
+        raise EngineFailed("engine_failed", "The engine's workers died at this.")
+
+    def _take(self) -> Worker:
+        with self._changed:
+            waited_s = _PATIENCE * self._settings.timeout_s
+            if not self._changed.wait_for(lambda: self._free or self._closed, waited_s):
+                raise EngineFailed("engine_failed", "No worker of the engine was free for too long.")
+            if self._closed:
+                raise _closed()
+            return self._free.pop()
+
+    def _give_back(self, worker: Worker) -> None:
+        with self._changed:
+            if worker.alive:
+                self._free.append(worker)
+                self._changed.notify_all()
+            else:
+                worker.close()
+
+    async def _keep(self, argument: str) -> None:
+        """One worker after the other."""
+        settings = self._settings
+        pause_s = settings.pause_s
+        while True:
+            began = loop_time()
+            await self._live(argument)
+            if loop_time() - began >= settings.stable_s:
+                pause_s = settings.pause_s
+            await anyio.sleep(pause_s)
+            pause_s = min(2 * pause_s, settings.most_pause_s)
+
+    async def _live(self, argument: str) -> None:
+        """One worker, from its start to its end."""
+        try:
+            worker = Worker.start(self._settings.command, argument, self._settings.timeout_s)
+        except OSError as error:
+            self._failed(error)
+            return
+        try:
+            await self._ready(worker)
+            await anyio.wait_readable(worker.pid_fd)
+        except (WorkerDied, TimeoutError) as error:
+            self._failed(error)
+        except Exception as error:  # noqa: BLE001 - a runtime raises what it likes for a model it can't load
+            self._failed(error)
+        finally:
+            with anyio.CancelScope(shield=True):  # milliseconds; without it a zombie stays
+                status = await self._reaper.run(worker.collect)
+            self._withdraw(worker)
+            log.info("engine_worker_ended", pid=worker.pid, status=status)
+
+    async def _ready(self, worker: Worker) -> None:
+        """Returns when it takes calls. Raises as Worker.hear_ready, and TimeoutError."""
+        with anyio.fail_after(self._settings.start_s):
+            await anyio.wait_readable(worker.fileno())
+        worker.hear_ready()
+        with self._changed:
+            self._workers.add(worker)
+            self._free.append(worker)
+            self._changed.notify_all()
+
+    def _withdraw(self, worker: Worker) -> None:
+        """It has ended. Whoever has it closes it: whoever it is at work for, or else we."""
+        os.close(worker.pid_fd)
+        with self._changed:
+            held = worker in self._workers and worker not in self._free
+            self._workers.discard(worker)
+            if not held:
+                worker.close()
+            if worker in self._free:
+                self._free.remove(worker)
+
+    def _failed(self, error: Exception) -> None:
+        log.warning("engine_worker_not_started", reason=str(error))
+        with self._changed:
+            self._failure = error
+            self._changed.notify_all()
+
+
+def _closed() -> EngineFailed:
+    return EngineFailed("engine_unavailable", "The engine's workers have stopped.")

@@ -1,0 +1,67 @@
+"""The inside of an engine worker: a process that runs models for another, and may be killed at any time."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+from inkgate.children import live_with
+from inkgate.engines.workers.block import Block
+
+Predict = Callable[[Sequence[Any]], list[Any]]
+Load = Callable[[str], Mapping[str, Predict]]
+"""Opens the models: from what the other side says of them to each model's `predict`, by its name."""
+
+
+def run(load: Load) -> None:
+    """Serves until the other side has gone. The last arguments: descriptors of channel and memory, the process that
+    this one belongs to, and what `load` gets.
+    """
+    channel_fd, block_fd, parent = map(int, sys.argv[-4:-1])
+    live_with(parent)
+    channel, block = Connection(channel_fd), Block(block_fd)
+    with suppress(EOFError, OSError):  # it is gone
+        _serve(channel, block, load)
+    os._exit(0)  # nothing here needs tidying; threads of native code are not waited for
+
+
+def _serve(channel: Connection, block: Block, load: Load) -> None:
+    try:
+        models = load(sys.argv[-1])
+    except Exception as error:  # noqa: BLE001 - the border of this process
+        channel.send_bytes(packed(error))
+        return
+    channel.send_bytes(packed(None))
+    while True:
+        channel.send_bytes(_answer(models, block, channel.recv_bytes()))
+
+
+def _answer(models: Mapping[str, Predict], block: Block, frame: bytes) -> bytes:
+    """What one call gives, packed: its frame's arrays are let go with the end of this."""
+    try:
+        name, items = block.unpack(frame)
+        return packed(models[name](items))
+    except Exception as error:  # noqa: BLE001 - the border of one call
+        return packed(error)
+
+
+def packed(answer: object) -> bytes:
+    """A frame: results, which are small, and no exception; or an exception and where it was raised, by text.
+
+    An exception that can't be pickled is told by text too.
+    """
+    if not isinstance(answer, Exception):
+        return pickle.dumps((answer, None, ""), pickle.HIGHEST_PROTOCOL)
+    raised = "".join(traceback.format_exception(answer))
+    try:
+        frame = pickle.dumps((None, answer, raised), pickle.HIGHEST_PROTOCOL)
+        pickle.loads(frame)  # noqa: S301 - our own, a line above
+    except Exception:  # noqa: BLE001 - whatever an exception of some library does when it is pickled
+        return pickle.dumps((None, RuntimeError(repr(answer)), raised), pickle.HIGHEST_PROTOCOL)
+    return frame

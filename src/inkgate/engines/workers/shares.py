@@ -1,0 +1,53 @@
+"""How many workers a machine gets, and which cores each of them."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+CORES_A_WORKER = 8
+"""One process is enough for so many cores, and each further 8 get a worker (docs/many-cores.md)."""
+_TOPOLOGY = Path("/sys/devices/system/cpu")
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+
+
+def usable_cpus(quota: Path = _QUOTA) -> list[int]:
+    """The CPUs that this process may run on: as many as a container's quota pays for, where there is one."""
+    cpus = sorted(os.sched_getaffinity(0))
+    try:
+        most, period = quota.read_text(encoding="ascii").split()
+        return cpus[: max(math.ceil(int(most) / int(period)), 1)]
+    except (OSError, ValueError):  # there is no quota ("max"), or no such file
+        return cpus
+
+
+def worker_count(asked: int, cores: int) -> int:
+    """Worker processes for so many cores; 0: the models run in this one. `asked`: `engine.ppocr.workers`."""
+    if asked:
+        return max(asked, 0)
+    return 0 if cores <= CORES_A_WORKER else math.ceil(cores / CORES_A_WORKER)
+
+
+def place_of(cpu: int, topology: Path = _TOPOLOGY) -> tuple[int, int]:
+    """The package and the core in it that a CPU belongs to, as Linux numbers them; (0, 0) where it doesn't say."""
+    folder = topology / f"cpu{cpu}" / "topology"
+    try:
+        package, core = (int((folder / name).read_text()) for name in ("physical_package_id", "core_id"))
+    except (OSError, ValueError):
+        return 0, 0
+    return package, core
+
+
+def shares(cpus: Iterable[int], workers: int, place: Callable[[int], tuple[int, int]] = place_of) -> list[list[int]]:
+    """The CPUs for each worker: neighbours, so that no core is shared by two, and few workers see two packages.
+
+    Where there are fewer CPUs than workers, all for each.
+    """
+    ordered: Sequence[int] = sorted(cpus, key=lambda cpu: (*place(cpu), cpu))
+    if len(ordered) < workers:
+        return [list(ordered)] * workers
+    ends = [round(len(ordered) * part / workers) for part in range(workers + 1)]
+    return [list(ordered[start:end]) for start, end in pairwise(ends)]

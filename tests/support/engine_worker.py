@@ -1,0 +1,124 @@
+"""An engine worker with a model that does what its items say, in a real process behind the real protocol."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import anyio
+import numpy as np
+from numpy.typing import NDArray
+
+from inkgate.children import python_command
+from inkgate.concurrency import Threads
+from inkgate.engines.workers import serve
+from inkgate.engines.workers.pool import PoolSettings, WorkerPool
+from inkgate.errors import InputRejected
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class OddError(Exception):
+    """One that pickle can write and not read."""
+
+    def __init__(self, first: str, second: str) -> None:
+        super().__init__(first + second)
+
+
+def obey(items: Sequence[Any]) -> list[Any]:
+    return [_obey(item) for item in items]
+
+
+def _obey(item: Any) -> object:  # noqa: ANN401 - an order, or an array
+    match item:
+        case np.ndarray():
+            return float(item.sum())
+        case "pid":
+            return os.getpid()
+        case "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "hang":
+            os.kill(os.getpid(), signal.SIGSTOP)
+        case "reject":
+            raise InputRejected("image_corrupt", "no such luck")
+        case "odd":
+            raise OddError("one", "two")
+        case "cpus":
+            return sorted(os.sched_getaffinity(0))
+        case ("once", str(path)):
+            if not Path(path).exists():
+                Path(path).touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        case ("sleep", float(seconds)):
+            time.sleep(seconds)
+    return item
+
+
+def load(asked: str) -> Mapping[str, serve.Predict]:
+    """`asked`: `broken` can't load its models, `dead` dies at it."""
+    if asked == "broken":
+        raise FileNotFoundError("no model here")
+    if asked == "dead":
+        os._exit(3)
+    return {"obey": obey}
+
+
+def main() -> None:
+    serve.run(load)
+
+
+def command() -> tuple[str, ...]:
+    return python_command("support.engine_worker", Path(__file__).parents[1])
+
+
+class RunningPool:
+    """A pool that runs, and threads to call it from."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self.pool = pool
+        self._threads = Threads("test", 64)
+
+    async def start(self) -> None:
+        await self.run(self.pool.start)
+
+    async def ask(self, *items: object) -> list[Any]:
+        return await self.run(self.pool.call, "obey", items)
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._threads.run(function, *args, **kwargs)
+
+    async def alive(self, count: int) -> None:
+        """Returns when so many workers are."""
+        with anyio.fail_after(30):
+            while len(self.pool.pids) < count:  # noqa: ASYNC110 - processes set no event
+                await anyio.sleep(0.01)
+
+
+@asynccontextmanager
+async def running(pool: WorkerPool) -> AsyncIterator[RunningPool]:
+    async with anyio.create_task_group() as background:
+        background.start_soon(pool.run)
+        await anyio.wait_all_tasks_blocked()
+        try:
+            yield RunningPool(pool)
+        finally:
+            background.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def obedient(workers: int = 1, timeout_s: float = 20.0, start_s: float = 60.0) -> AsyncIterator[RunningPool]:
+    """A pool of workers that obey, started; those that die are replaced soon."""
+    settings = PoolSettings(command(), ("",) * workers, timeout_s, start_s, pause_s=0.01, most_pause_s=0.1)
+    async with running(WorkerPool(settings)) as pool:
+        await pool.start()
+        yield pool
+
+
+def ramp(size: int) -> NDArray[np.uint8]:
+    return np.arange(size, dtype=np.uint32).astype(np.uint8)
