@@ -130,7 +130,13 @@ class PpocrSettings(Branch):
     box_threshold: float = Field(0.5, ge=0, le=1, description="Boxes with a lesser mean probability are left out.")
     unclip_ratio: float = Field(1.4, ge=0, le=5, description="How far boxes grow beyond the core of the text.")
     concurrent_pages: PositiveInt = Field(2, description="Pages in the engine at once.")
-    threads: int = Field(0, ge=0, description="Threads of one model call; 0: one for each core.")
+    workers: int = Field(
+        0,
+        ge=-1,
+        description="Processes that run the models. 0: none up to 8 cores, beyond them one for each 8; -1: none.",
+    )
+    worker_timeout_s: PositiveFloat = Field(60.0, description="A worker that takes longer for one call is replaced.")
+    threads: int = Field(0, ge=0, description="Threads of one model call; 0: one for each core (of a worker's).")
     runtime: RuntimeName = Field(RuntimeName.AUTO, description="What computes the models. `auto`: OpenVINO.")
     precision: Precision = Field(
         Precision.AUTO,

@@ -22,6 +22,7 @@ from inkgate.engines.vllm.managed.engine import Managed
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.workers.pool import WorkerPool
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Layout
 from inkgate.layout.cdla import CdlaLayout
@@ -49,9 +50,11 @@ def runtime_of(settings: Settings) -> Runtime:
     return open_runtime(chosen.runtime, chosen.precision, chosen.threads)
 
 
-def embedded_engine(settings: Settings, layout: Layout, runtime: Runtime, batching: NewBatching = each_alone) -> PpOcr:
+def embedded_engine(
+    settings: Settings, layout: Layout, models: Runtime | WorkerPool, batching: NewBatching = each_alone
+) -> PpOcr:
     """The engine that is always there."""
-    return PpOcr(settings.engine.ppocr, layout, runtime, batching)
+    return PpOcr(settings.engine.ppocr, layout, models, batching)
 
 
 def page_layout(settings: Settings, runtime: Runtime) -> Layout:

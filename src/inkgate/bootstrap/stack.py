@@ -6,6 +6,7 @@ from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.engines import Embedded, embedded_engine, page_layout, reading, runtime_of
 from inkgate.bootstrap.gpus import gpu_watch
 from inkgate.bootstrap.parts import Background, Parts, Reading
+from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.on_demand import OnDemand
@@ -33,11 +34,13 @@ def build_parts(settings: Settings) -> Parts:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
         EngineFailed: "layout_model_unusable".
     """
+    revision, settings = _revision(settings), with_workers(settings)
     ppocr = settings.engine.ppocr
     runtime = runtime_of(settings)
     layout = page_layout(settings, runtime)
     batchers = Batchers(ppocr.batching)
-    own = embedded_engine(settings, layout, runtime, batchers)
+    workers = pool_of(ppocr)
+    own = embedded_engine(settings, layout, workers or runtime, batchers)
     quarantine = Quarantine()
     if settings.engine.name == "ppocr":
         embedded, found, at_once = None, Reading(own), ppocr.concurrent_pages
@@ -46,7 +49,7 @@ def build_parts(settings: Settings) -> Parts:
         found = reading(settings, Embedded(layout, embedded), quarantine.died)
         at_once = settings.engine.vllm.concurrent_pages
     engine: Engine = found.engine
-    background: Background = (batchers.run, *found.background)
+    background: Background = (batchers.run, *((workers.run,) if workers else ()), *found.background)
     if found.upstream is not None:
         breaker = Breaker(engine.name)
         engine = Quarantined(Guarded(engine, breaker), quarantine)
@@ -56,7 +59,7 @@ def build_parts(settings: Settings) -> Parts:
     engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder)
     engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
     if settings.cache.enabled:
-        cached = Cached(engine, _store(settings.cache), settings.cache.ttl_s, _revision(settings))
+        cached = Cached(engine, _store(settings.cache), settings.cache.ttl_s, revision)
         engine, background = cached, (*background, cached.run)
     limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, scheduler)
     return Parts(engine, Shedding(limiter, ladder), found.upstream, background)

@@ -75,16 +75,19 @@ class TextDetector:
         # One page at a time: pages differ in size, and one page alone already keeps every core busy.
         return [self._detect(item.rgb, item.options) for item in items]
 
-    def shape_of(self, item: DetectionInput) -> Hashable:
+    @staticmethod
+    def shape_of(item: DetectionInput) -> Hashable:
         """The size at which the page is looked at. Options may mix: each item is looked at with its own."""
         return _working_size_of(item)
 
-    def cost(self, item: DetectionInput) -> int:
+    @staticmethod
+    def cost(item: DetectionInput) -> int:
         return _working_size_of(item).pixels
 
-    def content(self, item: DetectionInput) -> int:
+    @staticmethod
+    def content(item: DetectionInput) -> int:
         """As `cost`: pages are not padded."""
-        return self.cost(item)
+        return _working_size_of(item).pixels
 
     def _detect(self, rgb: RgbArray, options: DetectionOptions) -> TextBoxes:
         height, width = rgb.shape[:2]

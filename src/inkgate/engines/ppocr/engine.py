@@ -1,6 +1,8 @@
-"""The embedded engine: PP-OCR models on the CPU, in this process."""
+"""The embedded engine: PP-OCR models on the CPU."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import anyio
 
@@ -9,6 +11,8 @@ from inkgate.engines.alone import each_alone
 from inkgate.engines.base import NewBatching
 from inkgate.engines.ppocr.models import Batched, PpocrModels
 from inkgate.engines.ppocr.page_read import PageRead
+from inkgate.engines.ppocr.worker import models_of
+from inkgate.engines.workers.pool import WorkerPool
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Layout
 from inkgate.runtimes.base import Runtime
@@ -25,24 +29,30 @@ class PpOcr:
     name = "ppocr"
 
     def __init__(
-        self, settings: PpocrSettings, layout: Layout, runtime: Runtime, batching: NewBatching = each_alone
+        self,
+        settings: PpocrSettings,
+        layout: Layout,
+        models: Runtime | WorkerPool,
+        batching: NewBatching = each_alone,
     ) -> None:
-        """`layout` is asked for Markdown and blocks only. `batching`: of the models that read lines."""
+        """`layout` is asked for Markdown and blocks only. `models`: what runs them, in this process or in workers.
+        `batching`: of the models that read lines.
+        """
         self._settings = settings
-        self._runtime = runtime
+        self._load = partial(models_of, models) if isinstance(models, WorkerPool) else partial(PpocrModels.load, models)
         self._batching = batching
         self._layout = layout
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("ppocr", settings.concurrent_pages)
-        # One page is detected at a time: that is where an engine needs most memory by far, and one call of the
-        # model takes every core anyway.
-        self._detections = Threads("ppocr_detection", 1)
+        # A process detects one page at a time: that is where it needs most memory by far, and one call of the model
+        # takes all of its cores anyway.
+        self._detections = Threads("ppocr_detection", max(settings.workers, 1))
         self._models: Batched | None = None
 
     async def start(self) -> None:
         """Loads the models. Raises EngineFailed("engine_unavailable") where a model file is missing or broken."""
         try:
-            models = await self._threads.run(PpocrModels.load, self._runtime)
+            models = await self._threads.run(self._load)
         except Exception as error:  # runtimes raise what they like for a broken file
             raise EngineFailed("engine_unavailable", "The embedded engine's models could not be loaded.") from error
         self._models = Batched(

@@ -32,14 +32,17 @@ class LineOrientation:
             answers.extend(self._model.run(tensor)[0][:, 1].tolist())
         return answers
 
-    def shape_of(self, item: RgbArray) -> Hashable:  # noqa: ARG002 - the port asks for each item; here all are alike
+    @staticmethod
+    def shape_of(item: RgbArray) -> Hashable:  # noqa: ARG004 - the port asks for each item; here all are alike
         """All lines share one shape."""
         return (READING_HEIGHT, _WIDTH)
 
-    def cost(self, item: RgbArray) -> int:  # noqa: ARG002 - the port asks for each item; here all are alike
+    @staticmethod
+    def cost(item: RgbArray) -> int:  # noqa: ARG004 - the port asks for each item; here all are alike
         return READING_HEIGHT * _WIDTH
 
-    def content(self, item: RgbArray) -> int:
+    @staticmethod
+    def content(item: RgbArray) -> int:
         return READING_HEIGHT * _used_width(item)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inkgate.engines.base import Batching
-from inkgate.engines.ppocr.detection import TextDetector
+from inkgate.engines.base import Batching, BatchModel
+from inkgate.engines.ppocr.detection import DetectionInput, TextBoxes, TextDetector
 from inkgate.engines.ppocr.line_orientation import LineOrientation
-from inkgate.engines.ppocr.page_orientation import PageOrientation
+from inkgate.engines.ppocr.page_orientation import PageOrientation, Rotation
 from inkgate.engines.ppocr.recognition import Reading, TextRecognizer
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
@@ -18,14 +18,14 @@ from inkgate.types import RgbArray
 class PpocrModels:
     """Each is safe from many threads at once and keeps no options."""
 
-    detector: TextDetector
-    recognizer: TextRecognizer
-    line_orientation: LineOrientation
-    page_orientation: PageOrientation
+    detector: BatchModel[DetectionInput, TextBoxes]
+    recognizer: BatchModel[RgbArray, Reading]
+    line_orientation: BatchModel[RgbArray, float]
+    page_orientation: BatchModel[RgbArray, Rotation]
 
     @classmethod
     def load(cls, runtime: Runtime) -> PpocrModels:
-        """Opens the model files. Blocking."""
+        """Opens the model files, to be run in this process. Blocking."""
         return cls(
             TextDetector(runtime.open(files.text_detection())),
             TextRecognizer(runtime.open_columns(files.text_recognition())),
@@ -38,7 +38,7 @@ class PpocrModels:
 class Batched:
     """The models as a page uses them: lines of all pages that are read at the same time are read together."""
 
-    detector: TextDetector
-    page_orientation: PageOrientation
+    detector: BatchModel[DetectionInput, TextBoxes]
+    page_orientation: BatchModel[RgbArray, Rotation]
     recognizer: Batching[RgbArray, Reading]
     line_orientation: Batching[RgbArray, float]

@@ -45,16 +45,19 @@ class PageOrientation:
         # The classes say by how many quarters the page was turned clockwise: the rest of the circle undoes that.
         return [Rotation(-90 * int(row.argmax()) % 360, float(row.max())) for row in means]
 
-    def shape_of(self, item: RgbArray) -> Hashable:  # noqa: ARG002 - the port asks for each item; here all are alike
+    @staticmethod
+    def shape_of(item: RgbArray) -> Hashable:  # noqa: ARG004 - the port asks for each item; here all are alike
         """All pages share one shape."""
         return (_CROP, _CROP)
 
-    def cost(self, item: RgbArray) -> int:  # noqa: ARG002 - the port asks for each item; here all are alike
+    @staticmethod
+    def cost(item: RgbArray) -> int:  # noqa: ARG004 - the port asks for each item; here all are alike
         return _CROPS * _CROP * _CROP
 
-    def content(self, item: RgbArray) -> int:
+    @staticmethod
+    def content(item: RgbArray) -> int:  # noqa: ARG004 - as above
         """As `cost`: squares are not padded."""
-        return self.cost(item)
+        return _CROPS * _CROP * _CROP
 
 
 def _squares(rgb: RgbArray) -> FloatArray:

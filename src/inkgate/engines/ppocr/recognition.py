@@ -77,14 +77,17 @@ class TextRecognizer:
         readings = iter(self._readings([piece for parts in pieces for piece in parts]))
         return [joined([next(readings) for _ in parts], [part.shape[1] for part in parts]) for parts in pieces]
 
-    def shape_of(self, item: RgbArray) -> Hashable:
+    @staticmethod
+    def shape_of(item: RgbArray) -> Hashable:
         """The width that it is padded to."""
         return padded_width(item)
 
-    def cost(self, item: RgbArray) -> int:
+    @staticmethod
+    def cost(item: RgbArray) -> int:
         return padded_width(item) * READING_HEIGHT
 
-    def content(self, item: RgbArray) -> int:
+    @staticmethod
+    def content(item: RgbArray) -> int:
         return _scaled_width(item) * READING_HEIGHT
 
     def _readings(self, items: Sequence[RgbArray]) -> list[Reading]:

@@ -1,0 +1,70 @@
+"""The embedded engine's models in worker processes: what such a process runs, and the models as seen from here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from operator import attrgetter
+
+import cv2
+
+from inkgate.children import python_command
+from inkgate.engines.ppocr.detection import TextDetector
+from inkgate.engines.ppocr.line_orientation import LineOrientation
+from inkgate.engines.ppocr.models import PpocrModels
+from inkgate.engines.ppocr.page_orientation import PageOrientation
+from inkgate.engines.ppocr.recognition import TextRecognizer
+from inkgate.engines.workers import serve
+from inkgate.engines.workers.model import WorkerModel
+from inkgate.engines.workers.pool import PoolSettings, WorkerPool
+from inkgate.engines.workers.shares import shares, usable_cpus
+from inkgate.runtimes.choose import open_runtime
+from inkgate.settings import PpocrSettings, Precision, RuntimeName
+
+_NAMES = ("detector", "recognizer", "line_orientation", "page_orientation")
+
+
+def main() -> None:
+    """Serves, in a process of its own."""
+    serve.run(load)
+
+
+def load(asked: str) -> Mapping[str, serve.Predict]:
+    """The models. `asked`: see worker_pool. To be called before anything has looked which CPUs there are."""
+    wanted = json.loads(asked)
+    os.sched_setaffinity(0, wanted["cpus"])
+    cv2.setNumThreads(wanted["threads"])
+    runtime = open_runtime(RuntimeName(wanted["runtime"]), Precision(wanted["precision"]), wanted["threads"])
+    models = PpocrModels.load(runtime)
+    return {name: attrgetter(f"{name}.predict")(models) for name in _NAMES}
+
+
+def worker_pool(settings: PpocrSettings) -> WorkerPool:
+    """`settings.workers` workers, each with its share of the cores: runtimes keep their threads on the first cores
+    they may use, and know nothing of each other.
+    """
+    arguments = [
+        json.dumps(
+            {
+                "cpus": cpus,
+                "threads": settings.threads or len(cpus),
+                "runtime": settings.runtime.value,
+                "precision": settings.precision.value,
+            }
+        )
+        for cpus in shares(usable_cpus(), settings.workers)
+    ]
+    command = python_command("inkgate.engines.ppocr.worker")
+    return WorkerPool(PoolSettings(command, arguments, settings.worker_timeout_s))
+
+
+def models_of(pool: WorkerPool) -> PpocrModels:
+    """The models of the pool, which is started. Blocking. Raises as WorkerPool.start."""
+    pool.start()
+    return PpocrModels(
+        WorkerModel(pool, "detector", TextDetector),
+        WorkerModel(pool, "recognizer", TextRecognizer),
+        WorkerModel(pool, "line_orientation", LineOrientation),
+        WorkerModel(pool, "page_orientation", PageOrientation),
+    )
