@@ -5,7 +5,7 @@ export VENV
 BIN = $(VENV)/bin
 ARGS ?=
 FOLDER ?= examples
-MANIFEST ?= ../shared/testdata/dev/manifest.json
+MANIFEST ?=
 
 .DEFAULT_GOAL := help
 .PHONY: help serve demo-vllm test test-servers check format docs bench bench-pdf wheel clean distclean setup-serve setup-dev
@@ -45,7 +45,7 @@ format: setup-dev ## format the code and fix what lint can fix
 docs: setup-dev ## write the generated parts of docs/ anew
 	$(BIN)/python scripts/write_docs.py
 
-bench: setup-dev ## measure the engine on the documents of MANIFEST: others beside it, each step, the service (40 minutes)
+bench: setup-dev ## measure the engine on the documents of MANIFEST, and the service around it (40 minutes)
 	@test -f "$(MANIFEST)" || { echo 'make bench MANIFEST=FILE: a manifest as docs/evaluation.md has it'; exit 2; }
 	$(BIN)/python -m benchmarks.engines --manifest $(MANIFEST) $(ARGS)
 	$(BIN)/python -m benchmarks.engines.service --manifest $(MANIFEST)
