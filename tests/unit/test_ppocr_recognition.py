@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from inkgate.engines.ppocr.recognition import Reading, decoded, joined, padded_width, pieces_of
 
@@ -53,10 +55,23 @@ def test_no_space_is_put_beside_a_space_or_into_chinese() -> None:
     assert reading_of(["中", "", "a"], {1: 0.4}).text == "中a"
 
 
-def test_the_padded_width_is_that_of_the_crop_alone() -> None:
-    assert padded_width(np.zeros((48, 10, 3), np.uint8)) == 320
-    assert padded_width(np.zeros((24, 161, 3), np.uint8)) == 384
-    assert padded_width(np.zeros((96, 640, 3), np.uint8)) == 320
+@pytest.mark.parametrize(
+    ("height", "width", "padded"),
+    [(48, 10, 96), (48, 97, 128), (24, 161, 352), (96, 640, 320), (48, 512, 512), (48, 513, 576), (48, 1025, 1152)],
+)
+def test_the_padded_width_is_that_of_the_crop_alone(height: int, width: int, padded: int) -> None:
+    assert padded_width(np.zeros((height, width, 3), np.uint8)) == padded
+
+
+@given(width=st.integers(1, 4096))
+def test_a_line_has_room_in_its_padded_width_and_little_more(width: int) -> None:
+    padded = padded_width(np.zeros((48, width, 3), np.uint8))
+    assert padded % 32 == 0
+    assert width <= padded < max(width + 32, width * 9 / 8, 97)
+
+
+def test_lines_of_all_widths_share_few() -> None:
+    assert len({padded_width(np.zeros((48, width, 3), np.uint8)) for width in range(1, 4097)}) < 50
 
 
 def test_a_long_line_is_cut_where_it_is_empty() -> None:
