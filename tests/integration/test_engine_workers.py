@@ -8,10 +8,12 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import anyio
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from inkgate.engines.workers.pool import PoolSettings, WorkerPool
 from inkgate.errors import EngineFailed, InputRejected
@@ -21,13 +23,23 @@ from support.processes import all_ended, children, is_running, mapped_memory, sh
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(scope="module")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """The loop that the service runs on: it leaves descriptors that it watched non-blocking."""
+    return "asyncio", {"use_uvloop": True}
+
+
 async def test_calls_from_many_threads_get_their_own_answers() -> None:
     before, memory_before = children(), shared_memory()
     answers: dict[int, list[float]] = {}
     async with obedient(workers=2) as pool:
 
         async def ask(number: int) -> None:
-            arrays = [ramp(1 + number * 997), np.full((number, 3), 2, np.float32), ramp(number * 31)[::-2]]
+            arrays: list[NDArray[Any]] = [
+                ramp(1 + number * 997),
+                np.full((number, 3), 2, np.float32),
+                ramp(number * 31)[::-2],
+            ]
             assert await pool.ask(*arrays) == [float(array.sum()) for array in arrays]
             answers[number] = [0.0]
 

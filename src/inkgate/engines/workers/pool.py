@@ -93,7 +93,7 @@ class WorkerPool:
         with self._changed:
             self._changed.wait_for(lambda: self._workers or self._failure is not None or self._closed)
             if not self._workers:
-                raise self._failure or _closed()
+                raise _closed() if self._failure is None else self._failure
 
     def call(self, model: str, items: Sequence[Any]) -> list[Any]:
         """What `model` gives for the items.

@@ -80,6 +80,7 @@ class Worker:
             WorkerDied: it ended instead.
             Exception: whatever its models' loading raised.
         """
+        os.set_blocking(self.fileno(), True)  # uvloop makes what it has watched non-blocking, and leaves it so
         self._answer()
 
     def call(self, name: str, items: Sequence[Any]) -> list[Any]:
