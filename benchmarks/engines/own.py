@@ -13,6 +13,7 @@ from benchmarks.engines.closed import Read
 from benchmarks.engines.sample import data_of
 from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.engines import embedded_engine, page_layout, runtime_of
+from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.documents.open import Opener
 from inkgate.engines.alone import each_alone
 from inkgate.engines.base import Engine
@@ -48,6 +49,8 @@ STEPS = (
     Step("+ arg-max in the graph", {"runtime": "openvino", "precision": "f32"}, batched=False),
     Step("+ bf16", {"runtime": "openvino", "precision": "bf16"}, batched=False),
     Step("+ batching across pages", {"runtime": "openvino", "precision": "bf16"}),
+    Step("the same in 1 worker of 2 threads", {"precision": "bf16", "workers": 1, "threads": 2}),
+    Step("the same in 2 workers of 1 thread", {"precision": "bf16", "workers": 2, "threads": 1}),
 )
 
 
@@ -84,18 +87,22 @@ class Own:
 @asynccontextmanager
 async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[Own]:
     """The engine of a step, models loaded. `around`: the runtime that it takes instead of that of its settings."""
-    settings = step.all_settings()
+    settings = with_workers(step.all_settings())
     runtime: Runtime = around or runtime_of(settings)
+    workers = None if around else pool_of(settings.engine.ppocr)
     if step.whole_softmax:
         runtime = WholeSoftmax(runtime)
     batchers = Batchers(settings.engine.ppocr.batching)
     async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
         background.start_soon(batchers.run)
+        if workers:
+            background.start_soon(workers.run)
         await anyio.wait_all_tasks_blocked()
         layout = page_layout(settings, runtime)
-        engine = embedded_engine(settings, layout, runtime, batchers if step.batched else each_alone)
+        engine = embedded_engine(settings, layout, workers or runtime, batchers if step.batched else each_alone)
         await engine.start()
-        yield Own(engine, opener, runtime.name, batchers.figures[0] if batchers.figures else None)
+        name = f"{runtime.name}, {settings.engine.ppocr.workers} workers" if workers else runtime.name
+        yield Own(engine, opener, name, batchers.figures[0] if batchers.figures else None)
         await engine.stop()
         background.cancel_scope.cancel()
 
