@@ -33,6 +33,7 @@ def test_a_document_is_read_by_workers_before_and_after_they_are_killed() -> Non
         assert "Gaza & West Bank" in text_of(server, image)
         for pid in workers:
             os.kill(pid, signal.SIGKILL)
+        assert all_ended(workers)
         assert "Gaza & West Bank" in text_of(server, image)
         again = workers_of(server.process.pid)
         assert again

@@ -88,6 +88,7 @@ async def test_a_worker_that_is_killed_while_idle_costs_nobody_a_try() -> None:
         await pool.alive(2)
         for pid in pool.pool.pids:
             os.kill(pid, signal.SIGKILL)
+        assert all_ended(pool.pool.pids)
         assert await pool.ask("still here") == ["still here"]
         await pool.alive(2)
 

@@ -44,6 +44,12 @@ class PoolSettings:
     most_pause_s: float = 30.0
     stable_s: float = 60.0
 
+    def pause_after(self, lived_s: float, last_pause_s: float) -> float:
+        """The pause after a worker that lived for so long, whose own start came after `last_pause_s` (0: at once)."""
+        if lived_s >= self.stable_s or not last_pause_s:
+            return self.pause_s
+        return min(2 * last_pause_s, self.most_pause_s)
+
 
 class WorkerPool:
     """Runs calls in worker processes, each in the next that is free.
@@ -133,15 +139,12 @@ class WorkerPool:
 
     async def _keep(self, argument: str) -> None:
         """One worker after the other."""
-        settings = self._settings
-        pause_s = settings.pause_s
+        pause_s = 0.0
         while True:
+            await anyio.sleep(pause_s)
             began = loop_time()
             await self._live(argument)
-            if loop_time() - began >= settings.stable_s:
-                pause_s = settings.pause_s
-            await anyio.sleep(pause_s)
-            pause_s = min(2 * pause_s, settings.most_pause_s)
+            pause_s = self._settings.pause_after(loop_time() - began, pause_s)
 
     async def _live(self, argument: str) -> None:
         """One worker, from its start to its end."""
@@ -153,8 +156,6 @@ class WorkerPool:
         try:
             await self._ready(worker)
             await anyio.wait_readable(worker.pid_fd)
-        except (WorkerDied, TimeoutError) as error:
-            self._failed(error)
         except Exception as error:  # noqa: BLE001 - a runtime raises what it likes for a model it can't load
             self._failed(error)
         finally:
