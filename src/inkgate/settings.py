@@ -142,6 +142,9 @@ class PpocrSettings(Branch):
         Precision.AUTO,
         description="In which the models are computed. `auto`: bf16 where the CPU has instructions for it.",
     )
+    cache: str = Field(
+        "auto", description="Folder that compiled models are kept in. `auto`: the user's cache folder. Empty: none."
+    )
     min_line_confidence: float = Field(0.5, ge=0, le=1, description="Lines read with less are left out.")
     batching: BatchingSettings = BatchingSettings()
 

@@ -29,6 +29,7 @@ from inkgate.layout.cdla import CdlaLayout
 from inkgate.layout.doclayout import DocLayout
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
+from inkgate.runtimes.compiled import compiled_folder
 from inkgate.settings import EngineSettings, Settings
 
 
@@ -47,7 +48,7 @@ class Embedded:
 def runtime_of(settings: Settings) -> Runtime:
     """What computes the models in this process."""
     chosen = settings.engine.ppocr
-    return open_runtime(chosen.runtime, chosen.precision, chosen.threads)
+    return open_runtime(chosen.runtime, chosen.precision, chosen.threads, compiled_folder(chosen.cache))
 
 
 def embedded_engine(

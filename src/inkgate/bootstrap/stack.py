@@ -77,4 +77,4 @@ def _store(cache: CacheSettings) -> Store:
 
 def _revision(settings: Settings) -> str:
     """All of the settings that changes what is read on a page; not where that is done."""
-    return settings.engine.model_dump_json(exclude={"vllm": {"urls", "api_key", "managed"}})
+    return settings.engine.model_dump_json(exclude={"ppocr": {"cache"}, "vllm": {"urls", "api_key", "managed"}})

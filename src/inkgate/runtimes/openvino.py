@@ -61,6 +61,11 @@ class OpenVinoRuntime:
         return OpenVinoColumns(OpenVinoModel(self._compiled(with_columns(model)), _metadata(model)))
 
     def _compiled(self, model: openvino.Model) -> openvino.CompiledModel:
+        # By position alone: the names that OpenVINO makes up for tensors count what the process made before, and with
+        # them the cache wouldn't find a model again.
+        for operation in model.get_ops():
+            for output in operation.outputs():
+                output.get_tensor().set_names(set())
         return self._core.compile_model(model, _DEVICE, self._config)
 
 

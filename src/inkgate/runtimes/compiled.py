@@ -1,0 +1,40 @@
+"""Where compiled models are kept, so that the next start need not compile them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+AUTO = "auto"
+_ENVIRONMENT = os.environ  # noqa: TID251 - the system's word for a place, no setting of ours
+
+
+def compiled_folder(chosen: str, environment: Mapping[str, str] = _ENVIRONMENT) -> Path | None:
+    """The folder called `chosen`, made where it isn't there; "auto": ours in the user's cache folder, of which
+    `environment` knows (the XDG Base Directory Specification).
+
+    None where nothing is to be kept (""), or can't be: that costs time at each start, and no more than that.
+    """
+    if not chosen:
+        return None
+    try:
+        folder = _own(environment) if chosen == AUTO else Path(chosen)
+        # For the user alone: what is in there is run.
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home
+        log.warning("compiled_models_not_kept", folder=chosen, reason=str(error))
+        return None
+
+
+def _own(environment: Mapping[str, str]) -> Path:
+    named = Path(environment.get("XDG_CACHE_HOME", ""))
+    # The specification has relative paths ignored.
+    return (named if named.is_absolute() else Path.home() / ".cache") / "inkgate" / "models"

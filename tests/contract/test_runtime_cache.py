@@ -1,0 +1,43 @@
+"""Compiled models that are kept: found again, and done without where they are broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from inkgate.runtimes import models as files
+from inkgate.runtimes.base import Columns
+from inkgate.runtimes.choose import open_runtime
+from inkgate.settings import Precision, RuntimeName
+
+TENSOR = np.linspace(-1, 1, 3 * 48 * 96, dtype=np.float32).reshape(1, 3, 48, 96)
+
+
+def read(cache: Path | None) -> Columns:
+    """What the recogniser sees in something."""
+    runtime = open_runtime(RuntimeName.OPENVINO, Precision.F32, 1, cache)
+    return runtime.open_columns(files.text_recognition()).run(TENSOR)
+
+
+def same(one: Columns, other: Columns) -> bool:
+    pairs = ((one.best, other.best), (one.probability, other.probability), (one.last, other.last))
+    return all(np.array_equal(*pair) for pair in pairs)
+
+
+def test_a_compiled_model_is_found_again_whatever_was_opened_before(tmp_path: Path) -> None:
+    first = read(tmp_path)
+    kept = sorted(tmp_path.iterdir())
+    assert len(kept) == 1
+    open_runtime(RuntimeName.OPENVINO, Precision.F32, 1).open(files.line_orientation())
+    assert same(read(tmp_path), first)
+    assert sorted(tmp_path.iterdir()) == kept
+    assert same(read(None), first)
+
+
+def test_a_broken_one_is_compiled_again(tmp_path: Path) -> None:
+    first = read(tmp_path)
+    (kept,) = tmp_path.iterdir()
+    kept.chmod(0o600)
+    kept.write_bytes(kept.read_bytes()[:5000])
+    assert same(read(tmp_path), first)
