@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TypeVar
 
 import anyio
+import structlog
 from anyio.abc import TaskGroup
 
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Batching, BatchModel
 from inkgate.serving.batcher import Batcher, BatchFigures
 from inkgate.settings import BatchingSettings
+
+log = structlog.get_logger(__name__)
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -28,20 +31,36 @@ class Batchers:
         self._settings = settings
         self._at_work: TaskGroup | None = None
 
-    def __call__(self, model: BatchModel[ItemT, ResultT]) -> Batching[ItemT, ResultT]:
+    def __call__(self, model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
         """A batcher around the model, at work."""
         if self._at_work is None:
             raise RuntimeError("an engine is started while the service doesn't run")
         batcher = Batcher(model, Threads("batches", self._settings.parallel).run, self._settings)
+        batcher.figures.model = name
         self._at_work.start_soon(batcher.run)
         self.figures.append(batcher.figures)
         return batcher
 
     async def run(self) -> None:
-        """Lets them work, until cancelled."""
-        async with anyio.create_task_group() as at_work:
-            self._at_work = at_work
-            try:
+        """Lets them work, until cancelled; then says what they did."""
+        try:
+            async with anyio.create_task_group() as at_work:
+                self._at_work = at_work
                 await anyio.sleep_forever()
-            finally:
-                self._at_work = None
+        finally:
+            self._at_work = None
+            for figures in self.figures:
+                _tell(figures)
+
+
+def _tell(figures: BatchFigures) -> None:
+    if figures.calls:
+        log.info(
+            "model_calls",
+            model=figures.model,
+            calls=figures.calls,
+            mean_batch=round(figures.mean_batch, 1),
+            padding_waste=round(figures.padding_waste, 3),
+            mean_wait_ms=round(figures.mean_wait_s * 1000),
+            longest_wait_ms=round(figures.longest_wait_s * 1000),
+        )

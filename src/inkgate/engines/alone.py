@@ -24,6 +24,6 @@ class Alone(Generic[ItemT, ResultT]):
         return await self._threads.run(self._model.predict, items)
 
 
-def each_alone(model: BatchModel[ItemT, ResultT]) -> Batching[ItemT, ResultT]:
+def each_alone(model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
     """A NewBatching: one call at a time."""
-    return Alone(model, Threads("alone", 1))
+    return Alone(model, Threads(name, 1))

@@ -77,4 +77,6 @@ class Batching(Protocol[ItemT_contra, ResultT]):
 class NewBatching(Protocol):
     """Makes what batches a model's work."""
 
-    def __call__(self, model: BatchModel[ItemT, ResultT]) -> Batching[ItemT, ResultT]: ...
+    def __call__(self, model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
+        """`name`: the model's, for people."""
+        ...

@@ -39,6 +39,7 @@ class BatchFigures:
     """What was done so far. What is tried again alone is in `retried` and `busy_s` only.
 
     Attributes:
+        model: whose calls they were.
         calls: that shared items, however many.
         items: that were in them.
         dropped: items whose caller left before they were in a call.
@@ -50,6 +51,7 @@ class BatchFigures:
         busy_s: of all calls together.
     """
 
+    model: str = ""
     calls: int = 0
     items: int = 0
     dropped: int = 0
@@ -64,6 +66,11 @@ class BatchFigures:
     def mean_batch(self) -> float:
         """Items a call; 0 before the first."""
         return self.items / self.calls if self.calls else 0.0
+
+    @property
+    def mean_wait_s(self) -> float:
+        """Of an item; 0 before the first call."""
+        return self.wait_s / self.items if self.items else 0.0
 
     @property
     def padding_waste(self) -> float:

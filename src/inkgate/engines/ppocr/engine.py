@@ -58,8 +58,8 @@ class PpOcr:
         self._models = Batched(
             models.detector,
             models.page_orientation,
-            self._batching(models.recognizer),
-            self._batching(models.line_orientation),
+            self._batching(models.recognizer, "recognizer"),
+            self._batching(models.line_orientation, "line_orientation"),
         )
 
     async def stop(self) -> None:
