@@ -81,7 +81,7 @@ class Own:
         document = Document(data_of(entry.file), entry.file.name)
         async with self.opener.open(document) as opened:
             result = await self.engine.read(await opened.page(0), Task())
-        return Read(result.text, result.timings_ms)
+        return Read(result.text, dict(result.timings_ms))
 
 
 @asynccontextmanager

@@ -72,7 +72,7 @@ async def read_batched(
 
 def confidences(page: PageResult) -> list[float]:
     """Of each line and of each word in it."""
-    return [each.confidence for line in page.lines for each in (line, *line.words)]
+    return [confidence for line in page.lines for confidence in (line.confidence, *(w.confidence for w in line.words))]
 
 
 def without_confidences(page: PageResult) -> PageResult:
