@@ -13,10 +13,14 @@ from typing import Any
 
 from inkgate.children import live_with
 from inkgate.engines.workers.block import Block
+from inkgate.runtimes.memory import return_free_memory
 
 Predict = Callable[[Sequence[Any]], list[Any]]
 Load = Callable[[str], Mapping[str, Predict]]
 """Opens the models: from what the other side says of them to each model's `predict`, by its name."""
+
+_IDLE_S = 2.0
+"""After so long without a call, memory that calls have freed goes back to the system."""
 
 
 def run(load: Load) -> None:
@@ -39,6 +43,8 @@ def _serve(channel: Connection, block: Block, load: Load) -> None:
         return
     channel.send_bytes(packed(None))
     while True:
+        if not channel.poll(_IDLE_S):
+            return_free_memory()
         channel.send_bytes(_answer(models, block, channel.recv_bytes()))
 
 
