@@ -99,7 +99,7 @@ class WorkerPool:
         with self._changed:
             self._changed.wait_for(lambda: self._workers or self._failure is not None or self._closed)
             if not self._workers:
-                raise _closed() if self._failure is None else self._failure
+                raise self._reason()
 
     def call(self, model: str, items: Sequence[Any]) -> list[Any]:
         """What `model` gives for the items.
@@ -184,6 +184,10 @@ class WorkerPool:
                 worker.close()
             if worker in self._free:
                 self._free.remove(worker)
+
+    def _reason(self) -> Exception:
+        """Why no worker is ready."""
+        return _closed() if self._failure is None else self._failure
 
     def _failed(self, error: Exception) -> None:
         log.warning("engine_worker_not_started", reason=str(error))
