@@ -74,11 +74,25 @@ async def test_what_could_begin_but_not_end_in_time_is_not_begun() -> None:
     assert house.order == []
 
 
-async def test_where_times_differ_the_long_ones_count() -> None:
+async def test_who_would_wait_for_a_moment_is_let_in_however_long_it_may_take() -> None:
     house = House(places=4)
-    for seconds in (4.0, 12.0) * 10:
-        await house.done(100, seconds=seconds, works=4)
+    for _ in range(5):
+        await house.done(100, seconds=8.0, works=4)
+    work = Work(100, deadline=house.now + 9, patience_s=9.0)
     async with house.busy(4), anyio.create_task_group() as tasks:
+        with pytest.raises(Overloaded, match="and take"):
+            house.scheduler.check(work)  # two seconds of nine
+        tasks.start_soon(house.one, Work(10, deadline=house.now + 9, patience_s=9.0))
+        await anyio.wait_all_tasks_blocked()
+        assert house.scheduler.waiting == 1
+        tasks.cancel_scope.cancel()
+
+
+async def test_where_times_differ_the_long_ones_count() -> None:
+    house = House(places=2)
+    for seconds in (4.0, 12.0) * 10:
+        await house.done(100, seconds=seconds, works=2)
+    async with house.busy(2), anyio.create_task_group() as tasks:
         with pytest.raises(Overloaded, match="and take"):
             await house.one(Work(100, deadline=house.now + 12, flow="as long as most"))
         tasks.start_soon(house.one, Work(100, deadline=house.now + 20, flow="as long as any"))
