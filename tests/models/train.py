@@ -1,8 +1,8 @@
 """Trains the tiny PaddleOCR-VL that the tests serve with a real vLLM: it reads one rendered line, exactly.
 
 The architecture is the real one (`PaddleOCRVLForConditionalGeneration`) with two million parameters, the prompt and
-the special tokens are PaddleOCR-VL's own, the tokenizer is byte-level. Two runs, on one CPU core about an hour and a third
-of one; the second goes on with lines of all lengths, for after the first the ends of long lines are still misread:
+the special tokens are PaddleOCR-VL's own, the tokenizer is byte-level. Two runs, on one CPU core an hour and a third of
+one; the second goes on with lines of all lengths, for after the first the ends of long lines are still misread:
 
     .venv-vllm/bin/python tests/models/train.py --out FOLDER
     .venv-vllm/bin/python tests/models/train.py --begin FOLDER --out tests/models/tiny-paddleocr-vl --steps 3500 \\
