@@ -48,6 +48,15 @@ def test_columns_are_those_of_the_whole_softmax(runtime: Runtime) -> None:
     assert np.allclose(columns.last, softmax[:, :, -1], atol=TOLERANCE[runtime.name])
 
 
+def test_columns_are_those_of_its_own_softmax_to_the_last_bit(runtime: Runtime) -> None:
+    tensor = line("Invoice 2041")
+    (softmax,) = runtime.open(files.text_recognition()).run(tensor)
+    columns = runtime.open_columns(files.text_recognition()).run(tensor)
+    assert np.array_equal(columns.best, softmax.argmax(axis=2))
+    assert np.array_equal(columns.probability, softmax.max(axis=2))
+    assert np.array_equal(columns.last, softmax[:, :, -1])
+
+
 def test_outputs_and_metadata_are_those_of_the_file(runtime: Runtime) -> None:
     reference, model = (each.open(files.page_layout()) for each in (OnnxRuntime(1), runtime))
     tensor = np.random.default_rng(1).random((1, 3, 800, 608), np.float32)
