@@ -191,13 +191,13 @@ class Batches:
 
 
 def train(
-    steps: int, seed: int, rate: float, checkpoint: Path, begin: Path | None
+    steps: int, seed: int, rate: float, checkpoint: Path, begun: Path | None
 ) -> tuple[PaddleOCRVLForConditionalGeneration, PaddleOCRVLProcessor]:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     processor, model = make_processor(), make_model()
-    if begin is not None:
-        model.load_state_dict(PaddleOCRVLForConditionalGeneration.from_pretrained(begin, dtype="float32").state_dict())
+    if begun is not None:
+        model.load_state_dict(PaddleOCRVLForConditionalGeneration.from_pretrained(begun, dtype="float32").state_dict())
     # A name that begins with "flash" is handed the boundaries of the images.
     ALL_ATTENTION_FUNCTIONS.register("flash_lines", attend_lines_of_one_length)
     model.model.visual.config._attn_implementation = "flash_lines"
@@ -206,7 +206,7 @@ def train(
     batches = Batches(processor, seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.05)
-    first, longest, running, started = 0, 2 if begin is None else LONGEST, 0.0, perf_counter()
+    first, longest, running, started = 0, 2 if begun is None else LONGEST, 0.0, perf_counter()
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=False)
         if (saved["steps"], saved["seed"]) != (steps, seed):
