@@ -2,8 +2,8 @@
 
 The architecture is the real one (`PaddleOCRVLForConditionalGeneration`) with two million parameters, the prompt and
 the special tokens are PaddleOCR-VL's own, the tokenizer is byte-level. Two runs, on one CPU core an hour and a third of
-one. The first learns a table of places too, without which it stays at 94 % of the letters of long lines; the second goes
-on without one, with lines of all lengths:
+one. The first learns a table of places too, without which it stays at 94 % of the letters of long lines; the second
+goes on without one, with lines of all lengths:
 
     .venv-vllm/bin/python tests/models/train.py --out FOLDER
     .venv-vllm/bin/python tests/models/train.py --begin FOLDER --out tests/models/tiny-paddleocr-vl --steps 4000 \\
@@ -118,8 +118,8 @@ def make_model() -> PaddleOCRVLForConditionalGeneration:
 
 
 def forget_places(model: PaddleOCRVLForConditionalGeneration) -> None:
-    """Takes the table of places away, for good. transformers (5.19) and vLLM (0.32) stretch it differently, with corners
-    aligned and without; with a table of zeros both read the same, by the encoder's rotary places.
+    """Takes the table of places away, for good. transformers (5.19) and vLLM (0.32) stretch it differently, with
+    corners aligned and without; with a table of zeros both read the same, by the encoder's rotary places.
     """
     places = next(weight for name, weight in model.named_parameters() if name.endswith("position_embedding.weight"))
     places.requires_grad_(requires_grad=False).zero_()
