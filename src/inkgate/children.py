@@ -1,4 +1,4 @@
-"""Processes of our own: started so that they end with this one, however it ends, and not before."""
+"""Processes of our own: started so that they end with this one, however it ends, and not before; and started again."""
 
 from __future__ import annotations
 
@@ -49,3 +49,20 @@ def live_with(parent: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+class Pauses:
+    """Pauses in seconds between a death and the next start: each twice the last, anew after a time of good service."""
+
+    def __init__(self, first_s: float, most_s: float, stable_s: float) -> None:
+        self._first_s = self._next_s = first_s
+        self._most_s = most_s
+        self._stable_s = stable_s
+
+    def after(self, served_s: float) -> float:
+        """The pause after a life with `served_s` of service."""
+        if served_s >= self._stable_s:
+            self._next_s = self._first_s
+        pause = min(self._next_s, self._most_s)
+        self._next_s = pause * 2
+        return pause

@@ -9,7 +9,7 @@ import pytest
 
 from inkgate.engines.vllm.managed.diagnose import Cause, Death, diagnose, kernel_oom_kills, own_memory_events
 from inkgate.engines.vllm.managed.lines import Levels, Lines, Progress, is_bar, progress_of
-from inkgate.engines.vllm.managed.supervisor import Pauses, fewer_sequences
+from inkgate.engines.vllm.managed.supervisor import fewer_sequences
 
 BAR = "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:01<00:01,  1.00s/it]"
 
@@ -159,12 +159,6 @@ def test_the_kernel_s_count_is_that_of_our_group_where_it_has_one(tmp_path: Path
     assert kernel_oom_kills(missing, missing) is None
     assert own_memory_events(tmp_path / "cgroup", Path("/c")) == Path("/c/a/b/memory.events")
     assert own_memory_events(missing, Path("/c")) == Path("/c/memory.events")
-
-
-def test_pauses_grow_to_a_limit_and_begin_anew_after_good_service() -> None:
-    pauses = Pauses(first_s=1, most_s=5, stable_s=300)
-    assert [pauses.after(served_s=10) for _ in range(5)] == [1, 2, 4, 5, 5]
-    assert [pauses.after(served_s) for served_s in (300, 0)] == [1, 2]
 
 
 def test_fewer_sequences_never_become_none() -> None:

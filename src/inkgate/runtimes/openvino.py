@@ -53,7 +53,8 @@ class OpenVinoRuntime:
 
     def open(self, path: Path) -> OpenVinoModel:
         """Raises RuntimeError where the file is no model."""
-        return OpenVinoModel(self._compiled(self._core.read_model(path)), _metadata(self._core.read_model(path)))
+        model = self._core.read_model(path)
+        return OpenVinoModel(self._compiled(model), _metadata(model))
 
     def open_columns(self, path: Path) -> OpenVinoColumns:
         """Raises RuntimeError where the file is no model that ends in a softmax."""

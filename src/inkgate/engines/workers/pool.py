@@ -12,6 +12,7 @@ import anyio
 import anyio.from_thread
 import structlog
 
+from inkgate.children import Pauses
 from inkgate.concurrency import Threads, loop_time
 from inkgate.engines.workers.process import Worker, WorkerDied
 from inkgate.errors import EngineFailed
@@ -43,12 +44,6 @@ class PoolSettings:
     pause_s: float = 0.25
     most_pause_s: float = 30.0
     stable_s: float = 60.0
-
-    def pause_after(self, lived_s: float, last_pause_s: float) -> float:
-        """The pause after a worker that lived for so long, whose own start came after `last_pause_s` (0: at once)."""
-        if lived_s >= self.stable_s or not last_pause_s:
-            return self.pause_s
-        return min(2 * last_pause_s, self.most_pause_s)
 
 
 class WorkerPool:
@@ -139,12 +134,12 @@ class WorkerPool:
 
     async def _keep(self, argument: str) -> None:
         """One worker after the other."""
-        pause_s = 0.0
+        settings = self._settings
+        pauses = Pauses(settings.pause_s, settings.most_pause_s, settings.stable_s)
         while True:
-            await anyio.sleep(pause_s)
             began = loop_time()
             await self._live(argument)
-            pause_s = self._settings.pause_after(loop_time() - began, pause_s)
+            await anyio.sleep(pauses.after(loop_time() - began))
 
     async def _live(self, argument: str) -> None:
         """One worker, from its start to its end."""

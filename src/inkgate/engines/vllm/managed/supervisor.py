@@ -8,6 +8,7 @@ from enum import StrEnum
 import anyio
 import structlog
 
+from inkgate.children import Pauses
 from inkgate.engines.vllm.managed.command import ServerCommand
 from inkgate.engines.vllm.managed.diagnose import Cause, Death, kernel_oom_kills
 from inkgate.engines.vllm.managed.life import Life, OomKills
@@ -32,23 +33,6 @@ class State(StrEnum):
     PAUSED = "paused"
     STOPPED = "stopped"
     FAILED = "failed"
-
-
-class Pauses:
-    """Pauses in seconds between a death and the next start: each twice the last, anew after a time of good service."""
-
-    def __init__(self, first_s: float, most_s: float, stable_s: float) -> None:
-        self._first_s = self._next_s = first_s
-        self._most_s = most_s
-        self._stable_s = stable_s
-
-    def after(self, served_s: float) -> float:
-        """The pause after a life that was ready for `served_s`."""
-        if served_s >= self._stable_s:
-            self._next_s = self._first_s
-        pause = min(self._next_s, self._most_s)
-        self._next_s = pause * 2
-        return pause
 
 
 def fewer_sequences(max_num_seqs: int, *, served: bool) -> int:
