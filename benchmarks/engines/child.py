@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +15,8 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import aiohttp
+
+from benchmarks.processes import free_port, running
 
 START_S = 120.0
 POLL_S = 0.01
@@ -57,26 +57,16 @@ def _resident_bytes(pid: int) -> int:
 @contextmanager
 def serving(**variables: str) -> Iterator[Child]:
     """The service with its defaults but for these environment variables and the cache, which is off."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("INKGATE_")}
-    environment = {**kept, "INKGATE_CACHE__ENABLED": "false", "INKGATE_LOG__LEVEL": "warning", **variables}
+    port = free_port()
+    settings = {"INKGATE_CACHE__ENABLED": "false", "INKGATE_LOG__LEVEL": "warning", **variables}
     command = [sys.executable, "-m", "inkgate", "serve", "--port", str(port)]
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "server.log"
         started = time.perf_counter()
-        with subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
-            try:
-                if not _ready(port, process, started + START_S):
-                    log.seek(0)
-                    raise SystemExit(f"the service did not start:\n{log.read().decode(errors='replace')[-3000:]}")
-                yield Child(f"http://127.0.0.1:{port}", process.pid, time.perf_counter() - started)
-            finally:
-                process.terminate()
-                try:
-                    process.wait(60)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+        with running(command, log, settings) as process:
+            if not _ready(port, process, started + START_S):
+                raise SystemExit(f"the service did not start:\n{log.read_text(errors='replace')[-3000:]}")
+            yield Child(f"http://127.0.0.1:{port}", process.pid, time.perf_counter() - started)
 
 
 def _ready(port: int, process: subprocess.Popen[bytes], until: float) -> bool:

@@ -27,8 +27,9 @@ from pathlib import Path
 import aiohttp
 from PIL import Image, ImageDraw, ImageFont
 
-from benchmarks.overload.systems import free_port, server
+from benchmarks.overload.systems import server
 from benchmarks.overload.traffic import Ask, Result, Told
+from benchmarks.processes import free_port
 
 LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
 SIZES = ((320, 200, 3), (480, 640, 8), (800, 1000, 14))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,9 @@ from pathlib import Path
 
 import httpx
 
+from benchmarks import processes
 from benchmarks.overload.traffic import MODEL
+from benchmarks.processes import free_port
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
@@ -81,7 +82,9 @@ def _vllm(port: int, flags: Sequence[str], folder: Path) -> Iterator[subprocess.
     cheap = ["--no-enable-prefix-caching", "--mm-processor-cache-gb", "0"]
     # The first core is vLLM's, as a card would be; the others are for all else.
     command = ["taskset", "-c", "0", str(PYTHON), "-m", "vllm.entrypoints.openai.api_server", "--model", str(WEIGHTS)]
-    with _process([*command, *address, *shared, *cheap, *flags], folder / "vllm.log", VARIABLES) as process:
+    with processes.running(
+        [*command, *address, *shared, *cheap, *flags], folder / "vllm.log", VARIABLES, ROOT
+    ) as process:
         _wait(f"http://127.0.0.1:{port}/v1/models", process, folder / "vllm.log")
         yield process
 
@@ -121,31 +124,17 @@ def _before(name: str, vllm: str, folder: Path, peers: Path | None) -> Iterator[
         variables = {"LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true"}
     else:
         command = [sys.executable, "-m", "benchmarks.overload.semaphore_proxy", str(port), vllm.removesuffix("/v1")]
-    with _process([*OTHER_CORES, *command], folder / "before.log", variables) as process:
+    with processes.running([*OTHER_CORES, *command], folder / "before.log", variables, ROOT) as process:
         url = f"http://127.0.0.1:{port}/v1"
         _wait(f"{url}/models", process, folder / "before.log")
         yield url
 
 
 @contextmanager
-def _process(command: Sequence[str], log: Path, variables: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")} | variables
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=environment, cwd=ROOT) as process:
-        try:
-            yield process
-        finally:
-            process.terminate()
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-@contextmanager
 def server(command: Sequence[str], port: int, path: str, folder: Path, variables: dict[str, str]) -> Iterator[None]:
     """A server of any kind, once it answers 200 at `path`."""
     log = folder / "server.log"
-    with _process(command, log, variables) as process:
+    with processes.running(command, log, variables, ROOT) as process:
         _wait(f"http://127.0.0.1:{port}{path}", process, log)
         yield
 
@@ -160,9 +149,3 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
             pass
         time.sleep(0.3)
     raise SystemExit(f"{url} did not come up:\n{log.read_text(errors='replace')[-3000:]}")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
