@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -77,3 +78,22 @@ async def _compare(
     assert not alike(expected[0], expected[1])
     for size in ("shape_of", "cost", "content"):
         assert [getattr(there, size)(item) for item in items] == [getattr(here, size)(item) for item in items]
+
+
+async def test_workers_keep_what_they_compile_and_the_next_start_finds_it(tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    settings = PpocrSettings(
+        workers=2, threads=1, runtime=RuntimeName.OPENVINO, precision=Precision.F32, cache=str(folder)
+    )
+    first = await _read_in_a_worker(settings)
+    kept = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert len(kept) == len(NAMES)
+    assert alike(await _read_in_a_worker(settings), first)
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == kept
+
+
+async def _read_in_a_worker(settings: PpocrSettings) -> Sequence[Any]:
+    pool = worker_pool(settings)
+    async with running(pool) as started:
+        models = await started.run(models_of, pool)
+        return await started.run(models.recognizer.predict, [drawn_line("Total 12.50")])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import stat
 from pathlib import Path
 
+import pytest
 from structlog.testing import capture_logs
 
-from inkgate.runtimes.compiled import compiled_folder
+from inkgate.runtimes.compiled import alone, compiled_folder
 
 
 def test_the_folder_is_made_for_the_user_alone(tmp_path: Path) -> None:
@@ -32,3 +35,33 @@ def test_a_folder_that_can_t_be_is_done_without_and_logged_once(tmp_path: Path) 
         assert compiled_folder(str(tmp_path / "file" / "models")) is None
     (line,) = logs
     assert (line["event"], line["log_level"]) == ("compiled_models_not_kept", "warning")
+
+
+def locked(folder: Path) -> bool:
+    """Whether somebody is alone with the folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def test_one_is_alone_with_the_folder_until_done(tmp_path: Path) -> None:
+    with alone(tmp_path):
+        assert locked(tmp_path)
+    assert not locked(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_is_free_again_after_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="broken"), alone(tmp_path):
+        raise ValueError("broken")
+    assert not locked(tmp_path)
+
+
+def test_nobody_waits_where_nothing_is_kept() -> None:
+    with alone(None), alone(None):
+        assert compiled_folder("") is None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import structlog
@@ -32,6 +34,25 @@ def compiled_folder(chosen: str, environment: Mapping[str, str] = _ENVIRONMENT) 
     except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home
         log.warning("compiled_models_not_kept", folder=chosen, reason=str(error))
         return None
+
+
+@contextmanager
+def alone(folder: Path | None) -> Iterator[None]:
+    """Waits until no other process is in here with the folder. Blocking.
+
+    Runtimes write a compiled model where others look for it, byte after byte: of processes that start together, one
+    might read what another has only half written. The lock ends with the process, and leaves no file behind.
+    """
+    if folder is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # a file system without locks: as if nobody else was there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _own(environment: Mapping[str, str]) -> Path:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from operator import attrgetter
+from pathlib import Path
 
 import cv2
 
@@ -20,6 +21,7 @@ from inkgate.engines.workers.model import WorkerModel
 from inkgate.engines.workers.pool import PoolSettings, WorkerPool
 from inkgate.engines.workers.shares import shares, usable_cpus
 from inkgate.runtimes.choose import open_runtime
+from inkgate.runtimes.compiled import alone, compiled_folder
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 
 _NAMES = ("detector", "recognizer", "line_orientation", "page_orientation")
@@ -35,15 +37,18 @@ def load(asked: str) -> Mapping[str, serve.Predict]:
     wanted = json.loads(asked)
     os.sched_setaffinity(0, wanted["cpus"])
     cv2.setNumThreads(wanted["threads"])
-    runtime = open_runtime(RuntimeName(wanted["runtime"]), Precision(wanted["precision"]), wanted["threads"])
-    models = PpocrModels.load(runtime)
+    cache = Path(wanted["cache"]) if wanted["cache"] else None
+    runtime = open_runtime(RuntimeName(wanted["runtime"]), Precision(wanted["precision"]), wanted["threads"], cache)
+    with alone(cache):
+        models = PpocrModels.load(runtime)
     return {name: attrgetter(f"{name}.predict")(models) for name in _NAMES}
 
 
 def worker_pool(settings: PpocrSettings) -> WorkerPool:
     """`settings.workers` workers, each with its share of the cores: runtimes keep their threads on the first cores
-    they may use, and know nothing of each other.
+    they may use, and know nothing of each other. They share what is compiled: one compiles it, the others read it.
     """
+    cache = compiled_folder(settings.cache)
     arguments = [
         json.dumps(
             {
@@ -51,6 +56,7 @@ def worker_pool(settings: PpocrSettings) -> WorkerPool:
                 "threads": settings.threads or len(cpus),
                 "runtime": settings.runtime.value,
                 "precision": settings.precision.value,
+                "cache": str(cache or ""),
             }
         )
         for cpus in shares(usable_cpus(), settings.workers)
