@@ -1,0 +1,268 @@
+"""What a running service says of itself, at one time: the metrics, the Live tab and the doctor are made of it.
+
+Counters are since the start; None is what isn't known or isn't there. Times are in seconds, sizes in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What runs, and on what.
+
+    Attributes:
+        engine: the name in the settings, such as `ppocr` or `paddleocr-vl`.
+        model: what reads, with its version, such as `PP-OCRv6 small` or the name under which vLLM serves it.
+        inference_engine: what computes it, such as `openvino bf16`, `vllm` or `transformers`.
+        cores: that this process may use.
+        accelerators: what would make it faster, by name (`uvloop`, `openvino`, `cuda`, `tensorrt`), and whether it is
+            in use.
+    """
+
+    version: str
+    engine: str
+    model: str
+    inference_engine: str
+    python: str
+    platform: str
+    cores: int
+    memory_bytes: int
+    accelerators: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process of the service.
+
+    Attributes:
+        kind: `gateway`, `pdf`, `engine` (a worker of the embedded one) or `vllm` (managed).
+        started: times a process in this place was started: more than 1 where it died.
+    """
+
+    kind: str
+    pid: int
+    rss_bytes: int
+    cpu_s: float
+    started: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A scheduler: what waits for an engine, and what is there.
+
+    Attributes:
+        name: `pages` for the engine as a whole, `calls` for requests to model servers.
+        limit: how many may be at the engine at once; `most`: how far it may rise by the settings.
+        waiting: by priority.
+        longest_wait_s: of who waits now.
+        backlog_s: until all that waits has had its turn.
+        tokens_promised, tokens_foreign, tokens_capacity: of the KV cache; capacity None where there is none to bound.
+    """
+
+    name: str
+    limit: int
+    most: int
+    in_flight: int
+    waiting: Mapping[str, int]
+    longest_wait_s: float
+    backlog_s: float | None
+    tokens_promised: int = 0
+    tokens_foreign: int = 0
+    tokens_capacity: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """The front door: documents that were let in and are not answered yet.
+
+    Attributes:
+        refused: by code of the error.
+        ended: by outcome (`ok`, `failed`, `rejected`, ...).
+    """
+
+    documents: int
+    max_documents: int
+    body_bytes: int
+    max_bytes: int
+    tenants: int
+    refused: Mapping[str, int] = field(default_factory=dict)
+    ended: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """The calls of one model. `sizes`: calls by the number of items in them."""
+
+    model: str
+    calls: int
+    items: int
+    dropped: int
+    retried: int
+    cost_pixels: int
+    content_pixels: int
+    wait_s: float
+    busy_s: float
+    sizes: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheState:
+    """`found`: results by where they came from: `run`, `kept`, `joined`. Entries and bytes: None for a shared store."""
+
+    found: Mapping[str, int]
+    entries: int | None = None
+    bytes: int | None = None
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerReading:
+    """`state`: `closed`, `open` or `half_open`."""
+
+    name: str
+    state: str
+    opened: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaReading:
+    """A model server.
+
+    Attributes:
+        state: `up`, `out` or `draining`; `why`: it was taken out the last time; `taken_out`: how often.
+        in_flight: our calls there.
+        running, waiting, kv_usage, preemptions, generation_tokens: as it says itself.
+        kv_tokens: that its KV cache holds.
+        queue_s: mean wait in its own queue; render_s: how long images wait there to be prepared.
+        pressure: the largest of its signals over its target; 1 and more: too much.
+        flags: with which it was started, where we started it.
+    """
+
+    name: str
+    state: str
+    why: str
+    taken_out: int
+    in_flight: int
+    running: int | None = None
+    waiting: int | None = None
+    kv_usage: float | None = None
+    kv_tokens: int | None = None
+    preemptions: int | None = None
+    generation_tokens: int | None = None
+    queue_s: float | None = None
+    render_s: float | None = None
+    inter_token_s: float | None = None
+    pressure: float | None = None
+    flags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU. `utilisation`: 0 to 1. `throttled`: for what its clocks are held down (`thermal`, `power`)."""
+
+    index: int
+    name: str = ""
+    utilisation: float | None = None
+    memory_used: int | None = None
+    memory_total: int | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    clock_mhz: float | None = None
+    throttled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What was done.
+
+    Attributes:
+        requests: by `METHOD endpoint status`.
+        pages: by outcome: `ok`, `degraded` or the code of the error.
+        stage_s, stage_count: time spent in each stage, and how often.
+        tokens_in, tokens_out: of model servers.
+        runaways: answers that were stopped because they repeated themselves; retries: by reason.
+    """
+
+    requests: Mapping[str, int] = field(default_factory=dict)
+    pages: Mapping[str, int] = field(default_factory=dict)
+    stage_s: Mapping[str, float] = field(default_factory=dict)
+    stage_count: Mapping[str, int] = field(default_factory=dict)
+    tokens_in: int = 0
+    tokens_out: int = 0
+    runaways: int = 0
+    retries: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A few seconds of the recent past; rates are per second. `at`: seconds since the epoch, the end of it.
+
+    Attributes:
+        span_s: from the point before.
+        requests: all that ended but probes; errors: of them, answered with 5xx but 503; refused: with 429 or 503.
+        p50_s, p95_s: how long requests that were answered took; None where there was none.
+        mean_batch: items a call of the recogniser; None without a call.
+        cache_share: part of the pages that came from the cache or were joined.
+        cpu: cores that all processes of the service used.
+        gpu: utilisation of the busiest, 0 to 1.
+        kv_usage: of the fullest model server, 0 to 1.
+        loop_lag_s: how late the event loop was at most.
+    """
+
+    at: float
+    span_s: float
+    requests: float
+    pages: float
+    errors: float
+    refused: float
+    p50_s: float | None
+    p95_s: float | None
+    documents: int
+    in_flight: int
+    limit: int
+    waiting: int
+    mean_batch: float | None = None
+    cache_share: float | None = None
+    cpu: float | None = None
+    rss_bytes: int = 0
+    gpu: float | None = None
+    gpu_memory: float | None = None
+    kv_usage: float | None = None
+    loop_lag_s: float | None = None
+    tokens_out: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All of it.
+
+    Attributes:
+        at, started_at: seconds since the epoch.
+        ready: whether it can read, and why not.
+        rung: steps of degradation taken now; rungs: their names, from the first to be taken.
+        settings: those in force, without secrets.
+        history: the last quarter of an hour, the eldest first.
+    """
+
+    at: float
+    started_at: float
+    build: Build
+    ready: bool
+    reasons: tuple[str, ...]
+    house: House
+    queues: tuple[Queue, ...]
+    work: Work
+    processes: tuple[Process, ...]
+    rung: int = 0
+    rungs: tuple[str, ...] = ()
+    batches: tuple[Batches, ...] = ()
+    cache: CacheState | None = None
+    breakers: tuple[BreakerReading, ...] = ()
+    replicas: tuple[ReplicaReading, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    history: tuple[Point, ...] = ()
