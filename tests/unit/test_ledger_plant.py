@@ -29,7 +29,7 @@ class Accounted:
         """The mean part of the KV cache in use."""
         used = 0.0
         for _ in range(10 * seconds):
-            while self.ledger.fits(tokens := 200 + self.estimates.estimate("page", CAP)):
+            while self.ledger.fits(tokens := 200 + self.estimates.estimates("page", CAP)[1]):
                 self._charges[self.plant.send()] = self.ledger.charge(tokens)
             self.plant.tick()
             for request, charge in self._charges.items():

@@ -34,15 +34,12 @@ class OutputEstimates:
         self._cap = cap
         self._known: OrderedDict[Hashable, _Histogram] = OrderedDict()
 
-    def estimate(self, key: Hashable, cap: int) -> int:
-        """Tokens that an answer won't pass, in `quantile` of all cases; `cap`, the most it may have, until known.
-
-        It is `cap`, too, where so many were cut off that the quantile lies beyond what was seen.
-        """
-        return self.estimates(key, cap)[1]
-
     def estimates(self, key: Hashable, cap: int) -> tuple[int, int]:
-        """The tokens an answer has on average, and `estimate`. The mean is `cap`, too, until known."""
+        """The tokens an answer has on average, and those it won't pass in `quantile` of all cases.
+
+        Both are `cap`, the most it may have, until known; and where so many were cut off that the quantile lies beyond
+        what was seen.
+        """
         cap = min(cap, self._cap)
         known = self._known.get(key)
         if known is None:
