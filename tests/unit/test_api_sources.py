@@ -1,6 +1,7 @@
 """Bytes out of base64, data: URLs and uploaded files."""
 
 import base64
+import binascii
 from contextlib import suppress
 
 import pytest
@@ -31,6 +32,33 @@ def test_what_is_no_base64_is_refused(text: str) -> None:
 def test_any_text_is_decoded_or_refused(text: str) -> None:
     with suppress(InputRejected):
         assert isinstance(decode_base64(text), bytes)
+
+
+def slowly(text: str) -> bytes | None:
+    """What `decode_base64` gives, by the standard library; None where it refuses."""
+    try:
+        compact = text.encode("ascii").translate(bytes.maketrans(b"-_", b"+/"), b" \t\r\n\f\v").rstrip(b"=")
+        return binascii.a2b_base64(compact + b"=" * (-len(compact) % 4), strict_mode=True)
+    except (UnicodeEncodeError, binascii.Error):
+        return None
+
+
+def decoded(text: str) -> bytes | None:
+    with suppress(InputRejected):
+        return decode_base64(text)
+    return None
+
+
+@given(st.text(alphabet="AbZ09+/-_= \t\r\n\f\v\0*é", max_size=40))
+def test_it_takes_and_refuses_what_the_standard_library_does(text: str) -> None:
+    assert decoded(text) == slowly(text)
+
+
+@given(st.binary(min_size=1000, max_size=3000), st.integers(0, 1299), st.characters(max_codepoint=300))
+def test_one_wrong_character_is_found_wherever_it_is(data: bytes, place: int, wrong: str) -> None:
+    text = base64.b64encode(data).decode()
+    text = text[:place] + wrong + text[place + 1 :]
+    assert decoded(text) == slowly(text)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import binascii
 from urllib.parse import unquote_to_bytes
+
+import pybase64
 
 from inkgate.api.fetch import Fetcher
 from inkgate.api.files import FileStore
@@ -13,6 +14,7 @@ from inkgate.errors import InputRejected
 from inkgate.types import Document
 
 _WHITESPACE = b" \t\r\n\f\v"
+_END = b"=" + _WHITESPACE
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
 DEFAULT_NAME = "document"
 
@@ -78,9 +80,16 @@ def decode_base64(text: str) -> bytes:
         InputRejected: "base64_invalid".
     """
     try:
-        compact = text.encode("ascii").translate(_URLSAFE, _WHITESPACE).rstrip(b"=")
-        return binascii.a2b_base64(compact + b"=" * (-len(compact) % 4), strict_mode=True)
-    except (UnicodeEncodeError, binascii.Error) as error:
+        return pybase64.b64decode(text, validate=True)  # of standard base64 in one piece, nothing is copied
+    except ValueError:
+        return _decode_any(text)
+
+
+def _decode_any(text: str) -> bytes:
+    try:
+        standard = text.encode("ascii").translate(_URLSAFE).rstrip(_END)
+        return pybase64.b64decode(standard, validate=True, padded=False, ignorechars=_WHITESPACE)
+    except ValueError as error:
         raise InputRejected("base64_invalid", "The text can't be decoded as base64.") from error
 
 

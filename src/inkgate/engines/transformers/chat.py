@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 from collections.abc import Mapping, Sequence
 
 import cv2
 import numpy as np
 import orjson
+import pybase64
 
 from inkgate.engines.transformers.model import Ending, Piece, Question, Sampling
 from inkgate.errors import InputRejected
@@ -75,7 +75,7 @@ def _pixels(url: str) -> RgbArray:
     if not head.startswith("data:image/"):
         raise ValueError("images come as data URLs")
     try:
-        coded = np.frombuffer(base64.b64decode(data, validate=True), np.uint8)
+        coded = np.frombuffer(pybase64.b64decode(data, validate=True), np.uint8)
         bgr = cv2.imdecode(coded, cv2.IMREAD_COLOR) if coded.size else None
     except (binascii.Error, cv2.error) as error:
         raise ValueError("an image can't be read") from error

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
+import pybase64
 
 from inkgate.errors import EngineFailed
 from inkgate.types import RgbArray, Size
@@ -42,7 +42,7 @@ def encode(rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1
         kind, done, data = "png", *cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 1])
     if not done:
         raise EngineFailed("engine_failed", "The page could not be encoded for the model server.")
-    return EncodedImage(f"data:image/{kind};base64,{base64.b64encode(data.tobytes()).decode()}", size, target)
+    return EncodedImage(f"data:image/{kind};base64,{pybase64.b64encode_as_string(data)}", size, target)
 
 
 def is_blank(rgb: RgbArray) -> bool:
