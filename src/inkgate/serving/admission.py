@@ -79,6 +79,7 @@ class AdmissionPermit(Permit):
         self._limiter.arriving.pop(self)
         self._give_back(Outcome.REJECTED)
         self._turned_out = True
+        self._limiter.refused["share_exceeded"] += 1
         if self._receiving is not None:
             self._receiving.cancel()
 
@@ -106,6 +107,8 @@ class AdmissionLimiter:
         documents, body_bytes: in the house.
         arriving: those whose bodies are not there yet, the eldest first.
         ended: how documents did.
+        refused: at the door, and turned out, by the code of the error.
+        max_documents, max_bytes: in the house at most.
     """
 
     def __init__(
@@ -118,9 +121,10 @@ class AdmissionLimiter:
         self.documents = 0
         self.body_bytes = 0
         self.ended: Counter[Outcome] = Counter()
+        self.refused: Counter[str] = Counter()
         self.arriving: dict[AdmissionPermit, None] = {}
-        self._max_documents = max_documents
-        self._max_bytes = settings.max_bytes_mb * 1e6
+        self.max_documents = max_documents
+        self.max_bytes = int(settings.max_bytes_mb * 1e6)
         self._settings = settings
         self._backlog = backlog
         self._clock = clock
@@ -134,7 +138,18 @@ class AdmissionLimiter:
             Overloaded: "share_exceeded": its tenant has its share, and others are there; "service_full": there is no
                 room, or it would wait past its deadline.
         """
-        now = self._clock()
+        try:
+            return self._admitted(arrival, self._clock())
+        except Overloaded as error:
+            self.refused[error.code] += 1
+            raise
+
+    @property
+    def tenants(self) -> int:
+        """Those that hold something."""
+        return len(self._held)
+
+    def _admitted(self, arrival: Arrival, now: float) -> Permit:
         self._forget(now)
         part = self._part(self.documents + 1, self.body_bytes + arrival.body_bytes)
         if part > 1 - self._settings.reserve and self.documents:
@@ -183,7 +198,7 @@ class AdmissionLimiter:
         return False
 
     def _part(self, documents: int, body_bytes: int) -> float:
-        return max(documents / self._max_documents, body_bytes / self._max_bytes)
+        return max(documents / self.max_documents, body_bytes / self.max_bytes)
 
     def _check_share(self, arrival: Arrival) -> None:
         held = self._held.get(arrival.tenant)

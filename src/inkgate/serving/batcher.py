@@ -6,8 +6,9 @@ A call forms while the one before it runs: whoever comes to an idle model is ser
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, ParamSpec, Protocol, TypeVar
 
 import anyio
@@ -49,6 +50,7 @@ class BatchFigures:
         wait_s: of all items together, from when they came to when their call began.
         longest_wait_s: of one item.
         busy_s: of all calls together.
+        sizes: calls, by the number of items in them.
     """
 
     model: str = ""
@@ -61,6 +63,7 @@ class BatchFigures:
     wait_s: float = 0.0
     longest_wait_s: float = 0.0
     busy_s: float = 0.0
+    sizes: Counter[int] = field(default_factory=Counter)
 
     @property
     def mean_batch(self) -> float:
@@ -81,6 +84,7 @@ class BatchFigures:
         """Counts a call."""
         self.calls += 1
         self.items += len(batch.pieces)
+        self.sizes[len(batch.pieces)] += 1
         self.cost += batch.cost
         self.content += batch.content
         for request, _ in batch.pieces:

@@ -107,13 +107,22 @@ _FOR_ALL = frozenset({Rung.IMAGE, Rung.OUTPUT})
 
 
 class Shedding:
-    """A Limiter around a Limiter: at the door, too, work is refused that would be refused inside."""
+    """A Limiter around a Limiter: at the door, too, work is refused that would be refused inside.
+
+    Attributes:
+        refused: how often that was.
+    """
 
     def __init__(self, inner: Limiter, ladder: Ladder) -> None:
         self._inner = inner
         self._ladder = ladder
+        self.refused = 0
 
     def admit(self, arrival: Arrival = ANYBODY) -> Permit:
         """See Limiter."""
-        self._ladder.check(arrival.priority)
+        try:
+            self._ladder.check(arrival.priority)
+        except Overloaded:
+            self.refused += 1
+            raise
         return self._inner.admit(arrival)

@@ -22,6 +22,11 @@ class Limit(Protocol):
     @property
     def value(self) -> int: ...
 
+    @property
+    def most(self) -> int:
+        """How far it may rise."""
+        ...
+
     def ended(self, outcome: Outcome, at: float) -> None:
         """Learns from how a work ended, at clock time `at` in seconds."""
         ...
@@ -35,6 +40,10 @@ class FixedLimit:
 
     @property
     def value(self) -> int:
+        return self._n
+
+    @property
+    def most(self) -> int:
         return self._n
 
     def ended(self, outcome: Outcome, at: float) -> None:
@@ -78,6 +87,11 @@ class AdaptiveLimit:
     @property
     def value(self) -> int:
         return int(self._limit)
+
+    @property
+    def most(self) -> int:
+        """By the settings; where the server died, less for a while, which this doesn't say."""
+        return self._settings.most
 
     def ended(self, outcome: Outcome, at: float) -> None:
         """See Limit. Failures are damage when they are more than a few: some pages fail whoever reads them.

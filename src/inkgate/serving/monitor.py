@@ -28,6 +28,10 @@ class EachServer:
     def value(self) -> int:
         return self.each.value * max(1, self.count())
 
+    @property
+    def most(self) -> int:
+        return self.each.most * max(1, self.count())
+
     def ended(self, outcome: Outcome, at: float) -> None:
         """See Limit."""
         self.each.ended(outcome, at)
@@ -38,6 +42,9 @@ class Monitor:
 
     The limit is one for all servers, which are alike: it follows the one that is pressed the most. The ledger has the
     KV cache of those that take calls.
+
+    Attributes:
+        read: what each said last, and how it is pressed; only of those that answered then.
     """
 
     def __init__(
@@ -55,6 +62,7 @@ class Monitor:
         self._interval_s = interval_s
         self._clock = clock
         self._kv_tokens: dict[Replica[Server], int] = {}
+        self.read: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
         self.scheduler: Scheduler | None = None
 
     @property
@@ -83,6 +91,7 @@ class Monitor:
             for replica in self._gauges:
                 if replica.state is not ReplicaState.OUT:
                     tasks.start_soon(one, replica)
+        self.read = read
         self._tell(read)
 
     def _tell(self, read: dict[Replica[Server], tuple[ServerReading, Pressure | None]]) -> None:

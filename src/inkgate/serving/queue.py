@@ -108,6 +108,11 @@ class WorkQueue:
     def __len__(self) -> int:
         return self._waiting
 
+    @property
+    def by_class(self) -> dict[Priority, int]:
+        """How many wait, by the class that they are in by now."""
+        return {priority: self._classes[priority.rank].works for priority in Priority}
+
     def push(self, work: Work, now: float) -> Entry:
         """Puts work in. A deadline that is past is for `expire` to find."""
         self._pushed += 1

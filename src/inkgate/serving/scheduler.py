@@ -15,32 +15,20 @@ import anyio
 from inkgate.concurrency import loop_time
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.limiter import Outcome, outcome_of
+from inkgate.serving.limits import Limit
 from inkgate.serving.queue import Entry, WorkQueue
 from inkgate.serving.throughput import Rate, Throughput
-from inkgate.serving.work import Work
+from inkgate.serving.work import Priority, Work
 from inkgate.settings import SchedulingSettings
 
 _JITTER = 0.3
 """Part by which Retry-After is lengthened at most, so that those refused together don't come back together."""
-
-
 _SHORT = 0.2
 """Part of the time that a work has, for which it may wait though it will probably not be done in time. Without it a
 tenant that asks for a fifth of what an engine bears, beside one that asks for all, lost 6 to 37 % of its answers in the
 simulator; now 1 to 3 %, and 2 % more is answered in all."""
 _SOONEST_S = 0.001
 """The event loop's clock goes by milliseconds: a timer may ring that much too early."""
-
-
-class Limit(Protocol):
-    """How many works may be at the engine at once."""
-
-    @property
-    def value(self) -> int: ...
-
-    def ended(self, outcome: Outcome, at: float) -> None:
-        """Learns from how a work ended, at clock time `at`."""
-        ...
 
 
 class Charge(Protocol):
@@ -121,7 +109,7 @@ class Scheduler:
         clock: Callable[[], float] = loop_time,
         random: Random | None = None,
     ) -> None:
-        self._limit = limit
+        self.limit = limit
         self._ledger = ledger
         self._settings = settings
         self._clock = clock
@@ -141,6 +129,17 @@ class Scheduler:
     @property
     def waiting(self) -> int:
         return len(self._queue)
+
+    @property
+    def waiting_by_class(self) -> dict[Priority, int]:
+        """By the class that they are in by now: who has waited for long counts as more urgent."""
+        return self._queue.by_class
+
+    @property
+    def longest_wait_s(self) -> float:
+        """Of who waits now. O(works at the engine): those that wait are kept in the order in which they came."""
+        since = next((entry.since for entry in self._waiting if entry.waits), None)
+        return 0.0 if since is None else self._clock() - since
 
     @property
     def backlog_tokens(self) -> int:
@@ -193,7 +192,7 @@ class Scheduler:
             self._must_begin_by(work, self._clock())
 
     def _expected_wait_s(self, work: Work, now: float) -> float | None:
-        if not self._queue and self._in_flight < self._limit.value and self._fits(work):
+        if not self._queue and self._in_flight < self.limit.value and self._fits(work):
             return 0.0
         per_s = self._throughput.per_s(now)
         return None if per_s is None else (self._queue.ahead(work) + work.tokens) / per_s
@@ -249,7 +248,7 @@ class Scheduler:
     def _start_next(self, now: float) -> None:
         for expired in self._queue.expire(now):
             self._changed(expired)
-        while self._in_flight < self._limit.value:
+        while self._in_flight < self.limit.value:
             entry = self._queue.pop(self._fits, now)
             if entry is None:
                 break
@@ -288,7 +287,7 @@ class Scheduler:
             self._in_flight -= 1
             outcome = turn.end(error)
             self._throughput.ended(turn.work.tokens, turn.began, now, well=outcome is Outcome.OK)
-            self._limit.ended(outcome, now)
+            self.limit.ended(outcome, now)
             if turn.tokens_used is not None:
                 self._queue.settle(waiting.entry, turn.tokens_used)
         self._start_next(now)

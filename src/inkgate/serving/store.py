@@ -39,14 +39,19 @@ class MemoryStore:
 
     Attributes:
         bytes: taken now.
+        max_bytes: that it may take.
     """
 
     def __init__(self, max_bytes: int, clock: Callable[[], float] = anyio.current_time) -> None:
         """`clock` in seconds."""
         self.bytes = 0
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._clock = clock
         self._entries: OrderedDict[bytes, tuple[bytes, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Entries, those included whose time is over and that nobody has asked for since."""
+        return len(self._entries)
 
     async def get(self, key: bytes) -> bytes | None:
         value, ends_at = self._entries.get(key, (None, 0.0))
@@ -60,11 +65,11 @@ class MemoryStore:
 
     async def put(self, key: bytes, value: bytes, ttl_s: float) -> None:
         self._drop(key)
-        if len(value) + _ENTRY_BYTES > self._max_bytes:
+        if len(value) + _ENTRY_BYTES > self.max_bytes:
             return
         self._entries[key] = (value, self._clock() + ttl_s)
         self.bytes += len(value) + _ENTRY_BYTES
-        while self.bytes > self._max_bytes:
+        while self.bytes > self.max_bytes:
             self._drop(next(iter(self._entries)))
 
     async def close(self) -> None:
