@@ -14,6 +14,7 @@ from itertools import groupby
 import cv2
 import numpy as np
 
+from inkgate.engines.ppocr.call_sizes import calls_of
 from inkgate.engines.ppocr.crops import READING_HEIGHT
 from inkgate.engines.ppocr.scripts import unspaced
 from inkgate.runtimes.base import ColumnModel, FloatArray
@@ -26,9 +27,9 @@ _WIDTHS_AN_OCTAVE = 8
 the lines of documents are narrower than 172 pixels: in the development documents 7% of the model's input is padding
 (27% with the usual least width of 320 and steps of 64). It costs accuracy little: docs/benchmarks.md."""
 _MOST_WIDTH = 4096
-_BATCH_WIDTH = 4096
+_BATCH_WIDTH = 2560
 """Pixels of width in one call of the model: bounds its memory (18,710 classes for every 8 pixels). More is no faster:
-what lines gain by sharing a call they gain within a quarter of this."""
+what lines gain by sharing a call they gain within less than half of this."""
 _MISSED_SPACE = 0.2
 """Probability of a space from which one is put between two letters, though "nothing new" was likelier there. The
 model drops spaces of narrow fonts. F1 of words on 33 development pages: 93.0 without, 93.4 with 0.1, 93.7 with 0.2,
@@ -101,9 +102,8 @@ class TextRecognizer:
             groups.setdefault(padded_width(item), []).append(index)
         readings: dict[int, Reading] = {}
         for width, indexes in groups.items():
-            step = max(_BATCH_WIDTH // width, 1)
-            for start in range(0, len(indexes), step):
-                part = indexes[start : start + step]
+            for call in calls_of(len(indexes), max(_BATCH_WIDTH // width, 1)):
+                part = indexes[call]
                 read = self._read([items[index] for index in part], width)
                 readings.update(zip(part, read, strict=True))
         return [readings[index] for index in range(len(items))]

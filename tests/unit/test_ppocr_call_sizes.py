@@ -1,0 +1,37 @@
+"""Lines put into calls: each once, in order, in few sizes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inkgate.engines.ppocr.call_sizes import call_sizes, calls_of
+
+LINES, MOST = st.integers(0, 200), st.integers(1, 40)
+
+
+@given(lines=LINES, most=MOST)
+def test_each_line_is_in_one_call_and_order_is_kept(lines: int, most: int) -> None:
+    numbers = list(range(lines))
+    assert [number for call in calls_of(lines, most) for number in numbers[call]] == numbers
+
+
+@given(lines=LINES, most=MOST)
+def test_no_call_is_larger_than_asked(lines: int, most: int) -> None:
+    assert all(1 <= size <= most for size in call_sizes(lines, most))
+
+
+@given(lines=LINES, most=MOST)
+def test_calls_of_one_line_are_left_to_the_last(lines: int, most: int) -> None:
+    sizes = call_sizes(lines, most)
+    assert sizes == sorted(sizes, reverse=True)
+    assert most == 1 or sizes.count(1) <= 1
+
+
+def test_few_sizes_are_in_use() -> None:
+    assert {size for lines in range(200) for size in call_sizes(lines, 100)} == {1, 2, 3, 4, 6, 8}
+
+
+def test_as_many_calls_as_there_have_to_be() -> None:
+    assert call_sizes(16, 16) == [8, 8]
+    assert call_sizes(7, 16) == [6, 1]
+    assert call_sizes(7, 5) == [4, 3]
+    assert call_sizes(3, 1) == [1, 1, 1]
