@@ -46,10 +46,10 @@ def test_no_row_is_left_of_a_dependency_that_is_gone() -> None:
 
 @pytest.mark.parametrize("name", REQUIRED + OPTIONAL)
 def test_every_dependency_is_pinned(name: str) -> None:
-    assert [pin for pin in PINS if _name(pin) == name and re.fullmatch(r"[\w.-]+==[\w.]+", pin)] != []
+    assert [pin for pin in PINS if _name(pin) == name and re.fullmatch(r"[\w.-]+==(?:\d+!)?[\w.]+", pin)] != []
 
 
 def test_pins_are_exact_versions_without_addresses_and_bring_one_opencv() -> None:
-    assert [pin for pin in PINS if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", pin)] == []
+    assert [pin for pin in PINS if not re.fullmatch(r"[A-Za-z0-9._-]+==(?:\d+!)?[A-Za-z0-9.]+", pin)] == []
     # Two wheels of OpenCV overwrite each other's files, and the one with windows needs libGL.
     assert [_name(pin) for pin in PINS if "opencv" in pin.lower()] == ["opencv-python-headless"]
