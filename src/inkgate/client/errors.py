@@ -1,0 +1,77 @@
+"""What went wrong, in words for people: the service's own, where it sent a problem document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import orjson
+
+
+class ServiceError(Exception):
+    """The service could not be asked, or it refused. The message is for people: what happened, and what to do.
+
+    Attributes:
+        status: of the answer; None where there was none.
+        code: of the error, as docs/errors.md lists them; empty where the answer has none.
+        title, detail, remedy: as the problem document has them; empty where there was none.
+        retry_after_s: when it is worth trying again, where the service said so.
+        request_id: under which the service's log has more; empty where there was no answer.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        status: int | None = None,
+        problem: Mapping[str, Any] | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        problem = problem or {}
+        self.status = status
+        self.code = str(problem.get("code") or "")
+        self.title = str(problem.get("title") or "")
+        self.detail = str(problem.get("detail") or "")
+        self.remedy = str(problem.get("remedy") or "")
+        self.request_id = str(problem.get("request_id") or "")
+        self.retry_after_s = retry_after_s
+
+
+@contextmanager
+def told(url: str) -> Iterator[None]:
+    """Turns what the connection to `url` raises into a ServiceError."""
+    try:
+        yield
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+        raise ServiceError(f"{url!r} is no address: give one such as http://127.0.0.1:7860.") from error
+    except httpx.TimeoutException as error:
+        raise ServiceError(f"{url} did not answer in time.") from error
+    except httpx.HTTPError as error:
+        raise ServiceError(f"{url} can't be reached ({error}). Does `inkgate serve` run there?") from error
+
+
+def refused(url: str, path: str, answer: httpx.Response) -> ServiceError:
+    """The error that an answer which is no success tells of. Its body must have been read."""
+    problem = problem_of(answer.content)
+    status = answer.status_code
+    retry = answer.headers.get("retry-after", "")
+    retry_after_s = float(retry) if retry.isascii() and retry.isdigit() else None
+    if status == httpx.codes.UNAUTHORIZED:
+        message = f"{url} asks for an API key, and this is none of its keys."
+    elif status == httpx.codes.NOT_FOUND and problem.get("code") in {None, "route_unknown"}:
+        message = f"There is no {path} at {url}: it is another service, or an older inkgate."
+    else:
+        said = " ".join(str(problem[name]) for name in ("detail", "remedy") if problem.get(name))
+        message = f"{url} answered {path} with status {status}. {said}".rstrip()
+    return ServiceError(message, status, problem, retry_after_s)
+
+
+def problem_of(body: bytes) -> dict[str, Any]:
+    """The problem document that `body` is; empty where it is none."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

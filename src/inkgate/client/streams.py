@@ -1,0 +1,128 @@
+"""A document page by page, as NDJSON brings it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import orjson
+
+from inkgate.client.errors import ServiceError, told
+from inkgate.client.requests import PAGE
+from inkgate.types import PageResult
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How the document went: the last line of a stream. `page_count`: of the whole document."""
+
+    status: str
+    name: str
+    mime_type: str
+    byte_count: int
+    page_count: int
+    engine: str
+    pages_answered: int
+    pages_failed: int
+
+
+class _Lines:
+    """Bytes as they come, cut at line feeds alone: text may hold other characters that end lines elsewhere."""
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+
+    def cut(self, chunk: bytes) -> list[bytes]:
+        """The lines that `chunk` completes."""
+        first, *others = chunk.split(b"\n")
+        self._rest.append(first)
+        if not others:
+            return []
+        lines = [b"".join(self._rest), *others[:-1]]
+        self._rest = [others[-1]]
+        return [line for line in lines if line]
+
+
+class _End:
+    """What the last line says."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._summary: Summary | None = None
+
+    def is_end(self, line: bytes) -> bool:
+        """Whether `line` is the summary, which is then kept.
+
+        Raises:
+            ServiceError: the document failed after its first pages.
+        """
+        if not line.startswith(b'{"status"'):
+            return False
+        found: dict[str, Any] = orjson.loads(line)
+        problem = found.pop("error", None)
+        self._summary = Summary(**found)
+        if problem:
+            raise ServiceError(f"{problem['title']}. {problem['detail']} {problem['remedy']}", None, problem)
+        return True
+
+    @property
+    def summary(self) -> Summary:
+        """How it went. Raises ServiceError where the stream was broken off."""
+        if self._summary is None:
+            raise ServiceError(f"{self._url} broke the answer off before its end.")
+        return self._summary
+
+
+class Pages:
+    """The pages of a document as they are read; iterate once. `summary` is known when the last one was taken."""
+
+    def __init__(self, answer: httpx.Response, url: str) -> None:
+        self._answer = answer
+        self._url = url
+        self._end = _End(url)
+
+    @property
+    def summary(self) -> Summary:
+        return self._end.summary
+
+    def __iter__(self) -> Iterator[PageResult]:
+        return map(PAGE.validate_json, self.lines())
+
+    def lines(self) -> Iterator[bytes]:
+        """The same, each page as JSON. Raises ServiceError: the document failed, or the stream was broken off."""
+        cutter = _Lines()
+        with told(self._url):
+            for chunk in self._answer.iter_bytes():
+                for line in cutter.cut(chunk):
+                    if not self._end.is_end(line):
+                        yield line
+        _ = self.summary
+
+
+class AsyncPages:
+    """As `Pages`, for `async for`."""
+
+    def __init__(self, answer: httpx.Response, url: str) -> None:
+        self._answer = answer
+        self._url = url
+        self._end = _End(url)
+
+    @property
+    def summary(self) -> Summary:
+        return self._end.summary
+
+    async def __aiter__(self) -> AsyncIterator[PageResult]:
+        async for line in self.lines():
+            yield PAGE.validate_json(line)
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The same, each page as JSON. Raises ServiceError: the document failed, or the stream was broken off."""
+        cutter = _Lines()
+        with told(self._url):
+            async for chunk in self._answer.aiter_bytes():
+                for line in cutter.cut(chunk):
+                    if not self._end.is_end(line):
+                        yield line
+        _ = self.summary
