@@ -69,6 +69,7 @@ class Precision(StrEnum):
     AUTO = "auto"
     F32 = "f32"
     BF16 = "bf16"
+    INT8 = "int8"
 
 
 class Branch(BaseModel):
@@ -140,7 +141,9 @@ class PpocrSettings(Branch):
     runtime: RuntimeName = Field(RuntimeName.AUTO, description="What computes the models. `auto`: OpenVINO.")
     precision: Precision = Field(
         Precision.AUTO,
-        description="In which the models are computed. `auto`: bf16 where the CPU has instructions for it.",
+        description="In which OpenVINO computes the models. `int8`: parts of the recogniser, all else in bf16 where "
+        "the CPU has it, else in f32. `auto`: `int8` on x86-64 with VNNI or AMX, else `bf16` where the CPU has it, "
+        "else `f32`. ONNX Runtime computes in f32 whatever this says.",
     )
     cache: str = Field(
         "auto", description="Folder that compiled models are kept in. `auto`: the user's cache folder. Empty: none."

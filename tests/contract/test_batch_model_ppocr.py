@@ -52,7 +52,7 @@ def same_numbers(one: float, other: float) -> bool:
     return abs(one - other) <= TOLERANCE
 
 
-@pytest.fixture(scope="module", params=["onnxruntime f32", "openvino f32", "openvino bf16"])
+@pytest.fixture(scope="module", params=["onnxruntime f32", "openvino f32", "openvino bf16", "openvino int8"])
 def models(request: pytest.FixtureRequest) -> PpocrModels:
     name, precision = request.param.split()
     return PpocrModels.load(open_runtime(RuntimeName(name), Precision(precision), threads=0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Columns
@@ -14,9 +15,9 @@ from inkgate.settings import Precision, RuntimeName
 TENSOR = np.linspace(-1, 1, 3 * 48 * 96, dtype=np.float32).reshape(1, 3, 48, 96)
 
 
-def read(cache: Path | None) -> Columns:
+def read(cache: Path | None, precision: Precision = Precision.F32) -> Columns:
     """What the recogniser sees in something."""
-    runtime = open_runtime(RuntimeName.OPENVINO, Precision.F32, 1, cache)
+    runtime = open_runtime(RuntimeName.OPENVINO, precision, 1, cache)
     return runtime.open_columns(files.text_recognition()).run(TENSOR)
 
 
@@ -25,14 +26,21 @@ def same(one: Columns, other: Columns) -> bool:
     return all(np.array_equal(*pair) for pair in pairs)
 
 
-def test_a_compiled_model_is_found_again_whatever_was_opened_before(tmp_path: Path) -> None:
-    first = read(tmp_path)
+@pytest.mark.parametrize("precision", [Precision.F32, Precision.INT8])
+def test_a_compiled_model_is_found_again_whatever_was_opened_before(precision: Precision, tmp_path: Path) -> None:
+    first = read(tmp_path, precision)
     kept = sorted(tmp_path.iterdir())
     assert len(kept) == 1
     open_runtime(RuntimeName.OPENVINO, Precision.F32, 1).open(files.line_orientation())
-    assert same(read(tmp_path), first)
+    assert same(read(tmp_path, precision), first)
     assert sorted(tmp_path.iterdir()) == kept
-    assert same(read(None), first)
+    assert same(read(None, precision), first)
+
+
+def test_compiled_models_of_precisions_are_kept_apart(tmp_path: Path) -> None:
+    in_floats, in_integers = (read(tmp_path, precision) for precision in (Precision.F32, Precision.INT8))
+    assert len(list(tmp_path.iterdir())) == 2
+    assert not same(in_floats, in_integers)
 
 
 def test_a_broken_one_is_compiled_again(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ async def test_pages_share_calls_and_read_as_they_do_alone() -> None:
     assert recognizer.calls < 12
 
 
-@pytest.fixture(params=["openvino f32", "openvino bf16", "onnxruntime f32"])
+@pytest.fixture(params=["openvino f32", "openvino bf16", "openvino int8", "onnxruntime f32"])
 def runtime(request: pytest.FixtureRequest) -> Runtime:
     name, precision = request.param.split()
     return open_runtime(RuntimeName(name), Precision(precision), 0)

@@ -10,11 +10,11 @@ import pytest
 from inkgate.runtimes import models
 
 NOTICE = Path(models.__file__).parent / "weights" / "NOTICE.md"
-ROWS = re.findall(r"^\| `([^`]+\.onnx)` .*`([0-9a-f]{64})` \|$", NOTICE.read_text(), flags=re.MULTILINE)
+ROWS = re.findall(r"^\| `([^`]+\.(?:onnx|json))` .*`([0-9a-f]{64})` \|$", NOTICE.read_text(), flags=re.MULTILINE)
 
 
 def test_every_shipped_file_is_listed() -> None:
-    shipped = {path.name for path in NOTICE.parent.glob("*.onnx")}
+    shipped = {path.name for path in NOTICE.parent.iterdir()} - {NOTICE.name}
     assert {name for name, _ in ROWS} == shipped
 
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
+import structlog
+
+from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
+from inkgate.runtimes.int8 import calibration_of, cpu_flags, int8_pays
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.settings import Precision, RuntimeName
+
+log = structlog.get_logger(__name__)
 
 
 def open_runtime(name: RuntimeName, precision: Precision, threads: int, cache: Path | None = None) -> Runtime:
@@ -19,4 +25,19 @@ def open_runtime(name: RuntimeName, precision: Precision, threads: int, cache: P
     # Imported here: it takes a quarter of a second, which who chose the other need not wait.
     from inkgate.runtimes.openvino import OpenVinoRuntime
 
+    if precision is Precision.AUTO and int8_pays(cpu_flags()) and calibrated(files.text_recognition()):
+        precision = Precision.INT8
     return OpenVinoRuntime(threads, precision.value, cache)
+
+
+def calibrated(model: Path) -> bool:
+    """Whether a model file is the one that was calibrated for int8. Where it is another, that is logged: `auto` goes
+    on without int8. A file that is missing is told of by who opens it.
+    """
+    calibration = calibration_of(model)
+    if calibration is None or not model.exists():
+        return False
+    if not calibration.fits(model):
+        log.warning("int8_not_used", model=model.name, reason="It is not the version that was calibrated for int8.")
+        return False
+    return True

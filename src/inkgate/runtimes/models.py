@@ -26,6 +26,11 @@ def text_recognition() -> Path:
     return _rapidocr("PP-OCRv6_rec_small.onnx")
 
 
+def int8_calibration(model: Path) -> Path:
+    """Where the calibration of a model file for int8 is. There is one for `text_recognition` only."""
+    return _WEIGHTS / f"{model.stem}.int8.json"
+
+
 def line_orientation() -> Path:
     """PP-OCR mobile v2.0 line classifier: (N, 3, 48, 192) float32 to (N, 2): upright, upside down."""
     return _rapidocr("ch_ppocr_mobile_v2.0_cls_mobile.onnx")

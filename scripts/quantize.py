@@ -1,0 +1,150 @@
+"""Finds out what int8 needs to know of the recogniser: how large the inputs of its wide convolutions get.
+
+    .venv/bin/python scripts/quantize.py MANIFEST
+
+MANIFEST is one as docs/evaluation.md has it, of documents like those that will be read. Of its images that have a text,
+every second one is read, from the first on; the others are left for judging what int8 costs (docs/benchmarks.md). What
+is written is `src/inkgate/runtimes/weights/NAME.int8.json`; the checksum in NOTICE.md beside it is yours to change.
+
+Quantised are the convolutions of 1 by 1 with LEAST_CHANNELS or more on both sides. Those of squeeze-and-excitation see
+one number a channel, and are left as they are. The range of an input holds all of its numbers in LINES_WITHIN percent
+of the lines: what exceeds it in the others is cut off, and all get finer steps. (The mean over lines, which NNCF's
+post-training quantisation takes, other percentiles and the extremes do as well: docs/benchmarks.md.) The same documents
+give the same file: nothing is random but the choice of lines, which has a seed. Nothing beyond inkgate is needed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import anyio
+import numpy as np
+
+from inkgate.documents.open import Opener
+from inkgate.engines.ppocr.engine import PpOcr
+from inkgate.evaluation.manifest import Entry, load_manifest
+from inkgate.layout.cdla import CdlaLayout
+from inkgate.runtimes import models as files
+from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, Model
+from inkgate.runtimes.openvino import OpenVinoRuntime, openvino, ops
+from inkgate.settings import LimitSettings, PdfSettings, PpocrSettings
+from inkgate.types import Document, Task
+
+LEAST_CHANNELS = 96
+LINES_A_DOCUMENT = 12
+"""So that a dense page does not count for more than many receipts."""
+LINES = 400
+LINES_WITHIN = 97
+
+
+class Watched:
+    """A Runtime that keeps what its column models were given, line by line."""
+
+    def __init__(self, runtime: OpenVinoRuntime) -> None:
+        self.name = runtime.name
+        self.lines: list[FloatArray] = []
+        self._runtime = runtime
+
+    def open(self, path: Path) -> Model:
+        return self._runtime.open(path)
+
+    def open_columns(self, path: Path) -> ColumnModel:
+        return _WatchedColumns(self._runtime.open_columns(path), self.lines)
+
+
+class _WatchedColumns:
+    def __init__(self, model: ColumnModel, lines: list[FloatArray]) -> None:
+        self.metadata = model.metadata
+        self._model, self._lines = model, lines
+
+    def run(self, tensor: FloatArray) -> Columns:
+        self._lines.extend(row[None].copy() for row in tensor)
+        return self._model.run(tensor)
+
+
+def calibrating(entries: Sequence[Entry]) -> list[Entry]:
+    """Those to calibrate on."""
+    return [each for each in entries if each.opens and each.text and each.file.suffix != ".pdf"][::2]
+
+
+async def lines_of(entries: Sequence[Entry]) -> list[FloatArray]:
+    """(1, 3, 48, W) each: some lines of every document, as the recogniser is given them, in an order of chance."""
+    chance = random.Random(0)  # noqa: S311 - no secret
+    runtime = Watched(OpenVinoRuntime(0, "f32"))
+    engine = PpOcr(PpocrSettings(), CdlaLayout(runtime), runtime)
+    await engine.start()
+    chosen: list[FloatArray] = []
+    async with Opener(LimitSettings(), PdfSettings()) as opener:
+        for entry in entries:
+            runtime.lines.clear()
+            async with opener.open(Document(entry.file.read_bytes(), entry.file.name)) as opened:
+                await engine.read(await opened.page(0), Task())
+            chosen += chance.sample(runtime.lines, min(LINES_A_DOCUMENT, len(runtime.lines)))
+    chance.shuffle(chosen)
+    return chosen
+
+
+def wide(model: openvino.Model) -> Iterator[openvino.Node]:
+    """The convolutions to quantise, in the model's order."""
+    for node in model.get_ordered_ops():
+        if node.get_type_name() == "Convolution":
+            *channels, height, width = node.input_value(1).get_shape()
+            one_pixel = node.get_output_partial_shape(0)[2:].is_static
+            if (height, width) == (1, 1) and min(channels) >= LEAST_CHANNELS and not one_pixel:
+                yield node
+
+
+def extremes(model: openvino.Model, lines: Sequence[FloatArray]) -> dict[str, tuple[float, float]]:
+    """By the name of a convolution, the least and the greatest number of its input in most `lines`."""
+    names, found = [], []
+    axes = ops.constant(np.array([0, 1, 2, 3], np.int32))
+    for node in wide(model):
+        names.append(node.get_friendly_name())
+        source = node.input_value(0)
+        found += [ops.result(ops.reduce_min(source, axes)), ops.result(ops.reduce_max(source, axes))]
+    watching = openvino.Core().compile_model(
+        openvino.Model(found, model.get_parameters()), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+    of_lines = np.array([[float(number) for number in watching(line).values()] for line in lines])
+    least = np.percentile(of_lines[:, 0::2], 100 - LINES_WITHIN, axis=0).tolist()
+    greatest = np.percentile(of_lines[:, 1::2], LINES_WITHIN, axis=0).tolist()
+    return {name: (low, high) for name, low, high in zip(names, least, greatest, strict=True)}
+
+
+def with_zero(low: float, high: float) -> tuple[float, float]:
+    """The range, no narrower, with 0 on one of its 256 steps: GELU and padding give 0 or nearly 0 most of the time."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    step = round(-low * 255 / (high - low))
+    if step == 0:
+        return 0.0, high
+    if step == 255:
+        return low, 0.0
+    return min(low, high * step / (step - 255)), max(high, low * (step - 255) / step)
+
+
+def written(model: Path, ranges: Mapping[str, tuple[float, float]]) -> str:
+    """The file's content."""
+    rows = ",\n".join(f'    "{name}": [{low:.7g}, {high:.7g}]' for name, (low, high) in ranges.items())
+    checksum = hashlib.sha256(model.read_bytes()).hexdigest()
+    return f'{{\n  "model": "{model.name}",\n  "sha256": {json.dumps(checksum)},\n  "ranges": {{\n{rows}\n  }}\n}}\n'
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Calibrates the recogniser for int8.")
+    parser.add_argument("manifest", type=Path)
+    parser.add_argument("--to", type=Path, default=files.int8_calibration(files.text_recognition()))
+    asked = parser.parse_args()
+    entries = calibrating(load_manifest(asked.manifest))
+    lines = anyio.run(lines_of, entries)[:LINES]
+    ranges = extremes(openvino.Core().read_model(files.text_recognition()), lines)
+    asked.to.write_text(written(files.text_recognition(), {name: with_zero(*each) for name, each in ranges.items()}))
+    print(f"{asked.to.name}: {len(ranges)} convolutions, from {len(lines)} lines of {len(entries)} documents")
+
+
+if __name__ == "__main__":
+    main()
