@@ -1,4 +1,4 @@
-"""`GET /`: what this is, for whoever opens the address in a browser."""
+"""`GET /`: the web page, where there is one; else what this is, for whoever opens the address in a browser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from html import escape
 
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from inkgate.api.context import context_of
+from inkgate.api.webpage import Presence
 
 router = APIRouter(include_in_schema=False)
 
@@ -14,7 +17,7 @@ _PAGE = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>inkgate</title>
+REFRESH<title>inkgate</title>
 <style>
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 3rem auto; padding: 0 1rem }
   pre { background: #8882; padding: 1rem; overflow: auto }
@@ -22,14 +25,27 @@ _PAGE = """<!doctype html>
 </style>
 <h1>inkgate</h1>
 <p>An OCR service: send an image or a PDF, get its text, Markdown, boxes and confidence.</p>
+PRESENCE
 <pre>curl -F file=@page.png http://HOST/ocr
 curl -F file=@scan.pdf -H 'Accept: text/markdown' http://HOST/ocr</pre>
 <p>All requests and answers: <a href="/docs">/docs</a>, or
 <a href="/openapi.json">/openapi.json</a>. State: <a href="/readyz">/readyz</a>.</p>
 </html>
 """
+_PRESENCE = {
+    Presence.ABSENT: """<p>A web page to drop documents on comes with <code>pip install 'inkgate[ui]'</code>.</p>""",
+    Presence.COMING: "<p>The web page is being loaded; this takes a few seconds. The API answers already.</p>",
+    Presence.THERE: """<p>The web page is at <a href="/ui/">/ui/</a>.</p>""",
+}
+_REFRESH_S = 1
 
 
 @router.get("/")
-async def home(request: Request) -> HTMLResponse:
-    return HTMLResponse(_PAGE.replace("HOST", escape(request.url.netloc)))
+async def home(request: Request) -> Response:
+    """Browsers are sent to the web page; a curl gets what it can use."""
+    presence = context_of(request).page.presence
+    if presence is Presence.THERE and "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse("ui/", 307)
+    refresh = f'<meta http-equiv="refresh" content="{_REFRESH_S}">\n' if presence is Presence.COMING else ""
+    page = _PAGE.replace("REFRESH", refresh).replace("PRESENCE", _PRESENCE[presence])
+    return HTMLResponse(page.replace("HOST", escape(request.url.netloc)))

@@ -1,0 +1,57 @@
+"""The web page beside the API: an application of its own at `/ui`, made elsewhere and put here once it is there.
+
+What is for the page passes none of the API's borders (keys, rate, drain, log): it reads no document itself, and asks
+the API like everybody else, with its visitor's key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+PATH = "/ui"
+
+
+class Presence(StrEnum):
+    """Whether there is a page."""
+
+    ABSENT = "absent"
+    COMING = "coming"
+    THERE = "there"
+
+
+@dataclass(slots=True)
+class WebPage:
+    """The place where the page is put. `app`: None until it is there; `coming`: it will be."""
+
+    app: ASGIApp | None = None
+    coming: bool = False
+
+    @property
+    def presence(self) -> Presence:
+        if self.app is not None:
+            return Presence.THERE
+        return Presence.COMING if self.coming else Presence.ABSENT
+
+
+class ServeWebPage:
+    """Passes what is for the page to it; everything else, and all while there is none, goes on to the API."""
+
+    def __init__(self, app: ASGIApp, page: WebPage) -> None:
+        self._app = app
+        self._page = page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if scope["type"] != "http" or not (path == PATH or path.startswith(f"{PATH}/")):
+            await self._app(scope, receive, send)
+            return
+        if self._page.app is None:
+            # The small page at `/` says what is missing, or that it takes a moment.
+            await RedirectResponse("/", 307)(scope, receive, send)
+            return
+        root = scope.get("root_path", "") + PATH
+        await self._page.app({**scope, "app_root_path": root, "root_path": root}, receive, send)
