@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from inkgate import __version__
+from inkgate.cli.doctor import doctor
 from inkgate.cli.eval import evaluate
 from inkgate.cli.key import key
 from inkgate.cli.read import read
@@ -47,6 +48,7 @@ def _inkgate(
 
 app.command("read", no_args_is_help=True)(read)
 app.command("serve")(serve)
+app.command("doctor")(doctor)
 app.command("key")(key)
 app.command("eval", no_args_is_help=True)(evaluate)
 

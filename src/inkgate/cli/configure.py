@@ -18,8 +18,8 @@ from inkgate.cli.messages import misuse
 from inkgate.settings import Settings, load_settings
 
 PREFIX = "INKGATE_"
-OTHER_VARIABLES = frozenset({"INKGATE_CONFIG", "INKGATE_REQUIRE_ALL"})
-"""Variables of ours that are no settings: where the file is, and the tests' switch."""
+OTHER_VARIABLES = frozenset({"INKGATE_CONFIG", "INKGATE_API_KEY", "INKGATE_REQUIRE_ALL"})
+"""Variables of ours that are no settings: where the file is, the key of a client, and the tests' switch."""
 
 ConfigOption = Annotated[
     Path | None,

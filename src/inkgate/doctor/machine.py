@@ -1,0 +1,107 @@
+"""A service that isn't started: its settings and this machine, as a State with nothing in it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.util import find_spec
+from pathlib import Path
+
+from inkgate import __version__
+from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
+from inkgate.engines.vllm.managed.command import server_command
+from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.workers.shares import usable_cpus
+from inkgate.errors import InputRejected
+from inkgate.settings import RuntimeName, Settings
+from inkgate.telemetry.gpu import GpuReading, GpuUnavailable, NvmlReader
+from inkgate.telemetry.state import Build, Gpu, House, State, Work
+
+
+def unstarted(settings: Settings) -> State:
+    """The settings, and what this machine has for them, at the time 0. Rules on load and failures find nothing in it.
+
+    Blocking, where there are GPUs for milliseconds.
+    """
+    largest = settings.limits.max_in_flight
+    house = House(0, largest, 0, round(settings.serving.admission.max_bytes_mb * 1_000_000), 0)
+    return State(
+        at=0.0,
+        started_at=0.0,
+        build=_build(settings),
+        ready=True,
+        reasons=(),
+        house=house,
+        queues=(),
+        work=Work(),
+        processes=(),
+        gpus=_gpus(),
+        settings=settings.model_dump(mode="json"),
+    )
+
+
+def cant_start(settings: Settings) -> Finding | None:
+    """The service would not start. When: the engine has no preset, no vLLM is found on this machine, or the packages
+    for `transformers` are not installed. Judged without URL alone.
+    """
+    engine = settings.engine
+    if engine.name == "ppocr":
+        return None
+    named = {"vllm": engine.vllm.preset, "transformers": engine.transformers.preset}.get(engine.name, engine.name)
+    try:
+        preset = find_preset(named, Path(engine.vllm.preset_folder) if engine.vllm.preset_folder else None)
+        if engine.name == "transformers":
+            missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
+            return _not_installed(missing) if missing else None
+        if not engine.vllm.urls:
+            server_command(preset, engine.vllm)
+    except (InputRejected, ValueError) as error:
+        reason = error.detail if isinstance(error, InputRejected) else str(error)
+        advice = Advice("Correct the setting, or install what is missing (docs/vllm.md).")
+        return _cant(reason, advice)
+    return None
+
+
+def _not_installed(missing: list[str]) -> Finding:
+    advice = Advice("Install them: `pip install 'inkgate[transformers]'`.")
+    return _cant(f"{' and '.join(missing)} can't be imported", advice)
+
+
+def _cant(reason: str, advice: Advice) -> Finding:
+    evidence = (Evidence("reason", reason),)
+    return Finding("cant-start", Severity.CRITICAL, "The service can't start with these settings.", evidence, (advice,))
+
+
+def _build(settings: Settings) -> Build:
+    name, runtime = settings.engine.name, settings.engine.ppocr.runtime
+    openvino = runtime is not RuntimeName.ONNXRUNTIME and find_spec("openvino") is not None
+    return Build(
+        version=__version__,
+        engine=name,
+        model="",
+        inference_engine=("openvino" if openvino else "onnxruntime") if name == "ppocr" else "",
+        python=platform.python_version(),
+        platform=platform.platform(),
+        cores=len(usable_cpus()),
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        accelerators={"uvloop": find_spec("uvloop") is not None, "openvino": openvino},
+    )
+
+
+def _gpus() -> tuple[Gpu, ...]:
+    try:
+        with NvmlReader() as reader:
+            return tuple(_gpu(reading) for reading in reader.read())
+    except GpuUnavailable:
+        return ()
+
+
+def _gpu(reading: GpuReading) -> Gpu:
+    return Gpu(
+        reading.index,
+        utilisation=reading.utilisation,
+        memory_used=reading.memory_used,
+        memory_total=reading.memory_total,
+        temperature_c=reading.temperature_c,
+        throttled=("thermal",) if reading.thermal else (),
+    )

@@ -1,0 +1,143 @@
+"""Rules on the embedded engine: batches, cores, and what comes before and beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
+from inkgate.doctor.load import cpu_share, embedded, lasting, mean, pressed, queue, recent, value_of, waiting
+from inkgate.doctor.rules_load import BUSY
+from inkgate.telemetry.state import State
+
+SMALL = 4.0
+
+
+def batches_small(state: State) -> Finding | None:
+    """The recogniser gets few lines at a time though pages wait. When: for 15 s of the last minute pages waited, and a
+    call had under 4 lines in the mean. Only a note where 80 % of the cores are in use and no setting holds batches
+    down: on few cores larger ones were no faster (docs/benchmarks.md).
+    """
+    points = pressed(state)
+    size = mean(points, lambda point: point.mean_batch)
+    if size is None or size >= SMALL:
+        return None
+    held_down = _batch_setting(state)
+    share = cpu_share(state, points)
+    severity = Severity.NOTE if held_down is None and (share or 0.0) >= BUSY else Severity.WARNING
+    evidence = [Evidence("lines in a call", round(size, 1), against="under 4")]
+    if share is not None:
+        evidence.append(Evidence("cores in use", share, "share"))
+    advice = held_down or _more_pages(state)
+    title = "Batches are small: few lines of text are read in one call."
+    return Finding("batches-small", severity, title, tuple(evidence), (advice,))
+
+
+def cores_unused(state: State) -> Finding | None:
+    """The embedded engine leaves cores idle though pages wait. When: for 15 s of the last minute pages waited, and
+    under half of the cores were in use.
+    """
+    points = pressed(state)
+    share = cpu_share(state, points)
+    if not embedded(state) or share is None or share >= 0.5:
+        return None
+    depth = mean(points, lambda point: float(point.waiting)) or 0.0
+    evidence = (
+        Evidence("cores in use", share, "share", f"under half of {state.build.cores}"),
+        Evidence("pages waiting", round(depth)),
+    )
+    title = "Pages wait, and most of the cores are idle."
+    return Finding("cores-unused", Severity.WARNING, title, evidence, (_more_cores(state),))
+
+
+def preprocessing(state: State) -> Finding | None:
+    """Opening, rendering and preparing pages holds the engine up. When: for 15 s of the last minute there were more
+    documents in the service than places at the engine, places were free and no page waited for one; and since the
+    start those stages took longer than the engine did.
+    """
+    pages = queue(state, "pages")
+    if pages is None or waiting(pages) or pages.in_flight >= pages.limit:
+        return None
+    hungry = (p for p in recent(state) if p.documents > pages.limit and p.in_flight < p.limit and not p.waiting)
+    points = lasting(hungry)
+    spent = {stage: state.work.stage_s.get(stage, 0.0) for stage in _ADVICE}
+    engine_s = _engine_s(state)
+    if not points or sum(spent.values()) <= engine_s:
+        return None
+    slowest = max(spent, key=lambda stage: spent[stage])
+    evidence = (
+        Evidence(
+            "pages at the engine", round(mean(points, lambda p: float(p.in_flight)) or 0.0, 1), "", f"of {pages.limit}"
+        ),
+        Evidence("documents in the service", round(mean(points, lambda p: float(p.documents)) or 0.0)),
+        *(Evidence(f"time for {stage}", seconds, "s") for stage, seconds in spent.items() if seconds),
+        Evidence("time in the engine", engine_s, "s"),
+    )
+    title = f"The engine waits for documents: most time goes into the stage `{slowest}` before it."
+    return Finding("preprocessing", Severity.WARNING, title, evidence, (_before_engine(slowest, state),))
+
+
+def event_loop_late(state: State) -> Finding | None:
+    """The event loop, which answers everybody, is late. When: by over 0.25 s at most, in the mean of 15 s and more of
+    the last minute; an idle loop is late by milliseconds.
+    """
+    points = lasting(point for point in recent(state) if point.loop_lag_s is not None)
+    late_s = mean(points, lambda point: point.loop_lag_s)
+    if late_s is None or late_s <= 0.25:
+        return None
+    evidence = (
+        Evidence("the event loop is late by", round(late_s, 2), "s", "over 0.25 s"),
+        Evidence("requests", round(mean(points, lambda point: point.requests) or 0.0, 1), "a second"),
+    )
+    advice = Advice("Run several instances behind a load balancer, or leave a core to the service's own process.")
+    title = "The service's own process can't keep up: everybody waits for its event loop."
+    return Finding("event-loop-late", Severity.WARNING, title, evidence, (advice,))
+
+
+def _batch_setting(state: State) -> Advice | None:
+    """What keeps batches small, where a setting does."""
+    for name, least, usual in (("max_batch", 8, 16), ("max_pixels", 200_000, 400_000)):
+        path = f"engine.ppocr.batching.{name}"
+        now = value_of(state.settings, path)
+        if isinstance(now, int) and now < least:
+            return Advice("Allow for larger batches.", path, usual, now)
+    return None
+
+
+def _more_pages(state: State) -> Advice:
+    path = "engine.ppocr.concurrent_pages"
+    now: Any = value_of(state.settings, path)
+    more = 2 * now if isinstance(now, int) else 4
+    return Advice("Let more pages be at the engine at once, so that their lines are read together.", path, more, now)
+
+
+def _more_cores(state: State) -> Advice:
+    threads = value_of(state.settings, "engine.ppocr.threads")
+    if threads and threads < state.build.cores / 2:
+        return Advice("Let a model call use all of the cores.", "engine.ppocr.threads", 0, threads)
+    workers = value_of(state.settings, "engine.ppocr.workers")
+    if isinstance(workers, int) and workers and workers < state.build.cores / 16:
+        return Advice("Run a worker process for each 8 cores.", "engine.ppocr.workers", 0, workers)
+    return _more_pages(state)
+
+
+def _engine_s(state: State) -> float:
+    spent = state.work.stage_s
+    return max(
+        spent.get("engine", 0.0), sum(spent.get(stage, 0.0) for stage in ("layout", "detect", "recognize", "batch"))
+    )
+
+
+def _before_engine(stage: str, state: State) -> Advice:
+    text, setting, more = _ADVICE[stage]
+    now = value_of(state.settings, setting) if setting else None
+    if not isinstance(now, int) or more <= 0:
+        return Advice(text)
+    return Advice(text, setting, max(now + 1, min(2 * now, state.build.cores)), now)
+
+
+_ADVICE = {
+    "receive": ("Bodies arrive slowly: send smaller images, or look at the network and the proxy before this.", "", 0),
+    "open": ("Open and render more PDFs at once.", "pdf.workers", 1),
+    "render": ("Open and render more PDFs at once; fewer pixels (`pdf.dpi`) are rendered faster.", "pdf.workers", 1),
+    "prepare": ("Shrink and encode more pages at once.", "engine.vllm.encoding_threads", 1),
+}
