@@ -13,12 +13,12 @@ from anyio.abc import TaskGroup
 
 from inkgate.concurrency import single_error
 from inkgate.documents.open import OpenDocument, Opener
-from inkgate.documents.pages import PageSelection
+from inkgate.documents.pages import PageSelection, parse_page_list
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.work import as_caller, by_size, current_caller
 from inkgate.settings import LimitSettings, PdfText
-from inkgate.types import Document, DocumentResult, PageResult, Task
+from inkgate.types import Document, DocumentResult, PageResult, Pixels, Task
 
 log = structlog.get_logger(__name__)
 
@@ -147,6 +147,16 @@ class Reader:
                         tasks.cancel_scope.cancel()
         finally:
             self._after_page()
+
+    async def picture(self, document: Document, page: int, longest_side: int) -> Pixels:
+        """The page with this number from 1, shrunk so that no side is longer; it is opened, not read.
+
+        Raises:
+            InputRejected: the document or this page can't be opened, or there is no such page.
+        """
+        async with self._opener.open(document, PdfText.NEVER) as opened:
+            (index,) = parse_page_list([page], first=1).indexes(opened.page_count)
+            return await (await opened.page(index)).pixels(longest_side)
 
     def _select(self, page_count: int, pages: PageSelection | None) -> tuple[int, ...]:
         selected = tuple(range(page_count)) if pages is None else pages.indexes(page_count)

@@ -343,6 +343,10 @@ class FetchSettings(Branch):
     max_redirects: int = Field(3, ge=0, description="Redirects that are followed, each checked again.")
 
 
+class UiSettings(Branch):
+    enabled: bool = Field(default=True, description="Show the web page at / (ui.md), where `inkgate[ui]` is installed.")
+
+
 class LogSettings(Branch):
     format: LogFormat = Field(LogFormat.CONSOLE, description="`console` for people, `json` for machines.")
     level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Least level that is logged.")
@@ -368,6 +372,7 @@ class Settings(BaseSettings):
     cache: CacheSettings = CacheSettings()
     serving: ServingSettings = ServingSettings()
     fetch: FetchSettings = FetchSettings()
+    ui: UiSettings = UiSettings()
     log: LogSettings = LogSettings()
 
 

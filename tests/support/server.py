@@ -70,7 +70,9 @@ def running_server(
     """`inkgate serve --port 0` with `flags`, ready for requests; stopped at the end, if it still runs."""
     with tempfile.TemporaryDirectory(dir=log_folder) as folder:
         log = Path(folder) / "server.log"
-        variables = clean_environment(INKGATE_LOG__FORMAT="json", **(environment or {}))
+        # The web page takes seconds of CPU to load; tests of it ask for it.
+        quiet = {"INKGATE_LOG__FORMAT": "json", "INKGATE_UI__ENABLED": "false"}
+        variables = clean_environment(**quiet | dict(environment or {}))
         command = [python, *program, *flags]
         with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=variables) as process:
             try:

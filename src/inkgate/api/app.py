@@ -22,6 +22,7 @@ from inkgate.api import (
     routes_mistral,
     routes_models,
     routes_ocr,
+    routes_pictures,
 )
 from inkgate.api.access_log import AccessLog
 from inkgate.api.auth import DOCS_FILES, ApiKeys, Authenticate
@@ -38,6 +39,7 @@ from inkgate.api.readiness import Readiness
 from inkgate.api.request_id import HEADER, RequestId
 from inkgate.api.served import ServedModels
 from inkgate.api.sources import Sources
+from inkgate.api.webpage import ServeWebPage, WebPage
 from inkgate.concurrency import Threads
 from inkgate.settings import Settings
 
@@ -45,8 +47,9 @@ _BODY_THREADS = 4
 """Bodies decoded and answers rendered at once: both are short, and more would only take the engine's cores."""
 
 
-def create_app(service: Service, settings: Settings, fetcher: Fetcher | None = None) -> FastAPI:
-    """The application in front of a running `service`. `fetcher`: by default, the one that settings describe.
+def create_app(service: Service, settings: Settings, fetcher: Fetcher | None = None, page: WebPage | None = None) -> FastAPI:
+    """The application in front of a running `service`. `fetcher`: by default, the one that settings describe. `page`:
+    where the web page will be put.
 
     Raises:
         ValueError: the rate limit of the settings can't be understood.
@@ -74,10 +77,13 @@ def create_app(service: Service, settings: Settings, fetcher: Fetcher | None = N
         readiness=Readiness(service.engine, drain),
         served=ServedModels(service.upstream),
         threads=threads,
+        page=page or WebPage(),
     )
+    # Outermost: what is for the page is none of the API's business.
+    app.add_middleware(ServeWebPage, page=app.state.context.page)
     # The router looks through them in this order: what is asked for most comes first.
     readers = (routes_chat, routes_ocr, routes_mistral, routes_layout_parsing)
-    for routes in (*readers, routes_files, routes_models, routes_health, routes_home):
+    for routes in (*readers, routes_files, routes_pictures, routes_models, routes_health, routes_home):
         app.include_router(routes.router)
     # FastAPI's documented way to extend the schema is to replace the method of the instance.
     app.openapi = openapi_of(app, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from starlette.requests import Request
@@ -12,6 +12,7 @@ from inkgate.api.files import FileStore
 from inkgate.api.readiness import Readiness
 from inkgate.api.served import ServedModels
 from inkgate.api.sources import Sources
+from inkgate.api.webpage import WebPage
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.upstream import Upstream
@@ -57,6 +58,7 @@ class Context:
     readiness: Readiness
     served: ServedModels
     threads: Threads
+    page: WebPage = field(default_factory=WebPage)
 
 
 def context_of(request: Request) -> Context:
