@@ -18,6 +18,9 @@ from inkgate.types import DocumentStatus, PageError, PageResult
 
 log = structlog.get_logger(__name__)
 
+PAGES_HEADER = "X-Inkgate-Pages"
+"""How many pages the stream will have."""
+
 
 class _Tally:
     """What the last line says."""
@@ -71,7 +74,7 @@ async def stream_pages(
             if page.error is not None and page.lost and len(reading.selected) == 1:
                 raise from_page_error(page.error)
             if not tally.pages:
-                await _start(send)
+                await _start(send, len(reading.selected))
             tally.count(page)
             await _line(send, show_page(page))
     except InkgateError as failure:
@@ -96,9 +99,10 @@ def _outcome(tally: _Tally, error: Problem | None) -> Outcome:
     return Outcome.OK
 
 
-async def _start(send: Send) -> None:
+async def _start(send: Send, pages: int) -> None:
     # X-Accel-Buffering: nginx would hold the lines back otherwise.
     headers = [(b"content-type", NDJSON_TYPE.encode()), (b"x-accel-buffering", b"no"), (b"cache-control", b"no-store")]
+    headers.append((PAGES_HEADER.lower().encode(), str(pages).encode()))
     await send({"type": "http.response.start", "status": 200, "headers": headers})
 
 

@@ -75,10 +75,19 @@ class _End:
         return self._summary
 
 
+def _count(answer: httpx.Response) -> int | None:
+    """How many pages will come; None where the service doesn't say."""
+    said = answer.headers.get("x-inkgate-pages", "")
+    return int(said) if said.isascii() and said.isdigit() else None
+
+
 class Pages:
-    """The pages of a document as they are read; iterate once. `summary` is known when the last one was taken."""
+    """The pages of a document as they are read; iterate once. `count`: how many there will be, where that is known.
+    `summary` is known when the last one was taken.
+    """
 
     def __init__(self, answer: httpx.Response, url: str) -> None:
+        self.count = _count(answer)
         self._answer = answer
         self._url = url
         self._end = _End(url)
@@ -105,6 +114,7 @@ class AsyncPages:
     """As `Pages`, for `async for`."""
 
     def __init__(self, answer: httpx.Response, url: str) -> None:
+        self.count = _count(answer)
         self._answer = answer
         self._url = url
         self._end = _End(url)
