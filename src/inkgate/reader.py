@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from time import perf_counter
 
 import anyio
 import structlog
@@ -18,6 +19,7 @@ from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.work import as_caller, by_size, current_caller
 from inkgate.settings import LimitSettings, PdfText
+from inkgate.telemetry.watch import UNWATCHED, Watch
 from inkgate.types import Document, DocumentResult, PageResult, Pixels, Task
 
 log = structlog.get_logger(__name__)
@@ -75,6 +77,14 @@ class _Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """Who is told of pages: `after_page` when the memory of one is free, `watch` what became of it."""
+
+    after_page: Callable[[], None]
+    watch: Watch
+
+
+@dataclass(frozen=True, slots=True)
 class PageReads:
     """Reads pages of one open document in the background, each ending in a result, whatever happens."""
 
@@ -84,7 +94,7 @@ class PageReads:
     window: int
     deadline: float
     tasks: TaskGroup
-    after_page: Callable[[], None]
+    told: Told
 
     def start(self, upcoming: Iterator[int], open_pages: deque[_Slot]) -> None:
         """Begins with the next pages until the window is full."""
@@ -94,17 +104,21 @@ class PageReads:
             self.tasks.start_soon(self._read, slot, name=f"page {index}")
 
     async def _read(self, slot: _Slot) -> None:
+        begun = perf_counter()
         with anyio.CancelScope(deadline=self.deadline) as scope:
             slot.result = await self._result(slot.result.index)
         if scope.cancelled_caught:
             late = InputRejected("deadline_exceeded", "The time for this document was over before this page was read.")
-            slot.result = replace(slot.result, error=late.as_page_error())
+            slot.result = replace(slot.result, engine=self.engine.name, error=late.as_page_error())
         slot.done.set()
-        self.after_page()
+        self.told.watch.page(slot.result, self.task, perf_counter() - begun)
+        self.told.after_page()
 
     async def _result(self, index: int) -> PageResult:
         try:
+            begun = perf_counter()
             page = await self.opened.page(index)
+            self.told.watch.stage("open", perf_counter() - begun)
             return await self.engine.read(page, self.task)
         except InkgateError as error:
             failure = error
@@ -118,13 +132,21 @@ class Reader:
     """Reads documents with one engine. Safe for many documents at once, on one event loop."""
 
     def __init__(
-        self, opener: Opener, engine: Engine, limits: LimitSettings, after_page: Callable[[], None] = lambda: None
+        self,
+        opener: Opener,
+        engine: Engine,
+        limits: LimitSettings,
+        after_page: Callable[[], None] = lambda: None,
+        watch: Watch = UNWATCHED,
     ) -> None:
-        """`after_page` is called after each page and each document that ended, however it did."""
+        """`after_page` is called after each page and each document that ended, however it did. `watch` is told of
+        every page that has its result.
+        """
         self._opener = opener
         self._engine = engine
         self._limits = limits
         self._after_page = after_page
+        self._watch = watch
 
     @asynccontextmanager
     async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
@@ -135,14 +157,17 @@ class Reader:
         """
         caller = current_caller()
         deadline = min(caller.deadline, anyio.current_time() + self._limits.time_s)
+        begun = perf_counter()
         try:
             async with self._opener.open(document, options.pdf_text) as opened:
+                self._watch.stage("open", perf_counter() - begun)
                 selected = self._select(opened.page_count, options.pages)
                 caller = by_size(replace(caller, deadline=deadline), len(selected), len(document.data))
                 with as_caller(caller), single_error():
                     async with anyio.create_task_group() as tasks:
                         window = self._limits.page_window
-                        reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, self._after_page)
+                        told = Told(self._after_page, self._watch)
+                        reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, told)
                         yield Reading(document.name, len(document.data), opened, selected, reads)
                         tasks.cancel_scope.cancel()
         finally:

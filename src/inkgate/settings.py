@@ -347,6 +347,16 @@ class UiSettings(Branch):
     enabled: bool = Field(default=True, description="Show the web page at / (ui.md), where `inkgate[ui]` is installed.")
 
 
+class MetricsSettings(Branch):
+    enabled: bool = Field(
+        default=True, description="Measure requests, pages and stages, and serve them at /metrics (metrics.md)."
+    )
+    host: str = Field("127.0.0.1", description="Address that /metrics listens on. No key is asked for there.")
+    port: int = Field(
+        8001, ge=0, le=65535, description="Port of /metrics. 0: any free one. Where 8001 is taken, there is none."
+    )
+
+
 class LogSettings(Branch):
     format: LogFormat = Field(LogFormat.CONSOLE, description="`console` for people, `json` for machines.")
     level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Least level that is logged.")
@@ -373,6 +383,7 @@ class Settings(BaseSettings):
     serving: ServingSettings = ServingSettings()
     fetch: FetchSettings = FetchSettings()
     ui: UiSettings = UiSettings()
+    metrics: MetricsSettings = MetricsSettings()
     log: LogSettings = LogSettings()
 
 

@@ -23,6 +23,7 @@ from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import FixedLimiter
 from inkgate.settings import Settings, load_settings
+from inkgate.telemetry.watch import UNWATCHED, Watch
 from support.fake_engine import FakeEngine
 
 Message = MutableMapping[str, Any]
@@ -35,6 +36,7 @@ class FakeService:
     engine: FakeEngine
     limiter: FixedLimiter
     upstream: Upstream | None
+    watch: Watch = UNWATCHED
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""One log line for each request: what was asked, how it ended, how long it took."""
+"""Where a request is timed: one log line for each, and whoever counts them is told."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 
 import structlog
@@ -16,11 +17,17 @@ _NOTED = frozenset({"caller", "code", "model", "stream", "upstream_status"})
 _ROUTINE = frozenset({"/health", "/livez", "/readyz"})
 
 
+def _nothing(_: Scope, __: int, ___: float) -> None:
+    """Does nothing."""
+
+
 class AccessLog:
     """Logs each request when its answer has ended. Probes are logged at the debug level."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, ended: Callable[[Scope, int, float], None] = _nothing) -> None:
+        """`ended` hears of each, too: the scope, the status, and the time it took in seconds."""
         self._app = app
+        self._ended = ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,6 +48,8 @@ class AccessLog:
         try:
             await self._app(scope, receive, count)
         finally:
+            seconds = perf_counter() - begun
+            self._ended(scope, status, seconds)
             client = scope.get("client")
             write = log.debug if scope["path"] in _ROUTINE else log.info
             write(
@@ -48,7 +57,7 @@ class AccessLog:
                 method=scope["method"],
                 path=scope["path"],
                 status=status,
-                duration_ms=round(1000 * (perf_counter() - begun), 1),
+                duration_ms=round(1000 * seconds, 1),
                 bytes=sent,
                 client=client[0] if client else None,
                 **{key: value for key, value in scope.get("state", {}).items() if key in _NOTED},

@@ -32,6 +32,7 @@ from inkgate.api.errors import http_error, validation_error
 from inkgate.api.exchange import STATUS_HEADER
 from inkgate.api.fetch import Fetcher
 from inkgate.api.files import FileStore
+from inkgate.api.measure import Measure
 from inkgate.api.openapi import DESCRIPTION, openapi_of
 from inkgate.api.problems import Problems
 from inkgate.api.ratelimit import LimitRate, RateLimiter, build_rate_limiter
@@ -47,7 +48,14 @@ _BODY_THREADS = 4
 """Bodies decoded and answers rendered at once: both are short, and more would only take the engine's cores."""
 
 
-def create_app(service: Service, settings: Settings, fetcher: Fetcher | None = None, page: WebPage | None = None) -> FastAPI:
+_READERS = (routes_chat, routes_ocr, routes_mistral, routes_layout_parsing)
+_ROUTES = (*_READERS, routes_files, routes_pictures, routes_models, routes_health, routes_home)
+"""The router looks through them in this order: what is asked for most comes first."""
+
+
+def create_app(
+    service: Service, settings: Settings, fetcher: Fetcher | None = None, page: WebPage | None = None
+) -> FastAPI:
     """The application in front of a running `service`. `fetcher`: by default, the one that settings describe. `page`:
     where the web page will be put.
 
@@ -59,12 +67,13 @@ def create_app(service: Service, settings: Settings, fetcher: Fetcher | None = N
     files = FileStore()
     threads = Threads("http_bodies", _BODY_THREADS)
     rate_limiter = build_rate_limiter(settings.rate_limit)
+    measure = Measure(service.watch)
     app = FastAPIOffline(
         static_url=DOCS_FILES,
         title="inkgate",
         version=__version__,
         description=DESCRIPTION,
-        middleware=_middleware(settings, drain, rate_limiter),
+        middleware=_middleware(settings, drain, rate_limiter, measure),
         exception_handlers={HTTPException: http_error, RequestValidationError: validation_error},
         lifespan=_lifespan(rate_limiter),
     )
@@ -81,18 +90,19 @@ def create_app(service: Service, settings: Settings, fetcher: Fetcher | None = N
     )
     # Outermost: what is for the page is none of the API's business.
     app.add_middleware(ServeWebPage, page=app.state.context.page)
-    # The router looks through them in this order: what is asked for most comes first.
-    readers = (routes_chat, routes_ocr, routes_mistral, routes_layout_parsing)
-    for routes in (*readers, routes_files, routes_pictures, routes_models, routes_health, routes_home):
+    for routes in _ROUTES:
         app.include_router(routes.router)
+    measure.knows([*app.routes, *(route for routes in _ROUTES for route in routes.router.routes)])
     # FastAPI's documented way to extend the schema is to replace the method of the instance.
     app.openapi = openapi_of(app, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]
     return app
 
 
-def _middleware(settings: Settings, drain: Drain, rate_limiter: RateLimiter | None) -> list[Middleware]:
+def _middleware(
+    settings: Settings, drain: Drain, rate_limiter: RateLimiter | None, measure: Measure
+) -> list[Middleware]:
     """Outermost first. Everything is refused that can be before a byte of the body is read."""
-    stack = [Middleware(RequestId), Middleware(AccessLog)]
+    stack = [Middleware(RequestId), Middleware(AccessLog, ended=measure)]
     if settings.server.cors_origins:
         stack.append(
             Middleware(

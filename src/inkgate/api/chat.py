@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import anyio
@@ -54,8 +55,11 @@ class ChatExchange(Response):
         request = Request(scope, receive)
         asking = asking_of(request, context.settings)
         async with context.service.limiter.admit(asking.arrival) as permit:
+            begun = perf_counter()
             with permit.receiving():
                 body = await uploads.receive_json(request, context.settings.limits)
+            context.service.watch.stage("receive", perf_counter() - begun)
+            context.service.watch.upload(len(body))
             permit.holds(len(body))
             asked = understood(body)
             del body  # `asked` has it, and gives it up when it is renamed

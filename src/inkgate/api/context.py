@@ -19,6 +19,7 @@ from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import Limiter
 from inkgate.settings import Settings
+from inkgate.telemetry.watch import Watch
 
 
 class Service(Protocol):
@@ -39,6 +40,11 @@ class Service(Protocol):
     @property
     def upstream(self) -> Upstream | None:
         """The model servers, for requests that are passed through; None for an engine without any."""
+        ...
+
+    @property
+    def watch(self) -> Watch:
+        """Who is told of requests."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Protocol
 
 import anyio
@@ -87,8 +88,10 @@ class Exchange(Response):
         try:
             asking = asking_of(request, self._context.settings)
             async with self._context.service.limiter.admit(asking.arrival) as permit:
+                begun = perf_counter()
                 with permit.receiving():
                     body = await uploads.receive(request, self._context.settings.limits, self._context.threads)
+                self._context.service.watch.stage("receive", perf_counter() - begun)
                 form = self._find_form(body)
                 call = Call(
                     self._context, body, request.query_params, request.headers.get("accept"), caller_of(request)
@@ -99,6 +102,7 @@ class Exchange(Response):
                         # The body, a third larger than the file where it is base64, isn't held while the file is read.
                         del body, call
                         permit.holds(len(order.document.data))
+                        self._context.service.watch.upload(len(order.document.data))
                         answer = await self._answer(order, permit, request_id_of(request), send)
         except InkgateError as error:
             if form is None or error.code == "internal":
@@ -117,7 +121,9 @@ class Exchange(Response):
             result = await reading.all()
         if result.status is DocumentStatus.FAILED:
             raise failure_of(result)
+        begun = perf_counter()
         content, media_type = await self._context.threads.run(_rendered, order, result)
+        self._context.service.watch.stage("assemble", perf_counter() - begun)
         return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
 
 

@@ -21,6 +21,8 @@ from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
 from inkgate.serving.limiter import Limiter
 from inkgate.settings import Settings
+from inkgate.telemetry.metrics import Metrics
+from inkgate.telemetry.watch import Watch
 
 __all__ = ["Parts", "Service", "build_parts", "running", "serve"]
 
@@ -34,6 +36,8 @@ class Service:
     engine: Engine
     limiter: Limiter
     upstream: Upstream | None
+    metrics: Metrics
+    watch: Watch
 
 
 @asynccontextmanager
@@ -53,8 +57,10 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
                 background.start_soon(run)
             try:
                 await engine.start()
-                reader = Reader(opener, engine, settings.limits, after_page=memory.work_ended)
-                yield Service(settings, reader, engine, parts.limiter, parts.upstream)
+                reader = Reader(opener, engine, settings.limits, memory.work_ended, parts.watch)
+                yield Service(
+                    settings, reader, engine, parts.limiter, parts.upstream, metrics=parts.metrics, watch=parts.watch
+                )
             finally:
                 with anyio.CancelScope(shield=True):
                     await engine.stop()
@@ -71,9 +77,10 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
         SystemExit: the address can't be listened on.
     """
     # Here, so that reading files from the command line doesn't load a web framework.
-    from inkgate.api import app, server
+    from inkgate.api import app, metrics_server, server
 
     async with running(settings) as service:
         application = app.create_app(service, settings)
         keep_for_good()
-        await server.serve(application, settings, on_ready=on_ready)
+        async with metrics_server.served(settings.metrics, (service.metrics,)):
+            await server.serve(application, settings, on_ready=on_ready)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Generic, TypeVar
 
 import anyio
 import structlog
@@ -12,6 +14,7 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Batching, BatchModel
 from inkgate.serving.batcher import Batcher, BatchFigures
 from inkgate.settings import BatchingSettings
+from inkgate.telemetry.watch import UNWATCHED, Watch
 
 log = structlog.get_logger(__name__)
 
@@ -26,9 +29,10 @@ class Batchers:
         figures: what each batcher did, in the order in which they were made.
     """
 
-    def __init__(self, settings: BatchingSettings) -> None:
+    def __init__(self, settings: BatchingSettings, watch: Watch = UNWATCHED) -> None:
         self.figures: list[BatchFigures] = []
         self._settings = settings
+        self._watch = watch
         self._at_work: TaskGroup | None = None
 
     def __call__(self, model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
@@ -39,7 +43,7 @@ class Batchers:
         batcher.figures.model = name
         self._at_work.start_soon(batcher.run)
         self.figures.append(batcher.figures)
-        return batcher
+        return batcher if self._watch is UNWATCHED else _Timed(batcher, self._watch)
 
     async def run(self) -> None:
         """Lets them work, until cancelled; then says what they did."""
@@ -51,6 +55,22 @@ class Batchers:
             self._at_work = None
             for figures in self.figures:
                 _tell(figures)
+
+
+class _Timed(Generic[ItemT, ResultT]):
+    """A Batching around one: tells how long each page's share of the work took, its wait for a call included."""
+
+    def __init__(self, inner: Batching[ItemT, ResultT], watch: Watch) -> None:
+        self._inner = inner
+        self._watch = watch
+
+    async def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
+        """As Batching.predict."""
+        begun = perf_counter()
+        results = await self._inner.predict(items)
+        if results:
+            self._watch.stage("batch", perf_counter() - begun)
+        return results
 
 
 def _tell(figures: BatchFigures) -> None:

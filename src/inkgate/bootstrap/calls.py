@@ -17,6 +17,7 @@ from inkgate.serving.rate import Rate
 from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
+from inkgate.telemetry.watch import UNWATCHED, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,9 @@ class ModelServers:
     background: Background
 
 
-def model_servers(settings: Settings, managed: ManagedServer | None, on_out: Callable[[], None]) -> ModelServers:
+def model_servers(
+    settings: Settings, managed: ManagedServer | None, on_out: Callable[[], None], watch: Watch = UNWATCHED
+) -> ModelServers:
     """Those that the settings name, or the managed one. `on_out`: one was lost."""
     vllm = settings.engine.vllm
     urls = vllm.urls if managed is None else (managed.url,)
@@ -45,5 +48,5 @@ def model_servers(settings: Settings, managed: ManagedServer | None, on_out: Cal
     scheduler = Scheduler(limit, ledger, Rate(), serving.scheduling)
     monitor.scheduler = scheduler
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
-    calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy)
+    calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, watch)
     return ModelServers(calls, (balanced.run, monitor.run))

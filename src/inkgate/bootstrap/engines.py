@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from inkgate.bootstrap.calls import model_servers
+from inkgate.bootstrap.model_names import loaded_model, served_model
 from inkgate.bootstrap.parts import Reading
 from inkgate.engines.alone import each_alone
 from inkgate.engines.base import Engine, NewBatching
@@ -31,6 +32,7 @@ from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
 from inkgate.settings import EngineSettings, Settings
+from inkgate.telemetry.watch import UNWATCHED, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def page_layout(settings: Settings, runtime: Runtime) -> Layout:
     return DocLayout(Path(chosen.model), threads, chosen.min_confidence)
 
 
-def reading(settings: Settings, embedded: Embedded, on_out: Callable[[], None]) -> Reading:
+def reading(settings: Settings, embedded: Embedded, on_out: Callable[[], None], watch: Watch = UNWATCHED) -> Reading:
     """The engine that the settings name, if it isn't the embedded one. `on_out`: a model server was lost.
 
     Raises:
@@ -80,7 +82,7 @@ def reading(settings: Settings, embedded: Embedded, on_out: Callable[[], None]) 
     if engine.name == "transformers":
         found = _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), embedded)
     else:
-        found = _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), embedded, on_out)
+        found = _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), embedded, on_out, watch)
     if embedded.engine is None:
         return found
     return replace(found, engine=Fallback(found.engine, embedded.engine))
@@ -106,17 +108,17 @@ def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) ->
     own = engine.transformers
     model = InProcess(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
     inner = Vllm(preset, asking_settings(own, engine.vllm), model, Others(embedded.layout, embedded.engine))
-    return Reading(Transformers(model, inner), background=(model.run,))
+    return Reading(Transformers(model, inner), background=(model.run,), model=loaded_model(preset, own))
 
 
-def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: Callable[[], None]) -> Reading:
+def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: Callable[[], None], watch: Watch) -> Reading:
     """The engine for a model on vLLM, ours or another's."""
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()
     managed = None if vllm.urls else ManagedServer(server_command(preset, vllm), vllm.managed, key)
-    servers = model_servers(settings, managed, on_out)
+    servers = model_servers(settings, managed, on_out, watch)
     engine: Engine = Vllm(preset, vllm, servers.upstream, Others(embedded.layout, embedded.engine))
     background = servers.background
     if managed is not None:
         engine, background = Managed(managed, engine), (managed.run, *background)
-    return Reading(engine, servers.upstream, background)
+    return Reading(engine, servers.upstream, background, served_model(preset, vllm))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.serving.limiter import Limiter
+from inkgate.telemetry.metrics import NO_MODEL, Metrics, ModelName
+from inkgate.telemetry.watch import Watch
 
 Background = tuple[Callable[[], Coroutine[None, None, None]], ...]
 """Runs from before the engine is started until after it is stopped; ended by cancelling it."""
@@ -19,18 +21,27 @@ class Reading:
 
     Attributes:
         upstream: the model servers behind it, for chat requests that are passed through; None where it has none.
+        model: what reads, as far as the settings say.
     """
 
     engine: Engine
     upstream: Upstream | None = None
     background: Background = ()
+    model: ModelName = NO_MODEL
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What reads, and who may have something read: built and not started yet."""
+    """What reads, and who may have something read: built and not started yet.
+
+    Attributes:
+        metrics: of what the parts do; nothing, where the settings say that nothing is measured.
+        watch: who is told of it: `metrics`, or nobody.
+    """
 
     engine: Engine
     limiter: Limiter
     upstream: Upstream | None
     background: Background
+    metrics: Metrics
+    watch: Watch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.engines import Embedded, embedded_engine, page_layout, reading, runtime_of
 from inkgate.bootstrap.gpus import gpu_watch
+from inkgate.bootstrap.model_names import others, own_model
 from inkgate.bootstrap.parts import Background, Parts, Reading
 from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.concurrency import Threads
@@ -25,6 +26,8 @@ from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import SPARING, MemoryStore, SparedStore, Store
 from inkgate.settings import CacheSettings, Settings
+from inkgate.telemetry.metrics import Metrics
+from inkgate.telemetry.watch import UNWATCHED
 
 
 def build_parts(settings: Settings) -> Parts:
@@ -38,15 +41,17 @@ def build_parts(settings: Settings) -> Parts:
     ppocr = settings.engine.ppocr
     runtime = runtime_of(settings)
     layout = page_layout(settings, runtime)
-    batchers = Batchers(ppocr.batching)
+    metrics = Metrics()
+    watch = metrics if settings.metrics.enabled else UNWATCHED
+    batchers = Batchers(ppocr.batching, watch)
     workers = pool_of(ppocr)
     own = embedded_engine(settings, layout, workers or runtime, batchers)
     quarantine = Quarantine()
     if settings.engine.name == "ppocr":
-        embedded, found, at_once = None, Reading(own), ppocr.concurrent_pages
+        embedded, found, at_once = None, Reading(own, model=own_model(runtime)), ppocr.concurrent_pages
     else:
         embedded = OnDemand(own) if settings.engine.vllm.fallback else None
-        found = reading(settings, Embedded(layout, embedded), quarantine.died)
+        found = reading(settings, Embedded(layout, embedded), quarantine.died, watch)
         at_once = settings.engine.vllm.concurrent_pages
     engine: Engine = found.engine
     background: Background = (batchers.run, *((workers.run,) if workers else ()), *found.background)
@@ -56,13 +61,14 @@ def build_parts(settings: Settings) -> Parts:
         background = (*background, *gpu_watch(settings, breaker))
     scheduler = Scheduler(FixedLimit(at_once), Ledger(None), Rate(), settings.serving.scheduling)
     ladder = Ladder(settings.serving.ladder, lambda: scheduler.backlog_s)
-    engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder)
+    engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder, watch)
     engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
     if settings.cache.enabled:
         cached = Cached(engine, _store(settings.cache), settings.cache.ttl_s, revision)
         engine, background = cached, (*background, cached.run)
     limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, scheduler)
-    return Parts(engine, Shedding(limiter, ladder), found.upstream, background)
+    metrics.reads_with(engine.name, {**others(own_model(runtime)), engine.name: found.model})
+    return Parts(engine, Shedding(limiter, ladder), found.upstream, background, metrics, watch)
 
 
 def _store(cache: CacheSettings) -> Store:

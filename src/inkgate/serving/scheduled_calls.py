@@ -6,12 +6,14 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from time import perf_counter
 
 from inkgate.engines.vllm.upstream import Answer, Call, Upstream
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.limiter import Outcome
 from inkgate.serving.scheduler import Scheduler, Turn
 from inkgate.serving.work import current_caller
+from inkgate.telemetry.watch import UNWATCHED, Watch
 
 _EVENT = b"data: {"
 _COMPLETION = re.compile(rb'"completion_tokens":\s*(\d{1,9})')
@@ -28,14 +30,20 @@ class ScheduledCalls:
     """An Upstream around an Upstream: a call goes out when the scheduler gives it a turn, which it keeps to its end."""
 
     def __init__(
-        self, inner: Upstream, scheduler: Scheduler, estimates: OutputEstimates, on_busy: Callable[[], None]
+        self,
+        inner: Upstream,
+        scheduler: Scheduler,
+        estimates: OutputEstimates,
+        on_busy: Callable[[], None],
+        watch: Watch = UNWATCHED,
     ) -> None:
-        """`on_busy`: a server said that it is full."""
+        """`on_busy`: a server said that it is full. `watch` is told of waits and tokens."""
         self._inner = inner
         self._scheduler = scheduler
         self._estimates = estimates
         self._prompts = OutputEstimates(floor=1, cap=_UNKNOWN)
         self._on_busy = on_busy
+        self._watch = watch
 
     async def models(self) -> tuple[str, ...]:
         """See Upstream."""
@@ -57,7 +65,9 @@ class ScheduledCalls:
         mean, most = self._estimates.estimates(call.kind, call.answer_tokens)
         expected = replace(call, prompt_tokens=prompt_most, answer_tokens=most)
         margin = prompt_most - prompt_mean + most - mean
+        asked = perf_counter()
         async with self._scheduler.turn(current_caller().work(max(1, expected.tokens), margin)) as turn:
+            self._watch.stage("wait", perf_counter() - asked)
             count = _Count(turn, prompt_mean)
             try:
                 async with self._inner.send(expected) as answer:
@@ -84,6 +94,7 @@ class ScheduledCalls:
         return call.prompt_tokens * mean // _AS_SAID, -(-call.prompt_tokens * most // _AS_SAID)
 
     def _learn(self, call: Call, count: _Count) -> None:
+        self._watch.tokens(count.prompt_usage or 0, count.tokens if count.usage is None else count.usage)
         if count.usage is not None:
             self._estimates.finished(call.kind, count.usage)
         elif count.tokens:

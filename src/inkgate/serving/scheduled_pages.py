@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.serving.ladder import Ladder
 from inkgate.serving.limiter import Outcome
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import current_caller
+from inkgate.telemetry.watch import UNWATCHED, Watch
 from inkgate.types import Page, PageResult, Task
 
 _PIXELS_PER_TOKEN = 1000
@@ -17,11 +20,12 @@ _PIXELS_PER_TOKEN = 1000
 class ScheduledPages(Around):
     """An Engine around an Engine: a page is read when the scheduler gives it a turn, on behalf of who asked for it."""
 
-    def __init__(self, inner: Engine, scheduler: Scheduler, ladder: Ladder) -> None:
-        """`ladder`: says when batches are refused instead."""
+    def __init__(self, inner: Engine, scheduler: Scheduler, ladder: Ladder, watch: Watch = UNWATCHED) -> None:
+        """`ladder`: says when batches are refused instead. `watch`: is told how long a page waits and is read."""
         super().__init__(inner)
         self._scheduler = scheduler
         self._ladder = ladder
+        self._watch = watch
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read.
@@ -32,8 +36,12 @@ class ScheduledPages(Around):
         """
         self._ladder.check(current_caller().priority)
         work = current_caller().work(max(1, page.size.pixels // _PIXELS_PER_TOKEN))
+        asked = perf_counter()
         async with self._scheduler.turn(work) as turn:
+            begun = perf_counter()
+            self._watch.stage("wait", begun - asked)
             result = await self._inner.read(page, task)
+            self._watch.stage("engine", perf_counter() - begun)
             if result.error is not None:
                 turn.report(Outcome.FAILED)
             return result

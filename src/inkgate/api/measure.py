@@ -1,0 +1,53 @@
+"""Requests as they are counted: by route, never by path, so that nobody can make series at will."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from starlette.routing import BaseRoute, Route
+from starlette.types import Scope
+
+from inkgate.errors import OVERLOAD_CODES
+from inkgate.telemetry.watch import Watch
+
+OTHER = "other"
+_METHODS = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS"})
+_NAMED_KEY = "key:"
+
+
+class Measure:
+    """Tells a Watch of requests that have ended; an `ended` of AccessLog."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._fixed: set[str] = set()
+        self._patterns: list[Route] = []
+
+    def knows(self, routes: Iterable[BaseRoute]) -> None:
+        """Takes the names of endpoints from the application's routes. Those that documents are sent to are told."""
+        for route in routes:
+            if not isinstance(route, Route):
+                continue
+            if route.param_convertors:
+                self._patterns.append(route)
+                continue
+            self._fixed.add(route.path)
+            if "POST" in (route.methods or ()):
+                self._watch.serves(route.path)
+
+    def __call__(self, scope: Scope, status: int, seconds: float) -> None:
+        """Counts it, and the refusal that it is, maybe."""
+        method = scope["method"]
+        self._watch.request(method if method in _METHODS else OTHER, self.endpoint(scope), status, seconds)
+        noted = scope.get("state", {})
+        code = noted.get("code")
+        if code in OVERLOAD_CODES:
+            named = str(noted.get("caller", "")).startswith(_NAMED_KEY)
+            self._watch.refused(code, "key" if named else "anonymous")
+
+    def endpoint(self, scope: Scope) -> str:
+        """The path of the route that the request is for, with names for what differs in it; `other` for none."""
+        path: str = scope["path"]
+        if path in self._fixed:
+            return path
+        return next((route.path for route in self._patterns if route.path_regex.match(path)), OTHER)

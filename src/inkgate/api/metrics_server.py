@@ -1,0 +1,101 @@
+"""/metrics on a port of its own, in the service's event loop."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+import structlog
+import uvicorn
+from prometheus_client import CollectorRegistry
+from prometheus_client.registry import Collector
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from inkgate.settings import MetricsSettings
+from inkgate.telemetry.exposition import exposed, registry_of
+
+log = structlog.get_logger(__name__)
+
+USUAL_PORT = 8001
+_PATH = "/metrics"
+_CLOSE_S = 1
+
+
+class MetricsApp:
+    """An ASGI application that answers `GET /metrics`, and nothing else."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._answer(scope)(scope, receive, send)
+
+    def _answer(self, scope: Scope) -> Response:
+        if scope["path"] != _PATH:
+            return PlainTextResponse(f"Metrics are at {_PATH}.\n", 404)
+        if scope["method"] not in {"GET", "HEAD"}:
+            return PlainTextResponse(f"{_PATH} is read with GET.\n", 405, {"Allow": "GET, HEAD"})
+        body, content_type = exposed(self._registry, Headers(scope=scope).get("accept", ""))
+        return Response(body, headers={"Content-Type": content_type})
+
+
+class _Server(uvicorn.Server):
+    """A server beside another one, which has the signals."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def served(settings: MetricsSettings, collectors: Iterable[Collector]) -> AsyncIterator[str | None]:
+    """Serves what the collectors have for as long as the block lasts. Gives the URL; None where the settings want none,
+    or the usual port is taken: that is no reason not to read documents.
+
+    Raises:
+        OSError: the address can't be listened on, and it is not the usual port that is taken.
+    """
+    listener = _listener(settings) if settings.enabled else None
+    if listener is None:
+        yield None
+        return
+    config = uvicorn.Config(
+        MetricsApp(registry_of(collectors)),
+        loop="none",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_CLOSE_S,
+    )
+    server = _Server(config)
+    host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}{_PATH}" if ":" in host else f"http://{host}:{port}{_PATH}"
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.serve, [listener])
+        log.info("metrics_served", url=url)
+        try:
+            yield url
+        finally:
+            server.should_exit = True
+
+
+def _listener(settings: MetricsSettings) -> socket.socket | None:
+    host = settings.host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, settings.port), family=family)
+    except OSError as error:
+        if settings.port != USUAL_PORT:
+            raise
+        log.warning(
+            "metrics_not_served", reason=error.strerror, port=settings.port, remedy="Set metrics.port to a free one."
+        )
+        return None

@@ -1,0 +1,26 @@
+"""Metrics as Prometheus fetches them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+
+def registry_of(collectors: Iterable[Collector]) -> CollectorRegistry:
+    """A registry of these, and of what the library tells of the process and of Python (`process_*`, `python_*`)."""
+    registry = CollectorRegistry(auto_describe=False)
+    for collector in (ProcessCollector(registry=None), PlatformCollector(registry=None), *collectors):
+        registry.register(collector)
+    GCCollector(registry)
+    return registry
+
+
+def exposed(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
+    """All metrics now, and their content type: OpenMetrics, with exemplars, where `accept` asks for it, else
+    Prometheus' own text format.
+    """
+    encode, content_type = choose_encoder(accept)
+    return encode(registry), content_type

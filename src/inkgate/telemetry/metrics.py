@@ -1,0 +1,233 @@
+"""What is counted as things happen: requests, stages, pages, tokens."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from time import monotonic
+
+from prometheus_client import Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from inkgate.errors import CODES, ENGINE_CODES
+from inkgate.telemetry.attempts import retries_of, runaways_of
+from inkgate.telemetry.catalog import EVENTS, STAGES, Family, Kind
+from inkgate.telemetry.rates import Rates
+from inkgate.telemetry.state import Work
+from inkgate.telemetry.tracing import current_trace_id
+from inkgate.types import PageResult, Task
+
+OTHER = "other"
+"""Counted under where a name is not one of the closed set."""
+NO_WORK = frozenset({"/health", "/livez", "/readyz", "/state"})
+"""Endpoints whose time says nothing of how long work takes."""
+_STAGE_OF = {
+    "render": "render",
+    "encode": "prepare",
+    "orient": "prepare",
+    "detect": "detect",
+    "recognize": "recognize",
+    "layout": "layout",
+    "ruling": "layout",
+    "arrange": "assemble",
+    "parse": "assemble",
+    "cache": "cache",
+}
+"""The stage that a time of `PageResult.timings_ms` counts in. `first_token` and `generate` are in `engine`, which is
+measured around the engine."""
+_KEPT_DURATIONS = 20_000
+_STATUSES = frozenset({*HTTPStatus, 499})
+_REQUEST = ("method", "endpoint", "status")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """What reads, and what computes it: labels of an engine's pages."""
+
+    version: str
+    inference_engine: str
+
+
+NO_MODEL = ModelName("none", "none")
+
+
+class Metrics(Collector):
+    """A Watch that counts, and a Collector of what it counted. Used from one event loop."""
+
+    def __init__(
+        self, clock: Callable[[], float] = monotonic, trace_id: Callable[[], str | None] = current_trace_id
+    ) -> None:
+        """`clock`: seconds; `trace_id`: of what is done now."""
+        self._engine = OTHER
+        self._models: Mapping[str, ModelName] = {}
+        self._trace_id = trace_id
+        self._rates = Rates(clock)
+        self._durations: deque[float] = deque(maxlen=_KEPT_DURATIONS)
+        self._requests = _counter("http_requests_total")
+        self._request_s = _histogram("inkgate_http_request_duration_seconds")
+        self._refusals = _counter("inkgate_refusals_total")
+        self._uploads = _histogram("inkgate_upload_bytes")
+        self._stage_s = _histogram("inkgate_stage_duration_seconds")
+        self._page_s = _histogram("inkgate_page_duration_seconds")
+        self._pages = _counter("inkgate_pages_total")
+        self._page_errors = _counter("inkgate_page_errors_total")
+        self._tokens = _counter("inkgate_tokens_total")
+        self._runaways = _counter("inkgate_runaway_stops_total")
+        self._retries = _counter("inkgate_retries_total")
+
+    def reads_with(self, engine: str, models: Mapping[str, ModelName]) -> None:
+        """Says whose the stages are that are told without a page, and the model of each engine that pages may come
+        from; all others are counted together.
+        """
+        self._engine = engine
+        self._models = models
+
+    def serves(self, endpoint: str) -> None:
+        """See Watch. Its series are there before the first request, so that the first counts in rates."""
+        self._rates.add(endpoint, 0)
+        self._requests.labels("POST", endpoint, 200)
+
+    def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
+        """See Watch."""
+        number = status if status in _STATUSES else status // 100 * 100
+        self._requests.labels(method, endpoint, number).inc()
+        self._request_s.labels(method, endpoint).observe(seconds, self._exemplar())
+        self._rates.add(endpoint)
+        if status < HTTPStatus.BAD_REQUEST and endpoint not in NO_WORK:
+            self._durations.append(seconds)
+
+    def refused(self, code: str, tenant_class: str) -> None:
+        """See Watch."""
+        self._refusals.labels(_code(code), tenant_class).inc()
+
+    def upload(self, byte_count: int) -> None:
+        """See Watch."""
+        self._uploads.observe(byte_count)
+
+    def stage(self, stage: str, seconds: float) -> None:
+        """See Watch."""
+        self._in_stage(stage, self._engine, seconds)
+
+    def page(self, result: PageResult, task: Task, seconds: float) -> None:
+        """See Watch."""
+        engine = self._known(result.engine)
+        model = self._models.get(engine, NO_MODEL)
+        labels = (engine, model.version, task.kind.value, model.inference_engine)
+        self._page_s.labels(*labels).observe(seconds, self._exemplar())
+        self._pages.labels(*labels, _outcome(result)).inc()
+        if result.error is not None:
+            self._page_errors.labels(engine, _code(result.error.code)).inc()
+        for name, spent_ms in result.timings_ms.items():
+            stage = _STAGE_OF.get(name)
+            if stage is not None:
+                self._in_stage(stage, engine, spent_ms / 1000)
+        if result.attempts and "cache" not in result.timings_ms:
+            self._tried(result)
+
+    def tokens(self, prompt: int, answer: int) -> None:
+        """See Watch."""
+        self._tokens.labels(self._engine, "in").inc(prompt)
+        self._tokens.labels(self._engine, "out").inc(answer)
+
+    def take_durations(self) -> tuple[float, ...]:
+        """How long the requests took, in seconds, that were answered since the last call: the last 20,000 of them.
+
+        Without those that failed or were refused, and without probes.
+        """
+        durations = tuple(self._durations)
+        self._durations.clear()
+        return durations
+
+    def work(self) -> Work:
+        """All that was counted so far."""
+        pages = _counts(self._pages.collect(), "outcome")
+        tokens = _counts(self._tokens.collect(), "direction")
+        return Work(
+            requests={key: count for key, count in _counts(self._requests.collect(), *_REQUEST).items() if count},
+            pages={name: pages[name] for name in ("ok", "degraded") if name in pages}
+            | _counts(self._page_errors.collect(), "code"),
+            stage_s=_sums(self._stage_s.collect(), "_sum", "stage"),
+            stage_count=_counts(self._stage_s.collect(), "stage", suffix="_count"),
+            tokens_in=tokens.get("in", 0),
+            tokens_out=tokens.get("out", 0),
+            runaways=sum(_counts(self._runaways.collect(), "engine").values()),
+            retries=_counts(self._retries.collect(), "reason"),
+        )
+
+    def collect(self) -> Iterator[Metric]:
+        """All families, without the time at which each series began: nobody asks for it, and it doubles them."""
+        for metric in self._all():
+            for family in metric.collect():
+                family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+                yield family
+        qps = EVENTS["qps"]
+        rates = GaugeMetricFamily(qps.name, qps.help, labels=qps.labels)
+        for endpoint, per_s in self._rates.per_s().items():
+            rates.add_metric([endpoint], per_s)
+        yield rates
+
+    def _all(self) -> Iterator[Counter | Histogram]:
+        yield from (self._requests, self._request_s, self._refusals, self._uploads, self._stage_s, self._page_s)
+        yield from (self._pages, self._page_errors, self._tokens, self._runaways, self._retries)
+
+    def _in_stage(self, stage: str, engine: str, seconds: float) -> None:
+        self._stage_s.labels(stage if stage in STAGES else OTHER, engine).observe(seconds, self._exemplar())
+
+    def _tried(self, result: PageResult) -> None:
+        stopped = runaways_of(result.attempts)
+        if stopped:
+            self._runaways.labels(self._engine).inc(stopped)
+        for reason in retries_of(result.attempts):
+            self._retries.labels(self._engine, _code(reason)).inc()
+
+    def _known(self, engine: str) -> str:
+        return engine if engine in self._models else OTHER
+
+    def _exemplar(self) -> dict[str, str] | None:
+        trace_id = self._trace_id()
+        return None if trace_id is None else {"trace_id": trace_id}
+
+
+def _outcome(result: PageResult) -> str:
+    if result.error is not None:
+        return "failed" if result.error.code in ENGINE_CODES else "rejected"
+    return "degraded" if result.degraded else "ok"
+
+
+def _code(code: str) -> str:
+    return code if code in CODES else OTHER
+
+
+def _sums(families: Iterable[Metric], suffix: str, *labels: str) -> dict[str, float]:
+    """The samples that end so, added up over all other labels."""
+    sums: dict[str, float] = {}
+    for family in families:
+        for sample in family.samples:
+            if sample.name.endswith(suffix):
+                key = " ".join(sample.labels[label] for label in labels)
+                sums[key] = sums.get(key, 0.0) + sample.value
+    return sums
+
+
+def _counts(families: Iterable[Metric], *labels: str, suffix: str = "_total") -> dict[str, int]:
+    return {key: int(value) for key, value in _sums(families, suffix, *labels).items()}
+
+
+def _counter(name: str) -> Counter:
+    family = _event(name, Kind.COUNTER)
+    return Counter(family.name, family.help, family.labels, registry=None)
+
+
+def _histogram(name: str) -> Histogram:
+    family = _event(name, Kind.HISTOGRAM)
+    return Histogram(family.name, family.help, family.labels, buckets=family.buckets, registry=None)
+
+
+def _event(name: str, kind: Kind) -> Family:
+    family = EVENTS[name]
+    if family.kind is not kind:
+        raise TypeError(f"{name} is a {family.kind}")
+    return family
