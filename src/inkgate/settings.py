@@ -347,13 +347,19 @@ class UiSettings(Branch):
     enabled: bool = Field(default=True, description="Show the web page at / (ui.md), where `inkgate[ui]` is installed.")
 
 
+USUAL_METRICS_PORT = 8001
+
+
 class MetricsSettings(Branch):
     enabled: bool = Field(
         default=True, description="Measure requests, pages and stages, and serve them at /metrics (metrics.md)."
     )
     host: str = Field("127.0.0.1", description="Address that /metrics listens on. No key is asked for there.")
     port: int = Field(
-        8001, ge=0, le=65535, description="Port of /metrics. 0: any free one. Where 8001 is taken, there is none."
+        USUAL_METRICS_PORT,
+        ge=0,
+        le=65535,
+        description="Port of /metrics. 0: any free one. Where 8001 is taken, there is none.",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,12 +16,11 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from inkgate.settings import MetricsSettings
+from inkgate.settings import USUAL_METRICS_PORT, MetricsSettings
 from inkgate.telemetry.exposition import exposed, registry_of
 
 log = structlog.get_logger(__name__)
 
-USUAL_PORT = 8001
 _PATH = "/metrics"
 _CLOSE_S = 1
 
@@ -53,14 +53,16 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def served(settings: MetricsSettings, collectors: Iterable[Collector]) -> AsyncIterator[str | None]:
+async def served(
+    settings: MetricsSettings, collectors: Iterable[Collector], api_port: int = 0
+) -> AsyncIterator[str | None]:
     """Serves what the collectors have for as long as the block lasts. Gives the URL; None where the settings want none,
-    or the usual port is taken: that is no reason not to read documents.
+    or the usual port is taken: that is no reason not to read documents. `api_port` is taken, by the API.
 
     Raises:
         OSError: the address can't be listened on, and it is not the usual port that is taken.
     """
-    listener = _listener(settings) if settings.enabled else None
+    listener = _listener(settings, api_port) if settings.enabled else None
     if listener is None:
         yield None
         return
@@ -87,15 +89,16 @@ async def served(settings: MetricsSettings, collectors: Iterable[Collector]) -> 
             server.should_exit = True
 
 
-def _listener(settings: MetricsSettings) -> socket.socket | None:
+def _listener(settings: MetricsSettings, api_port: int) -> socket.socket | None:
     host = settings.host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        if settings.port and settings.port == api_port:
+            raise OSError(errno.EADDRINUSE, "The API listens there")
         return socket.create_server((host, settings.port), family=family)
     except OSError as error:
-        if settings.port != USUAL_PORT:
+        if settings.port != USUAL_METRICS_PORT or error.errno != errno.EADDRINUSE:
             raise
-        log.warning(
-            "metrics_not_served", reason=error.strerror, port=settings.port, remedy="Set metrics.port to a free one."
-        )
+        remedy = "Set metrics.port to a free one, or 0."
+        log.warning("metrics_not_served", reason=error.strerror, port=settings.port, remedy=remedy)
         return None

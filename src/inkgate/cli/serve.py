@@ -11,7 +11,7 @@ import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
-from inkgate.settings import Settings
+from inkgate.settings import USUAL_METRICS_PORT, Settings
 
 
 def serve(
@@ -37,6 +37,7 @@ def serve(
     )
     refuse_open_service(settings)
     check_address(settings.server.host, settings.server.port)
+    check_metrics_address(settings)
     _run(settings)
 
 
@@ -92,7 +93,21 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
-def check_address(host: str, port: int) -> None:
+def check_metrics_address(settings: Settings) -> None:
+    """As check_address, for /metrics. That the usual port is taken is no mistake: the service goes on without.
+
+    Raises:
+        typer.Exit: with status 1; with 2 where the API is to listen there.
+    """
+    metrics = settings.metrics
+    if not metrics.enabled or metrics.port == USUAL_METRICS_PORT:
+        return
+    if metrics.port and metrics.port == settings.server.port:
+        raise misuse(f"server.port and metrics.port are both {metrics.port}: one of them has to be another.")
+    check_address(metrics.host, metrics.port, "metrics.port chooses another.")
+
+
+def check_address(host: str, port: int, remedy: str = "--port chooses another.") -> None:
     """Tells of an address that can't be had in one line and at once, before models are loaded.
 
     Raises:
@@ -110,4 +125,4 @@ def check_address(host: str, port: int) -> None:
             probe.bind(address)
             probe.listen()
         except OSError as error:
-            raise failure(f"Can't listen on {host}, port {port}: {error.strerror}. --port chooses another.") from error
+            raise failure(f"Can't listen on {host}, port {port}: {error.strerror}. {remedy}") from error
