@@ -25,6 +25,7 @@ from inkgate.serving.limiter import FixedLimiter
 from inkgate.settings import Settings, load_settings
 from inkgate.telemetry.watch import UNWATCHED, Watch
 from support.fake_engine import FakeEngine
+from support.fake_observatory import FakeObservatory
 
 Message = MutableMapping[str, Any]
 
@@ -37,6 +38,7 @@ class FakeService:
     limiter: FixedLimiter
     upstream: Upstream | None
     watch: Watch = UNWATCHED
+    observatory: FakeObservatory = field(default_factory=FakeObservatory)
 
 
 @dataclass(frozen=True)

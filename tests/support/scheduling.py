@@ -14,7 +14,7 @@ from inkgate.settings import SchedulingSettings
 
 class FakeLimit:
     def __init__(self, value: int) -> None:
-        self.value = value
+        self.value = self.most = value
         self.outcomes: list[Outcome] = []
 
     def ended(self, outcome: Outcome, at: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Self
 
@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
-from inkgate.bootstrap.gpus import gpu_watch
+from inkgate.bootstrap.gpus import LastRead, gpu_watch, last_read
 from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.gpu_watch import GpuWatch
 from inkgate.settings import EngineSettings, GpuSettings, ServingSettings, Settings, VllmSettings, Watching
@@ -161,17 +161,20 @@ async def test_it_reads_until_it_is_cancelled_and_lets_go_then(breaker: Breaker)
 
 
 @pytest.mark.parametrize(
-    ("urls", "enabled", "watches"),
+    ("urls", "watches"),
     [
-        ((), Watching.AUTO, 1),
-        (("http://127.0.0.1:8000/v1", "http://localhost:8001/v1", "http://[::1]:8002/v1"), Watching.AUTO, 1),
-        (("http://127.0.0.1:8000/v1", "http://10.0.0.2:8000/v1"), Watching.AUTO, 0),
-        ((), Watching.NEVER, 0),
+        ((), 1),
+        (("http://127.0.0.1:8000/v1", "http://localhost:8001/v1", "http://[::1]:8002/v1"), 1),
+        (("http://127.0.0.1:8000/v1", "http://10.0.0.2:8000/v1"), 0),
     ],
 )
 async def test_gpus_of_this_machine_are_watched_for_servers_on_it(
-    breaker: Breaker, urls: tuple[str, ...], enabled: Watching, watches: int
+    breaker: Breaker, urls: tuple[str, ...], watches: int
 ) -> None:
-    serving = ServingSettings(gpu=GpuSettings(enabled=enabled))
-    settings = Settings(engine=EngineSettings(name="vllm", vllm=VllmSettings(urls=urls)), serving=serving)
-    assert len(gpu_watch(settings, breaker)) == watches
+    settings = Settings(engine=EngineSettings(name="vllm", vllm=VllmSettings(urls=urls)))
+    assert len(gpu_watch(settings, LastRead(lambda: nullcontext(RecordedGpu(()))), breaker)) == watches
+
+
+def test_gpus_are_left_alone_where_the_settings_say_so() -> None:
+    assert last_read(Settings()) is not None
+    assert last_read(Settings(serving=ServingSettings(gpu=GpuSettings(enabled=Watching.NEVER)))) is None

@@ -14,7 +14,7 @@ CLIENT_LEFT = 499
 """What is logged where nobody was left to be answered; nginx's number for it."""
 _NOTED = frozenset({"caller", "code", "model", "stream", "upstream_status"})
 """What the layers below have said of the request, where they did."""
-_ROUTINE = frozenset({"/health", "/livez", "/readyz"})
+_ROUTINE = frozenset({"/health", "/livez", "/readyz", "/state"})
 
 
 def _nothing(_: Scope, __: int, ___: float) -> None:
@@ -22,7 +22,7 @@ def _nothing(_: Scope, __: int, ___: float) -> None:
 
 
 class AccessLog:
-    """Logs each request when its answer has ended. Probes are logged at the debug level."""
+    """Logs each request when its answer has ended. Probes and `/state` are logged at the debug level."""
 
     def __init__(self, app: ASGIApp, ended: Callable[[Scope, int, float], None] = _nothing) -> None:
         """`ended` hears of each, too: the scope, the status, and the time it took in seconds."""

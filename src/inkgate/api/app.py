@@ -23,6 +23,7 @@ from inkgate.api import (
     routes_models,
     routes_ocr,
     routes_pictures,
+    routes_state,
 )
 from inkgate.api.access_log import AccessLog
 from inkgate.api.auth import DOCS_FILES, ApiKeys, Authenticate
@@ -49,7 +50,7 @@ _BODY_THREADS = 4
 
 
 _READERS = (routes_chat, routes_ocr, routes_mistral, routes_layout_parsing)
-_ROUTES = (*_READERS, routes_files, routes_pictures, routes_models, routes_health, routes_home)
+_ROUTES = (*_READERS, routes_files, routes_pictures, routes_models, routes_health, routes_state, routes_home)
 """The router looks through them in this order: what is asked for most comes first."""
 
 
@@ -77,13 +78,15 @@ def create_app(
         exception_handlers={HTTPException: http_error, RequestValidationError: validation_error},
         lifespan=_lifespan(rate_limiter),
     )
+    readiness = Readiness(service.engine, drain)
+    service.observatory.ask_also(readiness.known_reasons)
     app.state.context = Context(
         service=service,
         settings=settings,
         drain=drain,
         files=files,
         sources=Sources(files, fetcher or Fetcher(settings.fetch, max_bytes), threads),
-        readiness=Readiness(service.engine, drain),
+        readiness=readiness,
         served=ServedModels(service.upstream),
         threads=threads,
         page=page or WebPage(),

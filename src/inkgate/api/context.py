@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,7 +20,20 @@ from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import Limiter
 from inkgate.settings import Settings
+from inkgate.telemetry.state import State
 from inkgate.telemetry.watch import Watch
+
+
+class Observatory(Protocol):
+    """Says what the service is doing."""
+
+    def state(self, *, history: bool = True) -> State:
+        """Now; with the last quarter of an hour, where that is wanted."""
+        ...
+
+    def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
+        """Has `reasons` asked, too, why the service is not ready: empty when it is."""
+        ...
 
 
 class Service(Protocol):
@@ -46,6 +60,9 @@ class Service(Protocol):
     def watch(self) -> Watch:
         """Who is told of requests."""
         ...
+
+    @property
+    def observatory(self) -> Observatory: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate.errors import Overloaded
 
-ALWAYS_ANSWERED = frozenset({"/health", "/livez", "/readyz"})
+ALWAYS_ANSWERED = frozenset({"/health", "/livez", "/readyz", "/state"})
 
 
 class Drain:
@@ -55,7 +55,7 @@ class Drain:
 
 
 class RefuseWhenDraining:
-    """Counts the requests in flight; refuses new ones once the service drains. Probes are always answered."""
+    """Counts the requests in flight; refuses new ones once the service drains, but for probes and `/state`."""
 
     def __init__(self, app: ASGIApp, drain: Drain) -> None:
         self._app = app

@@ -16,6 +16,9 @@ from inkgate.types import Pixels, Size, Task, TextLayer
 log = structlog.get_logger(__name__)
 
 _SIDE = 64
+_DRAINING = "draining: this instance is about to stop"
+_KNOWN_S = 30.0
+"""How long a failed probe counts where nobody has asked again; those who ask do so every few seconds."""
 _TASK = Task(detect_rotation=False, line_orientation=False)
 
 
@@ -53,18 +56,27 @@ class Readiness:
         self._now = now
         self._good_until = float("-inf")
         self._asking = anyio.Lock()
+        self._failure: tuple[float, str] | None = None
 
     async def reasons(self) -> list[str]:
         """Why the service is not ready; empty when it is."""
         if self._drain.draining:
-            return ["draining: this instance is about to stop"]
+            return [_DRAINING]
         async with self._asking:
             if self._now() < self._good_until:
                 return []
             if reason := await self._engine_reason():
+                self._failure = (self._now() + _KNOWN_S, reason)
                 return [reason]
+            self._failure = None
             self._good_until = self._now() + self._fresh_s
         return []
+
+    def known_reasons(self) -> list[str]:
+        """As `reasons`, without asking the engine: what it said the last time, if that was lately."""
+        if self._drain.draining:
+            return [_DRAINING]
+        return [self._failure[1]] if self._failure is not None and self._now() < self._failure[0] else []
 
     async def _engine_reason(self) -> str:
         try:

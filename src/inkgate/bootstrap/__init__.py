@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from inkgate.bootstrap.observatory import Observatory
 from inkgate.bootstrap.parts import Parts
 from inkgate.bootstrap.stack import build_parts
 from inkgate.concurrency import single_error
@@ -22,6 +23,7 @@ from inkgate.runtimes.memory import MemoryReturn, keep_for_good
 from inkgate.serving.limiter import Limiter
 from inkgate.settings import Settings
 from inkgate.telemetry.metrics import Metrics
+from inkgate.telemetry.state_collector import StateCollector
 from inkgate.telemetry.watch import Watch
 
 __all__ = ["Parts", "Service", "build_parts", "running", "serve"]
@@ -38,6 +40,7 @@ class Service:
     upstream: Upstream | None
     metrics: Metrics
     watch: Watch
+    observatory: Observatory
 
 
 @asynccontextmanager
@@ -53,13 +56,21 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
     memory = MemoryReturn()
     with single_error():
         async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
-            for run in (memory.run, *parts.background):
+            observatory = Observatory(parts.observed, settings, parts.metrics, lambda: opener.worker_lives)
+            for run in (memory.run, observatory.run, *parts.background):
                 background.start_soon(run)
             try:
                 await engine.start()
                 reader = Reader(opener, engine, settings.limits, memory.work_ended, parts.watch)
                 yield Service(
-                    settings, reader, engine, parts.limiter, parts.upstream, metrics=parts.metrics, watch=parts.watch
+                    settings,
+                    reader,
+                    engine,
+                    parts.limiter,
+                    parts.upstream,
+                    metrics=parts.metrics,
+                    watch=parts.watch,
+                    observatory=observatory,
                 )
             finally:
                 with anyio.CancelScope(shield=True):
@@ -82,5 +93,6 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
     async with running(settings) as service:
         application = app.create_app(service, settings)
         keep_for_good()
-        async with metrics_server.served(settings.metrics, (service.metrics,)):
+        collectors = (service.metrics, StateCollector(service.observatory.state))
+        async with metrics_server.served(settings.metrics, collectors, settings.server.port):
             await server.serve(application, settings, on_ready=on_ready)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from inkgate.bootstrap.parts import Background
+from inkgate.bootstrap.background import Background
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.serving.balancer import Balanced, BalancerSettings
+from inkgate.serving.balancer import Balanced, BalancerSettings, Server
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit
 from inkgate.serving.monitor import EachServer, Monitor
 from inkgate.serving.rate import Rate
+from inkgate.serving.replicas import Replica
 from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
@@ -22,10 +23,19 @@ from inkgate.telemetry.watch import UNWATCHED, Watch
 
 @dataclass(frozen=True, slots=True)
 class ModelServers:
-    """Built and not running yet."""
+    """Built and not running yet.
+
+    Attributes:
+        managed: the one server, where it is ours.
+    """
 
     upstream: ScheduledCalls
     background: Background
+    scheduler: Scheduler
+    ledger: Ledger
+    monitor: Monitor
+    replicas: tuple[Replica[Server], ...]
+    managed: ManagedServer | None
 
 
 def model_servers(
@@ -49,4 +59,5 @@ def model_servers(
     monitor.scheduler = scheduler
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
     calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, watch)
-    return ModelServers(calls, (balanced.run, monitor.run))
+    runs = (balanced.run, monitor.run)
+    return ModelServers(calls, runs, scheduler, ledger, monitor, balanced.set.replicas, managed)

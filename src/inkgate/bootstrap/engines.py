@@ -121,4 +121,4 @@ def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: Callab
     background = servers.background
     if managed is not None:
         engine, background = Managed(managed, engine), (managed.run, *background)
-    return Reading(engine, servers.upstream, background, served_model(preset, vllm))
+    return Reading(engine, servers.upstream, background, served_model(preset, vllm), servers)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 
+from inkgate.bootstrap.background import Background
+from inkgate.bootstrap.calls import ModelServers
+from inkgate.bootstrap.observed import Observed
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.serving.limiter import Limiter
 from inkgate.telemetry.metrics import NO_MODEL, Metrics, ModelName
 from inkgate.telemetry.watch import Watch
-
-Background = tuple[Callable[[], Coroutine[None, None, None]], ...]
-"""Runs from before the engine is started until after it is stopped; ended by cancelling it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +21,14 @@ class Reading:
     Attributes:
         upstream: the model servers behind it, for chat requests that are passed through; None where it has none.
         model: what reads, as far as the settings say.
+        servers: what stands before `upstream`.
     """
 
     engine: Engine
     upstream: Upstream | None = None
     background: Background = ()
     model: ModelName = NO_MODEL
+    servers: ModelServers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class Parts:
     Attributes:
         metrics: of what the parts do; nothing, where the settings say that nothing is measured.
         watch: who is told of it: `metrics`, or nobody.
+        observed: what the service says of itself is made of these.
     """
 
     engine: Engine
@@ -45,3 +47,4 @@ class Parts:
     background: Background
     metrics: Metrics
     watch: Watch
+    observed: Observed

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from inkgate.bootstrap.background import Background
 from inkgate.bootstrap.batchers import Batchers
+from inkgate.bootstrap.build import build_of
 from inkgate.bootstrap.engines import Embedded, embedded_engine, page_layout, reading, runtime_of
-from inkgate.bootstrap.gpus import gpu_watch
+from inkgate.bootstrap.gpus import gpu_background, last_read
 from inkgate.bootstrap.model_names import others, own_model
-from inkgate.bootstrap.parts import Background, Parts, Reading
+from inkgate.bootstrap.observed import KeptPages, Observed
+from inkgate.bootstrap.parts import Parts, Reading
 from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
@@ -24,7 +27,7 @@ from inkgate.serving.quarantine import Quarantine, Quarantined
 from inkgate.serving.rate import Rate
 from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.store import SPARING, MemoryStore, SparedStore, Store
+from inkgate.serving.store import SPARING, MemoryStore, SparedStore
 from inkgate.settings import CacheSettings, Settings
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.watch import UNWATCHED
@@ -54,31 +57,52 @@ def build_parts(settings: Settings) -> Parts:
         found = reading(settings, Embedded(layout, embedded), quarantine.died, watch)
         at_once = settings.engine.vllm.concurrent_pages
     engine: Engine = found.engine
+    breaker: Breaker | None = None
+    gpus = last_read(settings)
     background: Background = (batchers.run, *((workers.run,) if workers else ()), *found.background)
     if found.upstream is not None:
         breaker = Breaker(engine.name)
         engine = Quarantined(Guarded(engine, breaker), quarantine)
-        background = (*background, *gpu_watch(settings, breaker))
+    background = (*background, *gpu_background(settings, gpus, breaker))
     scheduler = Scheduler(FixedLimit(at_once), Ledger(None), Rate(), settings.serving.scheduling)
     ladder = Ladder(settings.serving.ladder, lambda: scheduler.backlog_s)
     engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder, watch)
     engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
+    kept: KeptPages | None = None
     if settings.cache.enabled:
-        cached = Cached(engine, _store(settings.cache), settings.cache.ttl_s, revision)
+        cached, kept = _cached(engine, settings.cache, revision)
         engine, background = cached, (*background, cached.run)
     limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, scheduler)
     metrics.reads_with(engine.name, {**others(own_model(runtime)), engine.name: found.model})
-    return Parts(engine, Shedding(limiter, ladder), found.upstream, background, metrics, watch)
+    door = Shedding(limiter, ladder)
+    observed = Observed(
+        build_of(engine.name, found.model, runtime.name),
+        limiter,
+        door,
+        scheduler,
+        ladder,
+        batchers,
+        kept,
+        breaker,
+        workers,
+        found.servers,
+        gpus,
+    )
+    return Parts(engine, door, found.upstream, background, metrics, watch, observed)
 
 
-def _store(cache: CacheSettings) -> Store:
+def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached, KeptPages]:
     url = cache.redis_url.get_secret_value()
     if not url:
-        return MemoryStore(int(cache.max_mb * 1_000_000))
+        memory = MemoryStore(int(cache.max_mb * 1_000_000))
+        cached = Cached(engine, memory, cache.ttl_s, revision)
+        return cached, KeptPages(cached.cache, memory)
     # Here, since Redis' client is an extra, and most don't need it.
     from inkgate.storage.redis import RedisStore
 
-    return SparedStore(RedisStore(url), Breaker("redis", SPARING))
+    breaker = Breaker("redis", SPARING)
+    cached = Cached(engine, SparedStore(RedisStore(url), breaker), cache.ttl_s, revision)
+    return cached, KeptPages(cached.cache, breaker=breaker)
 
 
 def _revision(settings: Settings) -> str:

@@ -76,6 +76,11 @@ class Opener:
         """The worker processes there are now."""
         return self._pool.worker_pids
 
+    @property
+    def worker_lives(self) -> tuple[tuple[int, int], ...]:
+        """See PdfPool."""
+        return self._pool.worker_lives
+
     @asynccontextmanager
     async def open(self, document: Document, pdf_text: PdfText | None = None) -> AsyncIterator[OpenDocument]:
         """The document, open until the context ends. `pdf_text` None: as the settings say.

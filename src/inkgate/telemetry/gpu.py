@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from inkgate.telemetry.state import Gpu
+
 T = TypeVar("T")
 
 
@@ -26,6 +28,9 @@ class GpuReading:
         power: its clocks are held down at its power limit; under full load that is usual, and no fault.
         memory_used, memory_total: bytes.
         utilisation: part of the time that it had work, 0 to 1.
+        name: of the product, such as `NVIDIA H200`; empty where it isn't said.
+        power_w: that it takes.
+        clock_mhz: of its streaming multiprocessors.
     """
 
     index: int
@@ -35,6 +40,24 @@ class GpuReading:
     memory_used: int | None = None
     memory_total: int | None = None
     utilisation: float | None = None
+    name: str = ""
+    power_w: float | None = None
+    clock_mhz: float | None = None
+
+    def shown(self) -> Gpu:
+        """What is told of it."""
+        reasons = (("thermal", self.thermal), ("power", self.power))
+        return Gpu(
+            self.index,
+            self.name,
+            self.utilisation,
+            self.memory_used,
+            self.memory_total,
+            self.temperature_c,
+            self.power_w,
+            self.clock_mhz,
+            throttled=tuple(name for name, there in reasons if there),
+        )
 
 
 class GpuReader(Protocol):
@@ -105,6 +128,9 @@ class NvmlReader:
         )
         memory = self._said(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
         use = self._said(lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
+        name = self._said(lambda: nvml.nvmlDeviceGetName(handle))
+        power_mw = self._said(lambda: nvml.nvmlDeviceGetPowerUsage(handle))
+        clock = self._said(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))
         held_down = int(reasons or 0)
         return GpuReading(
             index,
@@ -114,6 +140,9 @@ class NvmlReader:
             memory_used=None if memory is None else int(memory.used),
             memory_total=None if memory is None else int(memory.total),
             utilisation=None if use is None else use.gpu / 100,
+            name=_text(name),
+            power_w=None if power_mw is None else power_mw / 1000,
+            clock_mhz=None if clock is None else float(clock),
         )
 
     def _said(self, *ask: Callable[[], T]) -> T | None:
@@ -141,6 +170,11 @@ _POWER_BRAKE = 0x80
 _THERMAL = 0x20 | 0x40
 """Bits of nvmlClocksEventReasons, in nvml.h: software and hardware thermal slowdown. A hardware slowdown that no
 power brake explains counts as thermal, too: older drivers give no further reason."""
+
+
+def _text(name: str | bytes | None) -> str:
+    """nvidia-ml-py gave bytes up to version 11."""
+    return name.decode(errors="replace") if isinstance(name, bytes) else name or ""
 
 
 def _nvml() -> Any:  # noqa: ANN401 - as above

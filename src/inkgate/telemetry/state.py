@@ -40,6 +40,7 @@ class Process:
 
     Attributes:
         kind: `gateway`, `pdf`, `engine` (a worker of the embedded one) or `vllm` (managed).
+        pid: 0 while there is none in this place: it died, and is about to be started again.
         started: times a process in this place was started: more than 1 where it died.
     """
 
@@ -57,7 +58,7 @@ class Queue:
     Attributes:
         name: `pages` for the engine as a whole, `calls` for requests to model servers.
         limit: how many may be at the engine at once; `most`: how far it may rise by the settings.
-        waiting: by priority.
+        waiting: by the class that they are in by now: who has waited for long counts as more urgent.
         longest_wait_s: of who waits now.
         backlog_s: until all that waits has had its turn.
         tokens_promised, tokens_foreign, tokens_capacity: of the KV cache; capacity None where there is none to bound.
@@ -208,7 +209,8 @@ class Point:
         mean_batch: items a call of the recogniser; None without a call.
         cache_share: part of the pages that came from the cache or were joined.
         cpu: cores that all processes of the service used.
-        gpu: utilisation of the busiest, 0 to 1.
+        in_flight, limit, waiting: of the queue right before what computes: `calls` if there is one, else `pages`.
+        gpu: utilisation of the busiest, 0 to 1; gpu_memory: used part of the memory of the fullest.
         kv_usage: of the fullest model server, 0 to 1.
         loop_lag_s: how late the event loop was at most.
     """

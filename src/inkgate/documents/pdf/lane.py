@@ -66,9 +66,14 @@ class LaneSettings:
 
 
 class Lane:
-    """Serves one job at a time, in the worker process it owns. `idle` is called when it can take the next."""
+    """Serves one job at a time, in the worker process it owns. `idle` is called when it can take the next.
+
+    Attributes:
+        deaths: of workers, those that were ended because they took too long or too much included.
+    """
 
     def __init__(self, settings: LaneSettings, reaper: Threads, idle: Callable[[Lane], None]) -> None:
+        self.deaths = 0
         self._settings = settings
         self._reaper = reaper
         self._idle = idle
@@ -134,6 +139,7 @@ class Lane:
             try:
                 reply = await self._attempt(job)
             except WorkerDied as death:
+                self.deaths += 1
                 await self._discard()
                 if used and death.cause is not Cause.TIMEOUT:
                     continue

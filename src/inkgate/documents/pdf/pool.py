@@ -77,6 +77,14 @@ class PdfPool:
         """The worker processes there are now."""
         return tuple(lane.pid for lane in self._lanes if lane.pid is not None)
 
+    @property
+    def worker_lives(self) -> tuple[tuple[int, int], ...]:
+        """Of each place for a worker: the process that is there, 0 for none, and 1 + how many have died there.
+
+        Places that never had one are left out.
+        """
+        return tuple((lane.pid or 0, lane.deaths + 1) for lane in self._lanes if lane.pid or lane.deaths)
+
     @asynccontextmanager
     async def open(self, data: bytes, pdf_text: PdfText) -> AsyncIterator[PdfDocument]:
         """The document in `data`. `pdf_text` says whether its pages offer their own text.

@@ -61,12 +61,18 @@ class WorkerPool:
         self._failure: Exception | None = None
         self._closed = True
         self._wanted: anyio.Event | None = None
+        self._lives = [(0, 0)] * len(settings.arguments)
 
     @property
     def pids(self) -> tuple[int, ...]:
         """The worker processes whose models are loaded."""
         with self._changed:
             return tuple(worker.pid for worker in self._workers)
+
+    @property
+    def lives(self) -> tuple[tuple[int, int], ...]:
+        """Of each place for a worker: the process that is there, 0 for none, and how many there were so far."""
+        return tuple(self._lives)
 
     async def run(self) -> None:
         """Keeps workers alive from the first `start` on, until cancelled; then no process is left."""
@@ -76,8 +82,8 @@ class WorkerPool:
         try:
             await self._wanted.wait()
             async with anyio.create_task_group() as group:
-                for argument in self._settings.arguments:
-                    group.start_soon(self._keep, argument)
+                for place, argument in enumerate(self._settings.arguments):
+                    group.start_soon(self._keep, place, argument)
         finally:
             with self._changed:
                 self._closed = True
@@ -132,22 +138,24 @@ class WorkerPool:
             else:
                 worker.close()
 
-    async def _keep(self, argument: str) -> None:
+    async def _keep(self, place: int, argument: str) -> None:
         """One worker after the other."""
         settings = self._settings
         pauses = Pauses(settings.pause_s, settings.most_pause_s, settings.stable_s)
         while True:
             began = loop_time()
-            await self._live(argument)
+            await self._live(place, argument)
             await anyio.sleep(pauses.after(loop_time() - began))
 
-    async def _live(self, argument: str) -> None:
+    async def _live(self, place: int, argument: str) -> None:
         """One worker, from its start to its end."""
         try:
             worker = Worker.start(self._settings.command, argument, self._settings.timeout_s)
         except OSError as error:
             self._failed(error)
             return
+        started = self._lives[place][1] + 1
+        self._lives[place] = (worker.pid, started)
         try:
             await self._ready(worker)
             await anyio.wait_readable(worker.pid_fd)
@@ -156,6 +164,7 @@ class WorkerPool:
         finally:
             with anyio.CancelScope(shield=True):  # milliseconds; without it a zombie stays
                 status = await self._reaper.run(worker.collect)
+            self._lives[place] = (0, started)
             self._withdraw(worker)
             log.info("engine_worker_ended", pid=worker.pid, status=status)
 

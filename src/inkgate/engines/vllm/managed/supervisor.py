@@ -93,6 +93,12 @@ class ManagedServer:
         """Of vLLM's first process; None while there is none."""
         return None if self._life is None else self._life.pid
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """With which it is started, and would be the next time; none of them is a key."""
+        arguments = self._command.arguments(self.max_num_seqs)
+        return tuple(arguments[arguments.index("--model") :])
+
     async def start(self) -> None:
         """Starts the server, and returns when it answers. `run` does the work.
 

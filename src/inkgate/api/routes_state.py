@@ -1,0 +1,30 @@
+"""`GET /state`: what the service says of itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api.context import context_of
+from inkgate.api.openapi import problems
+from inkgate.telemetry.state import State
+
+router = APIRouter(tags=["service"], responses=problems(422))
+
+_History = Annotated[
+    bool, Query(description="Whether the last quarter of an hour comes with it, a point for each 5 seconds.")
+]
+
+
+@router.get("/state", summary="What the service says of itself", response_model=State)
+async def state(request: Request, *, history: _History = True) -> Response:
+    """Queues, caches, breakers, model servers, GPUs and processes now, counters since the start, and the settings.
+
+    Asked for an API key where one is set: it tells how this service is set up. Secrets are masked.
+    """
+    found = context_of(request).service.observatory.state(history=history)
+    return Response(orjson.dumps(found, option=orjson.OPT_NON_STR_KEYS), media_type="application/json")

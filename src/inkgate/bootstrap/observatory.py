@@ -1,0 +1,218 @@
+"""Makes a State of the parts of the running service, when it is asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from inkgate.bootstrap.calls import ModelServers
+from inkgate.bootstrap.observed import KeptPages, Observed
+from inkgate.bootstrap.shown_settings import shown_flags, shown_settings, without_password
+from inkgate.engines.vllm.managed import supervisor
+from inkgate.serving.balancer import Server
+from inkgate.serving.batcher import BatchFigures
+from inkgate.serving.breaker import Breaker, BreakerState
+from inkgate.serving.cache import Source
+from inkgate.serving.ladder import RUNGS
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.replicas import Replica, ReplicaState
+from inkgate.serving.scheduler import Scheduler
+from inkgate.settings import Settings
+from inkgate.telemetry.history import History, WorkDone
+from inkgate.telemetry.processes import Place, Processes
+from inkgate.telemetry.state import (
+    Batches,
+    BreakerReading,
+    CacheState,
+    House,
+    Queue,
+    ReplicaReading,
+    State,
+)
+
+Lives = Callable[[], Iterable[tuple[int, int]]]
+"""Of each place for a process: its number, 0 for none, and how many there were."""
+_VLLM_THERE = frozenset({supervisor.State.STARTING, supervisor.State.READY})
+
+
+def now() -> float:
+    """Seconds since the epoch."""
+    return datetime.now(UTC).timestamp()
+
+
+class Observatory:
+    """Reads the parts; none of them knows of it. Used from one event loop; a State takes a millisecond or so.
+
+    `run` has to run for there to be a history.
+    """
+
+    def __init__(
+        self, observed: Observed, settings: Settings, work: WorkDone, pdf: Lives, clock: Callable[[], float] = now
+    ) -> None:
+        """`pdf`: of the processes that render PDFs. `clock`: seconds since the epoch."""
+        self._observed = observed
+        self._settings = shown_settings(settings)
+        self._work = work
+        self._pdf = pdf
+        self._clock = clock
+        self._started_at = clock()
+        self._why_not: list[Callable[[], Iterable[str]]] = [self._faults]
+        self._processes = Processes(self._places)
+        self._history = History(self._without_history, work.take_durations)
+
+    def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
+        """Has `reasons` asked, too, why the service is not ready: empty when it is."""
+        self._why_not.append(reasons)
+
+    async def run(self) -> None:
+        """Keeps the history, until cancelled."""
+        await self._history.run()
+
+    def state(self, *, history: bool = True) -> State:
+        """What the service says of itself now."""
+        state = self._without_history()
+        return replace(state, history=self._history.points) if history else state
+
+    def _without_history(self) -> State:
+        seen = self._observed
+        reasons = tuple(reason for ask in self._why_not for reason in ask())
+        return State(
+            at=self._clock(),
+            started_at=self._started_at,
+            build=seen.build,
+            ready=not reasons,
+            reasons=reasons,
+            house=self._house(),
+            queues=tuple(self._queues()),
+            work=self._work.work(),
+            processes=self._processes.read(),
+            rung=seen.ladder.level,
+            rungs=tuple(rung.value for rung in RUNGS),
+            batches=tuple(_batches(figures) for figures in seen.batchers.figures),
+            cache=None if seen.kept is None else _cache(seen.kept),
+            breakers=tuple(BreakerReading(each.name, each.state.value, each.opened) for each in self._breakers()),
+            replicas=() if seen.servers is None else tuple(_replicas(seen.servers)),
+            gpus=() if seen.gpus is None else tuple(reading.shown() for reading in seen.gpus.readings),
+            settings=self._settings,
+        )
+
+    def _house(self) -> House:
+        house = self._observed.house
+        refused = house.refused + Counter(service_full=self._observed.door.refused)
+        return House(
+            house.documents,
+            house.max_documents,
+            house.body_bytes,
+            house.max_bytes,
+            house.tenants,
+            dict(refused),
+            {outcome.value: count for outcome, count in house.ended.items()},
+        )
+
+    def _queues(self) -> Iterator[Queue]:
+        yield _queue("pages", self._observed.pages, None)
+        servers = self._observed.servers
+        if servers is not None:
+            yield _queue("calls", servers.scheduler, servers.ledger)
+
+    def _breakers(self) -> Iterator[Breaker]:
+        kept = self._observed.kept
+        for breaker in (self._observed.breaker, None if kept is None else kept.breaker):
+            if breaker is not None:
+                yield breaker
+
+    def _faults(self) -> Iterator[str]:
+        """What keeps the engine from reading, as far as that is known without asking it."""
+        seen = self._observed
+        if seen.breaker is not None and seen.breaker.state is BreakerState.OPEN:
+            yield f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}"
+        if seen.servers is not None and not seen.servers.monitor.up:
+            yield "engine: no model server takes calls"
+        if seen.workers is not None and not seen.workers.pids:
+            yield "engine: none of its workers is ready"
+
+    def _places(self) -> Iterator[Place]:
+        seen = self._observed
+        for pid, started in self._pdf():
+            yield Place("pdf", pid, started)
+        for pid, started in () if seen.workers is None else seen.workers.lives:
+            yield Place("engine", pid, started)
+        managed = None if seen.servers is None else seen.servers.managed
+        if managed is not None:
+            there = managed.pid if managed.state in _VLLM_THERE else None
+            yield Place("vllm", there or 0, managed.restarts + 1, with_children=True)
+
+
+def _queue(name: str, scheduler: Scheduler, ledger: Ledger | None) -> Queue:
+    return Queue(
+        name,
+        scheduler.limit.value,
+        scheduler.limit.most,
+        scheduler.in_flight,
+        {priority.value: count for priority, count in scheduler.waiting_by_class.items()},
+        scheduler.longest_wait_s,
+        scheduler.backlog_s,
+        tokens_promised=0 if ledger is None else ledger.promised,
+        tokens_foreign=0 if ledger is None else ledger.foreign,
+        tokens_capacity=None if ledger is None else ledger.capacity,
+    )
+
+
+def _batches(figures: BatchFigures) -> Batches:
+    return Batches(
+        figures.model,
+        figures.calls,
+        figures.items,
+        figures.dropped,
+        figures.retried,
+        figures.cost,
+        figures.content,
+        figures.wait_s,
+        figures.busy_s,
+        dict(figures.sizes),
+    )
+
+
+def _cache(kept: KeptPages) -> CacheState:
+    store = kept.store
+    return CacheState(
+        {source.value: kept.cache.found[source] for source in Source},
+        entries=None if store is None else len(store),
+        bytes=None if store is None else store.bytes,
+        max_bytes=None if store is None else store.max_bytes,
+    )
+
+
+def _replicas(servers: ModelServers) -> Iterator[ReplicaReading]:
+    flags = () if servers.managed is None else tuple(shown_flags(servers.managed.flags))
+    for replica in servers.replicas:
+        yield _replica(replica, servers, flags)
+
+
+def _replica(replica: Replica[Server], servers: ModelServers, flags: tuple[str, ...]) -> ReplicaReading:
+    name, in_flight = without_password(replica.name), len(replica.leases)
+    found = ReplicaReading(name, replica.state.value, replica.why, replica.taken_out, in_flight, flags=flags)
+    read = servers.monitor.read.get(replica)
+    if read is None or replica.state is ReplicaState.OUT:
+        return found
+    reading, pressure = read
+    found = replace(
+        found,
+        running=reading.running,
+        waiting=reading.waiting,
+        kv_usage=reading.kv_usage,
+        kv_tokens=reading.kv_tokens,
+        preemptions=round(reading.preemptions),
+        generation_tokens=round(reading.generation_tokens),
+    )
+    if pressure is None:
+        return found
+    return replace(
+        found,
+        queue_s=pressure.queue_s,
+        render_s=pressure.render_s,
+        inter_token_s=pressure.inter_token_s,
+        pressure=pressure.u,
+    )

@@ -1,0 +1,53 @@
+"""The live objects that a State is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inkgate.bootstrap.batchers import Batchers
+from inkgate.bootstrap.calls import ModelServers
+from inkgate.bootstrap.gpus import LastRead
+from inkgate.engines.workers.pool import WorkerPool
+from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.breaker import Breaker
+from inkgate.serving.cache import Cache
+from inkgate.serving.ladder import Ladder, Shedding
+from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.store import MemoryStore
+from inkgate.telemetry.state import Build
+from inkgate.types import PageResult
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPages:
+    """What keeps results.
+
+    Attributes:
+        store: None where it is elsewhere, with `breaker` before it.
+    """
+
+    cache: Cache[PageResult]
+    store: MemoryStore | None = None
+    breaker: Breaker | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """None is what this service does without.
+
+    Attributes:
+        breaker: of the engine.
+        workers: of the embedded engine.
+    """
+
+    build: Build
+    house: AdmissionLimiter
+    door: Shedding
+    pages: Scheduler
+    ladder: Ladder
+    batchers: Batchers
+    kept: KeptPages | None = None
+    breaker: Breaker | None = None
+    workers: WorkerPool | None = None
+    servers: ModelServers | None = None
+    gpus: LastRead | None = None

@@ -1,0 +1,170 @@
+"""The last quarter of an hour, in steps of a few seconds: differences between two States."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Protocol
+
+import anyio
+
+from inkgate.telemetry.state import Batches, Point, Process, Queue, State, Work
+
+STEP_S = 5.0
+_KEPT_S = 900.0
+_TICK_S = 0.25
+"""Between looks at how late the event loop is."""
+_RECOGNIZER = "recognizer"
+_ASKED_OF_ITSELF = frozenset({"/health", "/livez", "/readyz", "/state"})
+"""Endpoints whose requests are no work."""
+_REFUSED = frozenset({429, 503})
+
+
+class WorkDone(Protocol):
+    """What counts the work: Metrics."""
+
+    def work(self) -> Work:
+        """All that was counted so far."""
+        ...
+
+    def take_durations(self) -> Sequence[float]:
+        """How long the requests took, in seconds, that were answered since the last call."""
+        ...
+
+
+class History:
+    """The points of the last quarter of an hour. `run` has to run; used from one event loop.
+
+    Attributes:
+        lag_s: how late the event loop was at most in the last step; None before the first.
+    """
+
+    def __init__(
+        self,
+        state: Callable[[], State],
+        durations: Callable[[], Sequence[float]],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """`state`: made anew at each call. `durations`: see WorkDone.take_durations. `clock` in seconds."""
+        self.lag_s: float | None = None
+        self._state = state
+        self._durations = durations
+        self._clock = clock
+        self._points: deque[Point] = deque(maxlen=round(_KEPT_S / STEP_S))
+        self._last: tuple[float, State] | None = None
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The eldest first."""
+        return tuple(self._points)
+
+    async def run(self) -> None:
+        """Adds a point every few seconds, until cancelled."""
+        self.add(None)
+        while True:
+            self.add(await self._most_late())
+
+    def add(self, lag_s: float | None) -> None:
+        """Ends a step now, of whose event loop that is known. The first one only begins the next."""
+        now, state, durations = self._clock(), self._state(), self._durations()
+        self.lag_s = lag_s
+        if self._last is not None and now > self._last[0]:
+            self._points.append(point(self._last[1], state, now - self._last[0], durations, lag_s))
+        self._last = (now, state)
+
+    async def _most_late(self) -> float:
+        """How late the event loop was at most, a step long: by how much sleep was longer than asked for."""
+        ends_at = self._clock() + STEP_S
+        most_s = 0.0
+        while (began := self._clock()) < ends_at:
+            await anyio.sleep(_TICK_S)
+            most_s = max(most_s, self._clock() - began - _TICK_S)
+        return most_s
+
+
+def point(before: State, after: State, span_s: float, durations: Sequence[float], lag_s: float | None) -> Point:
+    """What happened between two States that are `span_s` apart; `durations` of the requests that were answered then."""
+    work, was = after.work, before.work
+    statuses = _statuses(_more(work.requests, was.requests))
+    queue = _nearest(after.queues)
+    return Point(
+        at=after.at,
+        span_s=span_s,
+        requests=sum(statuses.values()) / span_s,
+        pages=sum(_more(work.pages, was.pages).values()) / span_s,
+        errors=sum(count for status, count in statuses.items() if status >= 500 and status not in _REFUSED) / span_s,
+        refused=sum(count for status, count in statuses.items() if status in _REFUSED) / span_s,
+        p50_s=quantile(durations, 0.5),
+        p95_s=quantile(durations, 0.95),
+        documents=after.house.documents,
+        in_flight=queue.in_flight if queue else 0,
+        limit=queue.limit if queue else 0,
+        waiting=sum(queue.waiting.values()) if queue else 0,
+        mean_batch=_mean_batch(before.batches, after.batches),
+        cache_share=_cache_share(before, after),
+        cpu=_cores(before.processes, after.processes, span_s),
+        rss_bytes=sum(process.rss_bytes for process in after.processes),
+        gpu=max((gpu.utilisation for gpu in after.gpus if gpu.utilisation is not None), default=None),
+        gpu_memory=max(
+            (
+                gpu.memory_used / gpu.memory_total
+                for gpu in after.gpus
+                if gpu.memory_used is not None and gpu.memory_total
+            ),
+            default=None,
+        ),
+        kv_usage=max((replica.kv_usage for replica in after.replicas if replica.kv_usage is not None), default=None),
+        loop_lag_s=lag_s,
+        tokens_out=max(0, work.tokens_out - was.tokens_out) / span_s,
+    )
+
+
+def quantile(values: Sequence[float], part: float) -> float | None:
+    """The smallest value that so large a part of all doesn't exceed (nearest rank); None of nothing."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(part * len(ordered)) - 1)] if ordered else None
+
+
+def _more(after: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
+    """By how much counters rose."""
+    return {key: value - before.get(key, 0) for key, value in after.items()}
+
+
+def _statuses(requests: Mapping[str, int]) -> dict[int, int]:
+    """Requests by status, without those that the service is asked of itself."""
+    found: dict[int, int] = {}
+    for key, count in requests.items():
+        _, endpoint, status = key.split(" ")
+        if endpoint not in _ASKED_OF_ITSELF:
+            found[int(status)] = found.get(int(status), 0) + count
+    return found
+
+
+def _nearest(queues: Sequence[Queue]) -> Queue | None:
+    """The one right before what computes: `calls` where there are model servers, else `pages`."""
+    return queues[-1] if queues else None
+
+
+def _mean_batch(before: Sequence[Batches], after: Sequence[Batches]) -> float | None:
+    was = next((each for each in before if each.model == _RECOGNIZER), None)
+    now = next((each for each in after if each.model == _RECOGNIZER), None)
+    if now is None:
+        return None
+    calls, items = now.calls - (was.calls if was else 0), now.items - (was.items if was else 0)
+    return items / calls if calls > 0 else None
+
+
+def _cache_share(before: State, after: State) -> float | None:
+    if after.cache is None:
+        return None
+    more = _more(after.cache.found, {} if before.cache is None else before.cache.found)
+    every = sum(more.values())
+    return 1 - more.get("run", 0) / every if every > 0 else None
+
+
+def _cores(before: Sequence[Process], after: Sequence[Process], span_s: float) -> float:
+    """Of all processes together. One that is new has taken all of its time since."""
+    was = {process.pid: process.cpu_s for process in before}
+    return sum(max(0.0, process.cpu_s - was.get(process.pid, 0.0)) for process in after) / span_s

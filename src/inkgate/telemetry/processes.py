@@ -1,0 +1,90 @@
+"""What the service's processes take: memory and processor time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from time import monotonic
+
+import psutil
+
+from inkgate.telemetry.state import Process
+
+_FRESH_S = 0.5
+"""Readings are good for so long: several may ask at once, and a process is read in some tenths of a millisecond."""
+_FAMILY_S = 10.0
+"""Who descends from whom is found by looking at every process of the machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a process of the service is, or will be again.
+
+    Attributes:
+        kind: see Process.
+        pid: 0 while there is none.
+        started: times one was.
+        with_children: whether the processes it has started belong to it, such as vLLM's engine.
+    """
+
+    kind: str
+    pid: int
+    started: int = 1
+    with_children: bool = False
+
+
+class Processes:
+    """Reads processes by their numbers. A process that is gone, or is another's, takes nothing. Not thread-safe."""
+
+    def __init__(self, places: Callable[[], Iterable[Place]], clock: Callable[[], float] = monotonic) -> None:
+        """`places`: those there are now, beside this process. `clock` in seconds."""
+        self._places = places
+        self._clock = clock
+        self._known: dict[int, psutil.Process] = {}
+        self._families: dict[int, tuple[float, tuple[int, ...]]] = {}
+        self._readings: tuple[Process, ...] = ()
+        self._read_at = float("-inf")
+
+    def read(self) -> tuple[Process, ...]:
+        """This process first. Half a second old at most."""
+        now = self._clock()
+        if now - self._read_at >= _FRESH_S:
+            places = [Place("gateway", os.getpid()), *self._places()]
+            places += [Place(place.kind, pid) for place in tuple(places) for pid in self._children(place, now)]
+            self._forget({place.pid for place in places})
+            self._readings = tuple(self._process(place) for place in places)
+            self._read_at = now
+        return self._readings
+
+    def _children(self, place: Place, now: float) -> tuple[int, ...]:
+        if not place.with_children or not place.pid:
+            return ()
+        known = self._families.get(place.pid)
+        if known is None or now - known[0] >= _FAMILY_S:
+            try:
+                pids = tuple(child.pid for child in psutil.Process(place.pid).children(recursive=True))
+            except psutil.Error:
+                pids = ()
+            known = self._families[place.pid] = (now, pids)
+        return known[1]
+
+    def _process(self, place: Place) -> Process:
+        rss_bytes, cpu_s = self._taken(place.pid) if place.pid else (0, 0.0)
+        return Process(place.kind, place.pid, rss_bytes, cpu_s, place.started)
+
+    def _taken(self, pid: int) -> tuple[int, float]:
+        try:
+            process = self._known.get(pid) or psutil.Process(pid)
+            self._known[pid] = process
+            with process.oneshot():
+                times = process.cpu_times()
+                return process.memory_info().rss, times.user + times.system
+        except psutil.Error:
+            self._known.pop(pid, None)
+            return 0, 0.0
+
+    def _forget(self, there: set[int]) -> None:
+        """Keeps nothing of processes that are not there any more."""
+        self._known = {pid: process for pid, process in self._known.items() if pid in there}
+        self._families = {pid: family for pid, family in self._families.items() if pid in there}
