@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as jsonlib
 import sys
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -48,7 +49,7 @@ def _running(url: str, key: str) -> tuple[State, tuple[Finding, ...]]:
     from inkgate.client import InkgateClient, ServiceError
     from inkgate.doctor.judge import judge
 
-    if not url.startswith(("http://", "https://")):
+    if not _is_address(url):
         raise misuse(f"{url!r} is no address: give one such as http://127.0.0.1:7860.")
     try:
         with InkgateClient(url, key) as client:
@@ -57,6 +58,13 @@ def _running(url: str, key: str) -> tuple[State, tuple[Finding, ...]]:
         say(str(error))
         raise typer.Exit(NOT_ASKED) from error
     return state, judge(state)
+
+
+def _is_address(url: str) -> bool:
+    try:
+        return urlsplit(url).scheme in {"http", "https"} and bool(urlsplit(url).hostname)
+    except ValueError:
+        return False
 
 
 def _unstarted(config: ConfigOption) -> tuple[State, tuple[Finding, ...]]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
 from inkgate.doctor.load import cpu_share, embedded, lasting, mean, pressed, queue, recent, value_of, waiting
 from inkgate.doctor.rules_load import BUSY
-from inkgate.telemetry.state import State
+from inkgate.telemetry.state import Point, State
 
 SMALL = 4.0
 
@@ -50,30 +48,26 @@ def cores_unused(state: State) -> Finding | None:
 
 
 def preprocessing(state: State) -> Finding | None:
-    """Opening, rendering and preparing pages holds the engine up. When: for 15 s of the last minute there were more
-    documents in the service than places at the engine, places were free and no page waited for one; and since the
-    start those stages took longer than the engine did.
+    """Opening, rendering and preparing pages takes longer than reading them. When: since the start, these stages took
+    longer than the rest of the engine's, and for 15 s of the last minute pages waited; or (then the arrival of bodies
+    counts, too) there were more documents in the service than places at the engine, and places were free.
     """
-    pages = queue(state, "pages")
-    if pages is None or waiting(pages) or pages.in_flight >= pages.limit:
-        return None
-    hungry = (p for p in recent(state) if p.documents > pages.limit and p.in_flight < p.limit and not p.waiting)
-    points = lasting(hungry)
-    spent = {stage: state.work.stage_s.get(stage, 0.0) for stage in _ADVICE}
+    spent = {stage: state.work.stage_s.get(stage, 0.0) for stage in _BEFORE}
+    points = pressed(state)
+    if points:
+        del spent["receive"]
+    points = points or _hungry(state)
     engine_s = _engine_s(state)
     if not points or sum(spent.values()) <= engine_s:
         return None
     slowest = max(spent, key=lambda stage: spent[stage])
     evidence = (
-        Evidence(
-            "pages at the engine", round(mean(points, lambda p: float(p.in_flight)) or 0.0, 1), "", f"of {pages.limit}"
-        ),
+        *(Evidence(f"time for {stage}", round(seconds, 1), "s") for stage, seconds in spent.items() if seconds),
+        Evidence("time for reading", round(engine_s, 1), "s", "under the sum of these"),
         Evidence("documents in the service", round(mean(points, lambda p: float(p.documents)) or 0.0)),
-        *(Evidence(f"time for {stage}", seconds, "s") for stage, seconds in spent.items() if seconds),
-        Evidence("time in the engine", engine_s, "s"),
     )
-    title = f"The engine waits for documents: most time goes into the stage `{slowest}` before it."
-    return Finding("preprocessing", Severity.WARNING, title, evidence, (_before_engine(slowest, state),))
+    title = f"The engine waits for documents: most time goes into the stage `{slowest}`."
+    return Finding("preprocessing", Severity.WARNING, title, evidence, (_before_engine(slowest, state, points),))
 
 
 def event_loop_late(state: State) -> Finding | None:
@@ -105,7 +99,8 @@ def _batch_setting(state: State) -> Advice | None:
 
 def _more_pages(state: State) -> Advice:
     path = "engine.ppocr.concurrent_pages"
-    now: Any = value_of(state.settings, path)
+    pages = queue(state, "pages")  # more than is set, where there are workers
+    now = value_of(state.settings, path) if pages is None else pages.limit
     more = 2 * now if isinstance(now, int) else 4
     return Advice("Let more pages be at the engine at once, so that their lines are read together.", path, more, now)
 
@@ -120,24 +115,33 @@ def _more_cores(state: State) -> Advice:
     return _more_pages(state)
 
 
+def _hungry(state: State) -> tuple[Point, ...]:
+    """The points of the last minute at which the engine could have had more pages, of documents that are there."""
+    pages = queue(state, "pages")
+    if pages is None or waiting(pages) or pages.in_flight >= pages.limit:
+        return ()
+    return lasting(p for p in recent(state) if p.documents > pages.limit and p.in_flight < p.limit and not p.waiting)
+
+
 def _engine_s(state: State) -> float:
+    """Without what is rendered and prepared while a page has its place at the engine."""
     spent = state.work.stage_s
-    return max(
-        spent.get("engine", 0.0), sum(spent.get(stage, 0.0) for stage in ("layout", "detect", "recognize", "batch"))
-    )
+    whole = spent.get("engine", 0.0) - spent.get("render", 0.0) - spent.get("prepare", 0.0)
+    return max(whole, sum(spent.get(stage, 0.0) for stage in ("layout", "detect", "recognize")))
 
 
-def _before_engine(stage: str, state: State) -> Advice:
-    text, setting, more = _ADVICE[stage]
+def _before_engine(stage: str, state: State, points: tuple[Point, ...]) -> Advice:
+    text, setting = _BEFORE[stage]
+    busy = embedded(state) and (cpu_share(state, points) or 0.0) >= BUSY
+    if setting == "pdf.workers" and busy:
+        return Advice("All cores are busy: render fewer pixels.", "pdf.dpi", 150, value_of(state.settings, "pdf.dpi"))
     now = value_of(state.settings, setting) if setting else None
-    if not isinstance(now, int) or more <= 0:
-        return Advice(text)
-    return Advice(text, setting, max(now + 1, min(2 * now, state.build.cores)), now)
+    return Advice(text, setting, 2 * now, now) if isinstance(now, int) else Advice(text)
 
 
-_ADVICE = {
-    "receive": ("Bodies arrive slowly: send smaller images, or look at the network and the proxy before this.", "", 0),
-    "open": ("Open and render more PDFs at once.", "pdf.workers", 1),
-    "render": ("Open and render more PDFs at once; fewer pixels (`pdf.dpi`) are rendered faster.", "pdf.workers", 1),
-    "prepare": ("Shrink and encode more pages at once.", "engine.vllm.encoding_threads", 1),
+_BEFORE = {
+    "receive": ("Bodies arrive slowly: send smaller images, or look at the network and the proxy before this.", ""),
+    "open": ("Open and render more PDFs at once.", "pdf.workers"),
+    "render": ("Open and render more PDFs at once.", "pdf.workers"),
+    "prepare": ("Shrink and encode more pages at once.", "engine.vllm.encoding_threads"),
 }

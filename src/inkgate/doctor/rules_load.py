@@ -79,7 +79,7 @@ def limit_at_ceiling(state: State) -> Finding | None:
     if calls is not None and waiting(calls):
         each, advice = calls, _more_calls(state)
     elif pages is not None and waiting(pages):
-        each, advice = pages, _more_pages(state, 2 * pages.limit)
+        each, advice = pages, _more_pages(state, pages.limit)
     else:
         return None
     room = _room(state, points)
@@ -115,7 +115,7 @@ def _more_calls(state: State) -> Advice:
 
 def _more_pages(state: State, limit: int) -> Advice:
     name = "engine.ppocr.concurrent_pages" if embedded(state) else "engine.vllm.concurrent_pages"
-    return Advice("Let more pages be at the engine at once.", name, limit, value_of(state.settings, name))
+    return Advice("Let more pages be at the engine at once.", name, 2 * limit, limit)
 
 
 def _busy_servers(state: State, points: tuple[Point, ...]) -> list[Evidence]:

@@ -1,0 +1,231 @@
+"""Each rule of the doctor finds its fault, and nothing where the fault is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inkgate.doctor.findings import Severity
+from inkgate.doctor.judge import RULES, code_of, judge
+from inkgate.telemetry.state import BreakerReading, CacheState, Gpu, Process, State, Work
+from support.states import (
+    GB,
+    NOW,
+    PRESET_FLAGS,
+    calls_queue,
+    embedded_state,
+    history,
+    managed_state,
+    pages_queue,
+    point,
+    replica,
+    vllm_state,
+)
+
+HEALTHY = embedded_state()
+VLLM = vllm_state()
+WAITING = history(waiting=20, documents=22, in_flight=2, cpu=7.5)
+FULL_PAGES = (pages_queue(waiting=20, in_flight=2),)
+
+
+def changed(state: State, **changes: Any) -> State:  # noqa: ANN401 - any field of State
+    return replace(state, **changes)
+
+
+def set_to(state: State, **branches: dict[str, Any]) -> State:
+    return replace(state, settings=dict(state.settings) | branches)
+
+
+def built(state: State, **changes: Any) -> State:  # noqa: ANN401 - any field of Build
+    return replace(state, build=replace(state.build, **changes))
+
+
+def with_history(state: State, **points: Any) -> State:  # noqa: ANN401 - any field of Point
+    return replace(state, history=history(**points))
+
+
+def batching(**values: int) -> dict[str, Any]:
+    return {"ppocr": {"batching": {"max_batch": 16, "max_pixels": 400_000} | values, "concurrent_pages": 2}}
+
+
+def memory(megabytes_a_minute: float, pages: float = 1.0) -> State:
+    points = tuple(
+        point(ago, rss_bytes=GB + round((600 - ago) / 60 * megabytes_a_minute * 1e6), pages=pages)
+        for ago in range(595, -1, -5)
+    )
+    return changed(HEALTHY, history=points)
+
+
+def gpu(**values: Any) -> tuple[Gpu, ...]:  # noqa: ANN401 - any field of Gpu
+    usual = Gpu(0, "H200", 0.8, 60 * GB, 140 * GB, 60.0, 400.0, 1700.0)
+    return (replace(usual, **values),)
+
+
+SITUATIONS: dict[str, tuple[State, Severity]] = {
+    "not-ready": (changed(HEALTHY, ready=False, reasons=("engine: it failed",)), Severity.CRITICAL),
+    "replica-out": (
+        changed(VLLM, replicas=(replica("a"), replica("b", state="out", why="upstream_unreachable"))),
+        Severity.WARNING,
+    ),
+    "breaker-open": (changed(VLLM, breakers=(BreakerReading("paddleocr-vl", "open", 2),)), Severity.CRITICAL),
+    "gpu-hot": (changed(VLLM, gpus=gpu(temperature_c=92.0)), Severity.CRITICAL),
+    "gpu-memory-full": (changed(VLLM, gpus=gpu(memory_used=139 * GB)), Severity.CRITICAL),
+    "memory-full": (changed(HEALTHY, processes=(Process("gateway", 1, 14 * GB, 1.0),)), Severity.WARNING),
+    "processes-restarted": (changed(HEALTHY, processes=(Process("engine", 1, GB, 1.0, started=3),)), Severity.WARNING),
+    "replica-flapping": (
+        changed(VLLM, replicas=(replica("a", taken_out=9, why="upstream_stalled"),)),
+        Severity.WARNING,
+    ),
+    "breaker-flapping": (changed(VLLM, breakers=(BreakerReading("paddleocr-vl", "closed", 9),)), Severity.WARNING),
+    "pages-failing": (
+        changed(VLLM, work=Work(pages={"ok": 80, "upstream_stalled": 20, "image_corrupt": 10})),
+        Severity.WARNING,
+    ),
+    "render-bound": (changed(VLLM, replicas=(replica("a", render_s=3.2, pressure=3.2),)), Severity.WARNING),
+    "kv-bound": (with_history(VLLM, waiting=9, kv_usage=0.97), Severity.WARNING),
+    "limit-at-ceiling": (
+        changed(
+            with_history(VLLM, waiting=40, in_flight=8, limit=8),
+            queues=(pages_queue(limit=64), calls_queue(40, 8, 8, 8)),
+        ),
+        Severity.WARNING,
+    ),
+    "preprocessing": (
+        changed(
+            with_history(HEALTHY, documents=9, in_flight=1, cpu=7.0),
+            work=Work(stage_s={"receive": 5.0, "open": 9.0, "render": 300.0, "engine": 360.0}),
+        ),
+        Severity.WARNING,
+    ),
+    "cores-unused": (
+        changed(with_history(HEALTHY, waiting=20, cpu=2.0), queues=FULL_PAGES),
+        Severity.WARNING,
+    ),
+    "gpu-idle": (with_history(VLLM, waiting=20, gpu=0.18), Severity.WARNING),
+    "batches-small": (
+        changed(with_history(HEALTHY, waiting=20, mean_batch=1.4, cpu=5.0), queues=FULL_PAGES),
+        Severity.WARNING,
+    ),
+    "engine-busy": (changed(HEALTHY, history=WAITING, queues=FULL_PAGES), Severity.WARNING),
+    "refusals": (
+        changed(
+            with_history(HEALTHY, requests=10.0, refused=6.0),
+            house=replace(HEALTHY.house, refused={"share_exceeded": 300, "service_full": 10}),
+        ),
+        Severity.WARNING,
+    ),
+    "degraded": (changed(HEALTHY, rung=2), Severity.WARNING),
+    "event-loop-late": (with_history(HEALTHY, loop_lag_s=0.8), Severity.WARNING),
+    "memory-leaking": (memory(megabytes_a_minute=40), Severity.WARNING),
+    "timeouts-short": (set_to(HEALTHY, limits={"time_s": 20.0}), Severity.WARNING),
+    "house-small": (
+        set_to(VLLM, limits={"max_in_flight": 4}, engine={"vllm": {"concurrent_pages": 16}}),
+        Severity.WARNING,
+    ),
+    "preemptions": (changed(VLLM, replicas=(replica("a", preemptions=70),)), Severity.WARNING),
+    "queue-at-server": (
+        changed(VLLM, replicas=(replica("a", queue_s=12.0, running=60, in_flight=4),)),
+        Severity.WARNING,
+    ),
+    "replica-slow": (
+        changed(VLLM, replicas=(replica("a"), replica("b"), replica("c", inter_token_s=0.05))),
+        Severity.WARNING,
+    ),
+    "runaways": (changed(VLLM, work=Work(pages={"ok": 100}, runaways=12)), Severity.WARNING),
+    "retries": (changed(VLLM, work=Work(pages={"ok": 100}, retries={"upstream_cut_off": 30})), Severity.WARNING),
+    "accelerators-missing": (built(HEALTHY, accelerators={"uvloop": True, "openvino": False}), Severity.WARNING),
+    "cache-off": (set_to(HEALTHY, cache={"enabled": False}), Severity.NOTE),
+    "cache-too-small": (
+        changed(HEALTHY, cache=CacheState({"run": 900, "kept": 60, "joined": 90}, 700, 63_900_000, 64_000_000)),
+        Severity.NOTE,
+    ),
+    "vllm-flags": (managed_state(replicas=(replica("a", flags=(*PRESET_FLAGS[:-1], "4")),)), Severity.NOTE),
+    "vllm-flags-overridden": (
+        set_to(managed_state(), engine={"vllm": {"managed": {"extra_flags": ["--mm-processor-cache-gb", "4"]}}}),
+        Severity.NOTE,
+    ),
+    "batches-capped": (set_to(HEALTHY, engine=batching(max_batch=1)), Severity.NOTE),
+    "memory-fragmented": (
+        changed(
+            HEALTHY,
+            history=tuple(
+                point(ago, documents=int(200 < ago < 600), rss_bytes=3 * GB if ago < 600 else GB)
+                for ago in range(895, -1, -5)
+            ),
+        ),
+        Severity.NOTE,
+    ),
+    "metrics-off": (set_to(HEALTHY, metrics={"enabled": False}), Severity.NOTE),
+}
+
+
+@pytest.mark.parametrize("code", SITUATIONS)
+def test_a_seeded_fault_is_found_first_and_nothing_else_is(code: str) -> None:
+    state, severity = SITUATIONS[code]
+    assert [(finding.code, finding.severity) for finding in judge(state)] == [(code, severity)]
+
+
+@pytest.mark.parametrize("code", SITUATIONS)
+def test_a_finding_has_evidence_and_says_what_to_do(code: str) -> None:
+    (finding,) = judge(SITUATIONS[code][0])
+    assert finding.evidence
+    assert finding.advice
+    assert finding.title.endswith(".")
+
+
+def test_every_rule_is_staged() -> None:
+    assert set(SITUATIONS) == {code_of(rule) for rule in RULES}
+
+
+@pytest.mark.parametrize("state", [HEALTHY, VLLM, managed_state()], ids=["embedded", "vllm", "managed"])
+def test_a_healthy_service_has_no_finding(state: State) -> None:
+    assert judge(state) == ()
+
+
+HARMLESS: dict[str, State] = {
+    "just started, without history": changed(HEALTHY, started_at=NOW - 1, history=(), work=Work()),
+    "idle": with_history(HEALTHY, documents=0, in_flight=0, pages=0.0, requests=0.0, cpu=0.0, mean_batch=None),
+    "one long document waits for itself": changed(
+        with_history(HEALTHY, waiting=2, in_flight=2, cpu=7.0), queues=(pages_queue(2, in_flight=2),)
+    ),
+    "waited for ten seconds": changed(
+        HEALTHY, history=(*history(60)[:-2], *history(10, waiting=50, cpu=1.0)), queues=FULL_PAGES
+    ),
+    "waited five minutes ago": changed(
+        HEALTHY, history=tuple(point(ago, waiting=50 * (ago > 300), cpu=0.5) for ago in range(895, -1, -5))
+    ),
+    "small batches and nobody waits": with_history(HEALTHY, mean_batch=1.1),
+    "busy cores and nobody waits": with_history(HEALTHY, cpu=8.0),
+    "a breaker opened once, days ago": changed(
+        VLLM, started_at=NOW - 9e5, breakers=(BreakerReading("paddleocr-vl", "closed", 5),)
+    ),
+    "PDF workers killed by a few documents": changed(HEALTHY, processes=(Process("pdf", 1, 1, 1.0, started=2),)),
+    "broken images": changed(HEALTHY, work=Work(pages={"ok": 50, "image_corrupt": 50})),
+    "few refusals": with_history(HEALTHY, requests=100.0, refused=1.0),
+    "a GPU at its power limit": changed(VLLM, gpus=gpu(throttled=("power",), temperature_c=80.0)),
+    "the GPU is idle with nobody waiting": with_history(VLLM, gpu=0.0),
+    "memory grows with the load": changed(
+        HEALTHY,
+        history=tuple(
+            point(ago, rss_bytes=GB + (600 - ago) * 1_000_000, pages=1 + (600 - ago) / 60) for ago in range(595, -1, -5)
+        ),
+    ),
+    "memory grows slowly": memory(megabytes_a_minute=1),
+    "memory grows while it warms up": changed(memory(megabytes_a_minute=40), started_at=NOW - 620),
+    "the cache is full and nothing comes again": changed(
+        HEALTHY, cache=CacheState({"run": 900, "kept": 2, "joined": 0}, 700, 63_900_000, 64_000_000)
+    ),
+    "CUDA on a machine without a GPU": built(VLLM, accelerators={"cuda": False, "tensorrt": False, "openvino": False}),
+    "flags as the settings ask": changed(
+        set_to(managed_state(), engine={"vllm": {"managed": {"max_num_seqs": 4}}}),
+        replicas=(replica("a", flags=(*PRESET_FLAGS[:-1], "4")),),
+    ),
+    "documents arrive and few wait": with_history(HEALTHY, documents=2, in_flight=1),
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_is_usual_is_no_fault(name: str) -> None:
+    assert judge(HARMLESS[name]) == ()
