@@ -15,6 +15,11 @@ class Rates:
         self._clock = clock
         self._counts: dict[str, dict[int, int]] = {}
 
+    @property
+    def seconds_kept(self) -> int:
+        """Of all names together."""
+        return sum(len(counts) for counts in self._counts.values())
+
     def add(self, name: str, count: int = 1) -> None:
         """Counts an event now; 0: makes the name known."""
         second = int(self._clock())
