@@ -1,0 +1,113 @@
+"""Line charts as SVG, made here: no script and no font is needed to show them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 320.0, 88.0
+SPAN_S = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a chart. `style`: a class of the style sheet; `filled`: the area under it too."""
+
+    name: str
+    values: Sequence[float | None]
+    style: str
+    filled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart. `at`: seconds since the epoch, of each value. `least_top`: the scale reaches at least there.
+
+    `percent`: values are shares, shown as percentages.
+    """
+
+    title: str
+    unit: str
+    at: Sequence[float]
+    series: Sequence[Series]
+    least_top: float = 1.0
+    percent: bool = False
+
+
+def drawn(chart: Chart, words: dict[str, str]) -> str:
+    """The chart as a figure in HTML. `words`: `now`, `ago` (how the axis begins), and `no_data`."""
+    top = nice_top(max((value for line in chart.series for value in line.values if value is not None), default=0.0))
+    top = max(top, chart.least_top)
+    ends = [(line, _last(line.values)) for line in chart.series]
+    said = "; ".join(f"{line.name} {_told(value, chart, words)}" for line, value in ends)
+    label = escape(f"{chart.title}, {chart.unit}: {said}", quote=True)
+    lines = "".join(_line(chart.at, line, top) for line in chart.series)
+    grid = "".join(f'<line class="ink-grid" x1="0" x2="{WIDTH:g}" y1="{y:g}" y2="{y:g}"/>' for y in (1, 44, 87))
+    keys = "".join(
+        f'<li><span class="ink-key {line.style}" aria-hidden="true"></span>{escape(line.name)}'
+        f" <b>{escape(_told(value, chart, words))}</b></li>"
+        for line, value in ends
+    )
+    return (
+        f'<figure class="ink-chart"><figcaption><span>{escape(chart.title)}</span>'
+        f"<small>{escape(chart.unit)}</small></figcaption>"
+        f'<ul class="ink-keys">{keys}</ul>'
+        f'<div class="ink-plot"><span class="ink-top" aria-hidden="true">{escape(_number(top, chart))}</span>'
+        f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none" role="img" aria-label="{label}">'
+        f"{grid}{lines}</svg></div>"
+        f'<div class="ink-axis" aria-hidden="true"><span>{escape(words["ago"])}</span>'
+        f"<span>{escape(words['now'])}</span></div></figure>"
+    )
+
+
+def nice_top(most: float) -> float:
+    """The least of 1, 2, 2.5 and 5 times a power of ten that is not below `most`; 0 for 0."""
+    if most <= 0 or not math.isfinite(most):
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(most))
+    return next(step * power for step in (1.0, 2.0, 2.5, 5.0, 10.0) if step * power >= most * 0.999_999)
+
+
+def _line(at: Sequence[float], line: Series, top: float) -> str:
+    """The line's parts: where a value is missing, it is broken."""
+    if not at:
+        return ""
+    parts: list[list[tuple[float, float]]] = [[]]
+    for moment, value in zip(at, line.values, strict=True):
+        x = WIDTH * (1 - (at[-1] - moment) / SPAN_S)
+        if value is None or x < 0:
+            parts.append([])
+        else:
+            parts[-1].append((x, HEIGHT - 1 - (HEIGHT - 2) * min(value / top, 1.0)))
+    return "".join(_part(part, line) for part in parts if part)
+
+
+def _part(points: list[tuple[float, float]], line: Series) -> str:
+    if len(points) == 1:
+        x, y = points[0]
+        points = [(max(x - 1.5, 0.0), y), (x, y)]
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    area = ""
+    if line.filled:
+        shape = f"M{points[0][0]:.1f} {HEIGHT:g}L{path}L{points[-1][0]:.1f} {HEIGHT:g}Z"
+        area = f'<path class="ink-area {line.style}" d="{shape}"/>'
+    return f'{area}<path class="ink-line {line.style}" d="M{path}"/>'
+
+
+def _last(values: Sequence[float | None]) -> float | None:
+    """The latest value of the last points; None where nothing was measured for a while."""
+    return next((value for value in reversed(values[-6:]) if value is not None), None)
+
+
+def _told(value: float | None, chart: Chart, words: dict[str, str]) -> str:
+    return words["no_data"] if value is None else _number(value, chart)
+
+
+def _number(value: float, chart: Chart) -> str:
+    if chart.percent:
+        return f"{100 * value:.0f} %"
+    if value >= 100 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2g}"

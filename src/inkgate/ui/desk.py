@@ -1,0 +1,189 @@
+"""What the page has done on its behalf: it asks the service as its visitor would, with their key and their address."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+import orjson
+
+from inkgate.client import AsyncInkgateClient, ReadAs, ServiceError
+from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.json import page_to_dict
+from inkgate.errors import ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES
+from inkgate.telemetry.state import State
+from inkgate.ui.live import live_panel
+from inkgate.ui.markdown import to_html
+from inkgate.ui.results import Results, shown
+from inkgate.ui.words import in_language, say
+
+Json = dict[str, Any]
+
+MOST_FILES = 50
+MOST_SHOWN = 400_000
+"""Characters of a page's JSON that a browser is given to show; the whole is in the download."""
+_STATE_S = 1.0
+"""How long a state is good for: however many look at the Live tab, the service is asked once a second for each key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """On whose behalf the service is asked."""
+
+    key: str
+    address: str
+    language: str
+
+
+@dataclass(slots=True)
+class Job:
+    """One document of a round, as the page is told of it."""
+
+    name: str
+    file: str
+    result: str = ""
+    status: str = "waiting"
+    done: int = 0
+    failed: int = 0
+    count: int | None = None
+    error: Json | None = None
+
+    def told(self) -> Json:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(slots=True)
+class Desk:
+    """Serves all visitors of the page, on the event loop. `url`: of the service, on this machine."""
+
+    url: str
+    results: Results = field(default_factory=Results)
+    _states: dict[str, tuple[float, State]] = field(default_factory=dict)
+
+    async def read(self, asked: Mapping[str, Any], visitor: Visitor) -> AsyncIterator[Json]:
+        """Reads the files one after the other; what there is to tell after each page."""
+        jobs = [
+            Job(str(file["name"])[:200], str(file["id"])[:64]) for file in list(asked.get("files") or ())[:MOST_FILES]
+        ]
+        run = str(asked.get("run", ""))[:64]
+        for job in jobs:
+            async with aclosing(self._read_one(job, _read_as(asked), visitor)) as steps:
+                async for _ in steps:
+                    yield {"run": run, "ended": False, "jobs": [each.told() for each in jobs]}
+        yield {"run": run, "ended": True, "jobs": [job.told() for job in jobs]}
+
+    async def _read_one(self, job: Job, read_as: ReadAs, visitor: Visitor) -> AsyncIterator[None]:
+        job.result, job.status = self.results.begin(job.name), "reading"
+        yield
+        try:
+            async with self._client(visitor) as client:
+                data = await client.file(job.file)
+                async with client.stream(data, read_as, job.name) as pages:
+                    del data
+                    job.count = pages.count
+                    async for line in pages.lines():
+                        _, good = shown(line)
+                        self.results.add(job.result, line)
+                        job.done += 1
+                        job.failed += not good
+                        yield
+                    self.results.end(job.result, pages.summary)
+                    job.status, job.count = pages.summary.status, job.done
+        except ServiceError as error:
+            job.status, job.error = "failed", problem(error, visitor.language)
+        yield
+
+    def page(self, asked: Mapping[str, Any]) -> Json:
+        """One page of a result as the viewer shows it. Blocking."""
+        language = str(asked.get("language", "en"))
+        number = int(asked.get("page", 0))
+        kept = self.results.get(str(asked.get("result", "")))
+        if kept is None or not 0 <= number < len(kept.pages):
+            return {"error": gone(language)}
+        page = page_to_dict(kept.page(number))
+        written = orjson.dumps(page, option=orjson.OPT_INDENT_2).decode()
+        whole = len(written) <= MOST_SHOWN
+        error = page["error"]
+        return {
+            "page": {name: page[name] for name in ("index", "width", "height", "rotation", "degraded", "text")},
+            "lines": [{**line, "words": None} for line in page["lines"]],
+            "html": None if page["markdown"] is None else to_html(page["markdown"]),
+            "fields": page["fields"],
+            "json": written if whole else written[:MOST_SHOWN],
+            "cut": not whole,
+            "problem": None if error is None else in_language({**error, "title": _title(error["code"])}, language),
+        }
+
+    def download(self, asked: Mapping[str, Any]) -> Json:
+        """A result as a file of a format. Blocking."""
+        kept = self.results.get(str(asked.get("result", "")))
+        if kept is None:
+            return {"error": gone(str(asked.get("language", "en")))}
+        shape = Format(str(asked.get("format", "text")))
+        stem = kept.name.rsplit(".", 1)[0] or "document"
+        content = render(kept.document(), shape).decode()
+        return {"name": stem + shape.suffix, "type": shape.media_type, "content": content}
+
+    async def about(self, visitor: Visitor) -> Json:
+        """Who reads here."""
+        try:
+            async with self._client(visitor) as client:
+                return {"engine": await client.engine(), "models": list(await client.models())}
+        except ServiceError as error:
+            return {"error": problem(error, visitor.language)}
+
+    async def live(self, visitor: Visitor) -> Json:
+        """The Live tab's panel."""
+        try:
+            return {"html": live_panel(await self._state(visitor), visitor.language)}
+        except ServiceError as error:
+            return {"error": problem(error, visitor.language)}
+
+    async def _state(self, visitor: Visitor) -> State:
+        now = monotonic()
+        self._states = {key: entry for key, entry in self._states.items() if now - entry[0] < _STATE_S}
+        if visitor.key not in self._states:
+            async with self._client(visitor) as client:
+                self._states[visitor.key] = (now, await client.state())
+        return self._states[visitor.key][1]
+
+    def _client(self, visitor: Visitor) -> AsyncInkgateClient:
+        # As a proxy on this machine would say it: rates and shares are counted by visitor, not for the page as a whole.
+        forwarded = {"X-Forwarded-For": visitor.address} if visitor.address else {}
+        return AsyncInkgateClient(self.url, visitor.key, headers=forwarded)
+
+
+def _read_as(asked: Mapping[str, Any]) -> ReadAs:
+    def text(name: str) -> str:
+        return str(asked.get(name) or "").strip()[:4000]
+
+    fields = tuple(part.strip() for part in text("fields").replace("，", ",").split(",") if part.strip())
+    task = text("task") or "text"
+    return ReadAs(task, text("pages"), text("pdf_text"), fields if task == "extract" else (), text("translate_to"))
+
+
+def problem(error: ServiceError, language: str) -> Json:
+    """The error as the page shows it."""
+    told: Json = {"code": error.code, "title": error.title, "detail": error.detail, "remedy": error.remedy}
+    if not error.title:
+        told["title"], told["detail"] = say(language, "error_unreachable"), str(error)
+        told["remedy"] = say(language, "error_unreachable_do")
+    told = dict(in_language(told, language))
+    return {**told, "status": error.status, "retry_after_s": error.retry_after_s, "request_id": error.request_id}
+
+
+def _title(code: str) -> str:
+    known = INPUT_CODES.get(code) or OVERLOAD_CODES.get(code) or ENGINE_CODES.get(code)
+    return known.title if known else code
+
+
+def gone(language: str) -> Json:
+    return {
+        "code": "gone",
+        "title": say(language, "error_gone"),
+        "detail": "",
+        "remedy": say(language, "error_gone_do"),
+    }

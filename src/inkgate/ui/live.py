@@ -1,0 +1,127 @@
+"""The Live tab: what the service says of itself, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+
+from inkgate.telemetry.state import Point, State
+from inkgate.ui.charts import Chart, Series, drawn
+from inkgate.ui.words import say
+
+
+@dataclass(frozen=True, slots=True)
+class _Scribe:
+    """Writes in one language about the history of one state."""
+
+    language: str
+    points: tuple[Point, ...]
+
+    def word(self, name: str, **values: object) -> str:
+        return say(self.language, name, **values)
+
+    def line(
+        self, name: str, take: Callable[[Point], float | None], style: str = "ink-one", *, filled: bool = False
+    ) -> Series:
+        return Series(self.word(name), [take(point) for point in self.points], style, filled)
+
+    def chart(self, title: str, unit: str, *series: Series, least_top: float = 1.0, percent: bool = False) -> Chart:
+        said = self.word(unit) if unit else ""
+        return Chart(self.word(title), said, [point.at for point in self.points], series, least_top, percent)
+
+
+def live_panel(state: State, language: str) -> str:
+    """The panel's HTML in `language`."""
+    scribe = _Scribe(language, state.history)
+    words = {
+        "now": scribe.word("now"),
+        "ago": scribe.word("minutes_ago", count=15),
+        "no_data": scribe.word("no_data"),
+    }
+    charts = "".join(drawn(chart, words) for chart in _charts(scribe, state))
+    chips = "".join(_chips(scribe, state))
+    return (
+        f'<div class="ink-chips">{chips}</div>'
+        f'<h2 class="ink-h2">{escape(scribe.word("live_title"))}</h2><div class="ink-charts">{charts}</div>'
+    )
+
+
+def _charts(scribe: _Scribe, state: State) -> list[Chart]:
+    points = scribe.points
+    line, chart = scribe.line, scribe.chart
+    charts = [
+        chart("live_qps", "per_second", line("live_qps", lambda p: p.requests, filled=True)),
+        chart(
+            "live_latency",
+            "seconds",
+            line("p50", lambda p: p.p50_s),
+            line("p95", lambda p: p.p95_s, "ink-two"),
+        ),
+        chart(
+            "live_in_flight",
+            "",
+            line("in_flight", lambda p: float(p.in_flight), filled=True),
+            line("limit", lambda p: float(p.limit), "ink-two"),
+        ),
+        chart("live_waiting", "", line("live_waiting", lambda p: float(p.waiting), filled=True)),
+        chart("live_pages", "per_second", line("live_pages", lambda p: p.pages, filled=True)),
+        chart("live_batch", "items", line("live_batch", lambda p: p.mean_batch)),
+        chart("live_cache", "percent_of_pages", line("live_cache", lambda p: p.cache_share, filled=True), percent=True),
+        chart(
+            "live_refusals",
+            "per_second",
+            line("refused", lambda p: p.refused, "ink-two"),
+            line("failed", lambda p: p.errors, "ink-three"),
+        ),
+    ]
+    if any(point.gpu is not None for point in points):
+        gpu = line("live_gpu", lambda p: p.gpu, filled=True)
+        charts.append(
+            chart("live_gpu", "", gpu, line("live_gpu_memory", lambda p: p.gpu_memory, "ink-two"), percent=True)
+        )
+    if any(point.kv_usage is not None for point in points):
+        charts.append(chart("live_kv", "", line("live_kv", lambda p: p.kv_usage, filled=True), percent=True))
+    cores = float(max(state.build.cores, 1))
+    charts.append(chart("live_cpu", "cores", line("live_cpu", lambda p: p.cpu, filled=True), least_top=cores))
+    return charts
+
+
+def _chips(scribe: _Scribe, state: State) -> list[str]:
+    """What is so now: the engine first, then whatever is out of the ordinary."""
+    chips = [
+        _chip(scribe.word("live_ready"), "ink-good")
+        if state.ready
+        else _chip(f"{scribe.word('live_not_ready')}: {'; '.join(state.reasons)}", "ink-bad"),
+        _chip(f"{state.build.model or state.build.engine} · {state.build.inference_engine}"),
+        _chip(scribe.word("live_up", time=_duration(state.at - state.started_at))),
+        _chip(scribe.word("live_memory", size=_size(sum(process.rss_bytes for process in state.processes)))),
+    ]
+    if state.rung:
+        taken = ", ".join(state.rungs[: state.rung]) or str(state.rung)
+        chips.append(_chip(scribe.word("live_rung", name=taken), "ink-warn"))
+    chips += [
+        _chip(scribe.word("live_breaker", name=breaker.name), "ink-bad")
+        for breaker in state.breakers
+        if breaker.state != "closed"
+    ]
+    if state.replicas:
+        up = sum(replica.state == "up" for replica in state.replicas)
+        style = "ink-good" if up == len(state.replicas) else "ink-bad"
+        chips.append(_chip(scribe.word("live_replicas", up=up, count=len(state.replicas)), style))
+    return chips
+
+
+def _chip(text: str, style: str = "") -> str:
+    return f'<span class="ink-chip {style}">{escape(text)}</span>'
+
+
+def _duration(seconds: float) -> str:
+    minutes = int(seconds // 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes < 24 * 60 else f"{minutes // 1440} d"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

@@ -1,0 +1,114 @@
+"""The page as Gradio shows it: one component of our own making, with what it asks the server for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+import gradio as gr
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from inkgate.ui.desk import Desk, Json, Visitor
+from inkgate.ui.guard import Guard
+from inkgate.ui.words import LANGUAGES, WORDS, language_of
+
+_AT_ONCE = 8
+"""Rounds of reading that the page has under way; each holds a file in memory. Further ones wait in Gradio's queue."""
+_WAITING = 64
+_SCRIPTS = ("words.js", "service.js", "files.js", "viewer.js", "live.js", "page.js")
+_FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "Noto Sans CJK SC", "sans-serif")
+_MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Noto Sans Mono", "monospace")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The page as an application. `running`: to be entered for as long as it is served."""
+
+    app: ASGIApp
+    running: Callable[[], AbstractAsyncContextManager[object]]
+
+
+def build_page(url: str, prefix: str) -> Page:
+    """The page, to be served below `prefix`, in front of the service at `url`. Takes a second; blocking.
+
+    It tells nobody that it is used: Gradio's analytics, history and sharing are off.
+    """
+    blocks = _blocks(Desk(url))
+    outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    gr.mount_gradio_app(
+        outer,
+        blocks,
+        path="",
+        root_path=prefix,
+        theme=gr.themes.Base(font=_FONT, font_mono=_MONO),
+        css=_asset("page.css") + _asset("viewer.css") + _asset("live.css"),
+        footer_links=[],
+        run_history=False,
+        show_error=False,
+        ssr_mode=False,
+        mcp_server=False,
+        pwa=False,
+        enable_monitoring=False,
+        max_file_size=0,
+    )
+    return Page(Guard(outer, prefix), lambda: outer.router.lifespan_context(outer))
+
+
+def _blocks(desk: Desk) -> gr.Blocks:
+    with gr.Blocks(title="inkgate", analytics_enabled=False, fill_width=True, delete_cache=(600, 600)) as blocks:
+        page = gr.HTML(
+            value=None,
+            html_template=_asset("page.html"),
+            js_on_load="\n".join(_asset(name) for name in _SCRIPTS),
+            apply_default_css=False,
+            elem_id="inkgate",
+            words=WORDS,
+            languages=LANGUAGES,
+            server_functions=_functions(desk),
+        )
+
+        async def read(event: gr.EventData, request: gr.Request) -> AsyncIterator[Json]:
+            asked: Mapping[str, Any] = event._data  # noqa: SLF001 - the only way to all that an event carries
+            async for told in desk.read(asked, _visitor(asked, request)):
+                yield told
+
+        reading = page.submit(
+            read, None, page, show_progress="hidden", api_visibility="private", concurrency_limit=_AT_ONCE
+        )
+        page.stop(None, None, None, cancels=[reading], api_visibility="private")
+    return blocks.queue(max_size=_WAITING, default_concurrency_limit=_AT_ONCE, api_open=False)
+
+
+def _functions(desk: Desk) -> list[Callable[..., Any]]:
+    """What the page's script can call. Those that block are run in threads by Gradio."""
+
+    def page(asked: Json) -> Json:
+        return desk.page(asked)
+
+    def download(asked: Json) -> Json:
+        return desk.download(asked)
+
+    async def about(asked: Json, request: gr.Request) -> Json:
+        return await desk.about(_visitor(asked, request))
+
+    async def live(asked: Json, request: gr.Request) -> Json:
+        return await desk.live(_visitor(asked, request))
+
+    def greet(asked: Json, request: gr.Request) -> Json:  # noqa: ARG001 - what the page calls has a parameter
+        return {"language": language_of(request.headers.get("accept-language", ""))}
+
+    return [page, download, about, live, greet]
+
+
+def _visitor(asked: Mapping[str, Any], request: gr.Request) -> Visitor:
+    client = request.client
+    language = str(asked.get("language", "en"))
+    return Visitor(str(asked.get("key") or "")[:200], client.host if client else "", language)
+
+
+def _asset(name: str) -> str:
+    return files("inkgate.ui").joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,93 @@
+"""What was read, kept for whoever reads it on the page: compressed, bounded, and gone after an hour."""
+
+from __future__ import annotations
+
+import secrets
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+
+import orjson
+
+from inkgate.client import Summary
+from inkgate.client.requests import PAGE
+from inkgate.types import DocumentResult, PageResult
+
+KEPT_S = 3600.0
+MAX_BYTES = 64_000_000
+
+
+@dataclass(slots=True)
+class Kept:
+    """A document as far as it was read. `pages`: JSON of each, compressed, a tenth of what the objects would take."""
+
+    name: str
+    begun_at: float
+    pages: list[bytes] = field(default_factory=list)
+    summary: Summary | None = None
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.pages))
+
+    def page(self, number: int) -> PageResult:
+        """The page at this place, from 0. Raises IndexError."""
+        return PAGE.validate_json(zlib.decompress(self.pages[number]))
+
+    def document(self) -> DocumentResult:
+        """All of it. Blocking."""
+        pages: Sequence[PageResult] = [self.page(number) for number in range(len(self.pages))]
+        end = self.summary or Summary("partial", self.name, "", 0, len(pages), "", len(pages), 0)
+        return DocumentResult(self.name, end.mime_type, end.byte_count, end.page_count, end.engine, tuple(pages))
+
+
+class Results:
+    """Results by an ID that nobody guesses: who has it may see them. Those used longest ago make room."""
+
+    def __init__(
+        self, max_bytes: int = MAX_BYTES, kept_s: float = KEPT_S, now: Callable[[], float] = monotonic
+    ) -> None:
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._max_bytes = max_bytes
+        self._kept_s = kept_s
+        self._now = now
+
+    @property
+    def size(self) -> int:
+        return sum(kept.size for kept in self._kept.values())
+
+    def begin(self, name: str) -> str:
+        """The ID of a new document without pages."""
+        identifier = secrets.token_urlsafe(18)
+        self._kept[identifier] = Kept(name, self._now())
+        return identifier
+
+    def add(self, identifier: str, line: bytes) -> None:
+        """Keeps a page, given as JSON; nothing where the document had to make room."""
+        if (kept := self.get(identifier)) is None:
+            return
+        kept.pages.append(zlib.compress(line, 3))
+        size = self.size
+        while size > self._max_bytes and self._kept:
+            size -= self._kept.popitem(last=False)[1].size
+
+    def end(self, identifier: str, summary: Summary) -> None:
+        if (kept := self.get(identifier)) is not None:
+            kept.summary = summary
+
+    def get(self, identifier: str) -> Kept | None:
+        """The document; None where it is gone, or never was."""
+        due = self._now() - self._kept_s
+        for old in [name for name, kept in self._kept.items() if kept.begun_at < due]:
+            del self._kept[old]
+        if identifier in self._kept:
+            self._kept.move_to_end(identifier)
+        return self._kept.get(identifier)
+
+
+def shown(line: bytes) -> tuple[int, bool]:
+    """Of a page as JSON: its number from 1, and whether it was read."""
+    page = orjson.loads(line)
+    return int(page["index"]) + 1, page["error"] is None

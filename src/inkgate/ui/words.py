@@ -1,0 +1,40 @@
+"""The page's words, one table for each language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inkgate.ui import errors_zh, words_en, words_zh
+
+LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
+"""By code, as they call themselves."""
+WORDS: Mapping[str, Mapping[str, str]] = {"en": words_en.WORDS, "zh": words_zh.WORDS}
+
+
+def language_of(accepted: str) -> str:
+    """The language that an Accept-Language header asks for first, of those there are; English where it asks for none.
+
+    Weights as in RFC 9110, 12.5.4; of two with the same weight the earlier one is taken.
+    """
+    best, weight = "en", 0.0
+    for part in accepted.split(","):
+        tag, _, quality = part.strip().partition(";")
+        language = tag.strip().lower().split("-")[0]
+        digits = quality.strip().removeprefix("q=") or "1"
+        given = float(digits) if digits.replace(".", "", 1).isdecimal() else 0.0
+        if language in LANGUAGES and given > weight:
+            best, weight = language, given
+    return best
+
+
+def say(language: str, word: str, **values: object) -> str:
+    """The word in the language, with `values` where it has names in braces."""
+    return WORDS.get(language, words_en.WORDS)[word].format(**values)
+
+
+def in_language(problem: Mapping[str, str], language: str) -> dict[str, str]:
+    """The problem with its title and remedy in the language; its detail stays as the service wrote it."""
+    told = dict(problem)
+    if language == "zh" and (known := errors_zh.PROBLEMS.get(problem.get("code", ""))):
+        told["title"], told["remedy"] = known
+    return told
