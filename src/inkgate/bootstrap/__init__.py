@@ -89,10 +89,14 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
     """
     # Here, so that reading files from the command line doesn't load a web framework.
     from inkgate.api import app, metrics_server, server
+    from inkgate.api.webpage import WebPage
+    from inkgate.bootstrap import webpage
 
     async with running(settings) as service:
-        application = app.create_app(service, settings)
+        page = WebPage(coming=webpage.is_wanted(settings))
+        application = app.create_app(service, settings, page=page)
         keep_for_good()
         collectors = (service.metrics, StateCollector(service.observatory.state))
         async with metrics_server.served(settings.metrics, collectors, settings.server.port):
-            await server.serve(application, settings, on_ready=on_ready)
+            async with webpage.beside(page, on_ready) as ready:
+                await server.serve(application, settings, on_ready=ready)
