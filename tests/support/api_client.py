@@ -60,16 +60,18 @@ async def running_api(
     fetcher: Fetcher | None = None,
     upstream: Upstream | None = None,
     vllm: dict[str, object] | None = None,
+    watch: Watch = UNWATCHED,
     **flags: dict[str, object],
 ) -> AsyncIterator[Api]:
-    """The API with the settings that `flags` say; `vllm` are those of `engine.vllm`."""
+    """The API with the settings that `flags` say; `vllm` are those of `engine.vllm`. `watch` is told what happens."""
     settings = load_settings(None, **flags, engine={"vllm": vllm or {}})
     engine = engine or FakeEngine()
     limiter = FixedLimiter(settings.limits.max_in_flight)
     with_context = [structlog.contextvars.merge_contextvars]
     with structlog.testing.capture_logs(processors=with_context) as logs:
         async with Opener(settings.limits, settings.pdf) as opener:
-            service = FakeService(settings, Reader(opener, engine, settings.limits), engine, limiter, upstream)
+            reader = Reader(opener, engine, settings.limits, watch=watch)
+            service = FakeService(settings, reader, engine, limiter, upstream, watch)
             app = create_app(service, settings, fetcher)
             transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
             async with (
