@@ -34,7 +34,7 @@ def shown_flags(flags: Iterable[str]) -> list[str]:
         name, equals, _ = word.partition("=")
         if word.startswith("-"):
             secret = _SECRET_FLAG.search(name) is not None
-            shown.append(f"{name}={MASK}" if secret and equals else word)
+            shown.append(f"{name}={MASK}" if secret and equals else without_password(word))
         else:
             shown.append(MASK if secret else without_password(word))
     return shown

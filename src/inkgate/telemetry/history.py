@@ -165,6 +165,6 @@ def _cache_share(before: State, after: State) -> float | None:
 
 
 def _cores(before: Sequence[Process], after: Sequence[Process], span_s: float) -> float:
-    """Of all processes together. One that is new has taken all of its time since."""
-    was = {process.pid: process.cpu_s for process in before}
-    return sum(max(0.0, process.cpu_s - was.get(process.pid, 0.0)) for process in after) / span_s
+    """Of all processes together."""
+    was, now = (sum(process.cpu_s for process in each) for each in (before, after))
+    return max(0.0, now - was) / span_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 
@@ -34,8 +34,19 @@ class Place:
     with_children: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    rss_bytes: int
+    cpu_s: float
+
+
+_NOTHING = _Taken(0, 0.0)
+
+
 class Processes:
-    """Reads processes by their numbers. A process that is gone, or is another's, takes nothing. Not thread-safe."""
+    """Reads processes by their numbers. A process that is gone takes no memory; the processor time that it had when it
+    was read last is counted on, in the first of its kind, so that sums never fall. Not thread-safe.
+    """
 
     def __init__(self, places: Callable[[], Iterable[Place]], clock: Callable[[], float] = monotonic) -> None:
         """`places`: those there are now, beside this process. `clock` in seconds."""
@@ -43,6 +54,8 @@ class Processes:
         self._clock = clock
         self._known: dict[int, psutil.Process] = {}
         self._families: dict[int, tuple[float, tuple[int, ...]]] = {}
+        self._last: dict[int, tuple[str, float]] = {}
+        self._gone: dict[str, float] = {}
         self._readings: tuple[Process, ...] = ()
         self._read_at = float("-inf")
 
@@ -53,7 +66,9 @@ class Processes:
             places = [Place("gateway", os.getpid()), *self._places()]
             places += [Place(place.kind, pid) for place in tuple(places) for pid in self._children(place, now)]
             self._forget({place.pid for place in places})
-            self._readings = tuple(self._process(place) for place in places)
+            read = [(place, self._taken(place.pid)) for place in places]
+            self._count_gone(read)
+            self._readings = tuple(self._shown(read))
             self._read_at = now
         return self._readings
 
@@ -69,20 +84,35 @@ class Processes:
             known = self._families[place.pid] = (now, pids)
         return known[1]
 
-    def _process(self, place: Place) -> Process:
-        rss_bytes, cpu_s = self._taken(place.pid) if place.pid else (0, 0.0)
-        return Process(place.kind, place.pid, rss_bytes, cpu_s, place.started)
+    def _count_gone(self, read: Sequence[tuple[Place, _Taken | None]]) -> None:
+        there = {place.pid: (place.kind, taken.cpu_s) for place, taken in read if taken is not None}
+        for kind, cpu_s in (self._last[pid] for pid in self._last.keys() - there.keys()):
+            self._gone[kind] = self._gone.get(kind, 0.0) + cpu_s
+        self._last = there
 
-    def _taken(self, pid: int) -> tuple[int, float]:
+    def _shown(self, read: Sequence[tuple[Place, _Taken | None]]) -> Iterator[Process]:
+        gone = dict(self._gone)
+        for place, found in read:
+            taken = found or _NOTHING
+            yield Process(
+                place.kind, place.pid, taken.rss_bytes, taken.cpu_s + gone.pop(place.kind, 0.0), place.started
+            )
+        for kind, cpu_s in gone.items():
+            yield Process(kind, 0, 0, cpu_s)
+
+    def _taken(self, pid: int) -> _Taken | None:
+        """None where there is no such process."""
+        if not pid:
+            return None
         try:
             process = self._known.get(pid) or psutil.Process(pid)
             self._known[pid] = process
             with process.oneshot():
                 times = process.cpu_times()
-                return process.memory_info().rss, times.user + times.system
+                return _Taken(process.memory_info().rss, times.user + times.system)
         except psutil.Error:
             self._known.pop(pid, None)
-            return 0, 0.0
+            return None
 
     def _forget(self, there: set[int]) -> None:
         """Keeps nothing of processes that are not there any more."""

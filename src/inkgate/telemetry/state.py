@@ -41,6 +41,7 @@ class Process:
     Attributes:
         kind: `gateway`, `pdf`, `engine` (a worker of the embedded one) or `vllm` (managed).
         pid: 0 while there is none in this place: it died, and is about to be started again.
+        cpu_s: in the first of its kind, with that of those of the kind that are gone: sums never fall.
         started: times a process in this place was started: more than 1 where it died.
     """
 

@@ -1,0 +1,87 @@
+"""What processes take, of real ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from inkgate.telemetry.processes import Place, Processes
+from support.clock import Clock
+
+PARENT = (
+    "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()']); print('there', flush=True); input()"
+)
+BUSY = "sum(range(2_000_000)); print('there', flush=True); input()"
+
+
+@contextmanager
+def process(program: str) -> Iterator[subprocess.Popen[bytes]]:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", program], stdin=pipe, stdout=pipe) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == b"there\n"
+        yield started
+        started.kill()
+
+
+def test_this_process_comes_first() -> None:
+    (own,) = Processes(tuple).read()
+    assert (own.kind, own.pid, own.started) == ("gateway", os.getpid(), 1)
+    assert own.rss_bytes > 1_000_000
+    assert own.cpu_s > 0
+
+
+def test_a_place_without_a_process_is_told_of() -> None:
+    _, empty = Processes(lambda: [Place("engine", 0, started=3)]).read()
+    assert (empty.pid, empty.rss_bytes, empty.cpu_s, empty.started) == (0, 0, 0.0, 3)
+
+
+def test_children_belong_to_who_has_some() -> None:
+    with process(PARENT) as parent:
+        found = Processes(lambda: [Place("vllm", parent.pid, 2, with_children=True)]).read()
+        alone = Processes(lambda: [Place("vllm", parent.pid)]).read()
+    assert [each.kind for each in found] == ["gateway", "vllm", "vllm"]
+    assert [each.started for each in found] == [1, 2, 1]
+    assert len({each.pid for each in found}) == 3
+    assert len(alone) == 2
+
+
+def test_the_time_of_those_that_are_gone_is_counted_on() -> None:
+    clock, places = Clock(), list[Place]()
+    processes = Processes(lambda: places, clock)
+    with process(BUSY) as first:
+        places[:] = [Place("pdf", first.pid)]
+        _, read = processes.read()
+    clock.goes_on(1.0)
+    _, dead = processes.read()
+    assert (dead.pid, dead.rss_bytes, dead.cpu_s) == (first.pid, 0, read.cpu_s)
+    clock.goes_on(1.0)
+    places.clear()
+    _, gone = processes.read()
+    assert (gone.kind, gone.pid, gone.cpu_s) == ("pdf", 0, read.cpu_s)
+    with process(BUSY) as second:
+        places[:] = [Place("pdf", second.pid, 2), Place("pdf", 0)]
+        clock.goes_on(1.0)
+        _, again, other = processes.read()
+    assert read.cpu_s > 0
+    assert again.cpu_s > read.cpu_s
+    assert other.cpu_s == 0
+
+
+def test_a_reading_is_good_for_half_a_second() -> None:
+    clock, asked = Clock(), list[int]()
+
+    def places() -> list[Place]:
+        asked.append(1)
+        return []
+
+    processes = Processes(places, clock)
+    first = processes.read()
+    clock.goes_on(0.4)
+    assert processes.read() is first
+    clock.goes_on(0.2)
+    processes.read()
+    assert len(asked) == 2
