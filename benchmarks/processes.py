@@ -16,8 +16,11 @@ _STOP_S = 60.0
 def running(
     command: Sequence[str], log: Path, variables: Mapping[str, str], folder: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, in `folder`, with this environment without settings of inkgate's, and `variables`."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")} | {**variables}
+    """The process, in `folder`, with this environment without settings of inkgate's, and `variables`. Metrics are on a
+    port that is free, so that several services can run at once.
+    """
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")}
+    environment |= {"INKGATE_METRICS__PORT": "0", **variables}
     with (
         log.open("wb") as out,
         subprocess.Popen(command, stdout=out, stderr=out, env=environment, cwd=folder) as process,
