@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,6 +54,12 @@ class Server:
     def log_text(self) -> str:
         return self.log.read_text(encoding="utf-8")
 
+    @property
+    def metrics_url(self) -> str:
+        """Where Prometheus would fetch its metrics."""
+        [url] = re.findall(r'"url": "(http://[^"]*/metrics)"', self.log_text())
+        return str(url)
+
 
 SERVE = ("-m", "inkgate", "serve", "--port", "0")
 SERVE_FAKE_ENGINE = ("-m", "support.fake_server")
@@ -71,7 +78,7 @@ def running_server(
     with tempfile.TemporaryDirectory(dir=log_folder) as folder:
         log = Path(folder) / "server.log"
         # The web page takes seconds of CPU to load; tests of it ask for it.
-        quiet = {"INKGATE_LOG__FORMAT": "json", "INKGATE_UI__ENABLED": "false"}
+        quiet = {"INKGATE_LOG__FORMAT": "json", "INKGATE_UI__ENABLED": "false", "INKGATE_METRICS__PORT": "0"}
         variables = clean_environment(**quiet | dict(environment or {}))
         command = [python, *program, *flags]
         with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out, env=variables) as process:
