@@ -84,24 +84,26 @@ def _blocks(desk: Desk) -> gr.Blocks:
 
 
 def _functions(desk: Desk) -> list[Callable[..., Any]]:
-    """What the page's script can call. Those that block are run in threads by Gradio."""
+    """What the page's script can call. Those that block are run in threads by Gradio. Their names become attributes of
+    the component, which has a `page` of its own.
+    """
 
-    def page(asked: Json) -> Json:
+    def ink_page(asked: Json) -> Json:
         return desk.page(asked)
 
-    def download(asked: Json) -> Json:
+    def ink_download(asked: Json) -> Json:
         return desk.download(asked)
 
-    async def about(asked: Json, request: gr.Request) -> Json:
+    async def ink_about(asked: Json, request: gr.Request) -> Json:
         return await desk.about(_visitor(asked, request))
 
-    async def live(asked: Json, request: gr.Request) -> Json:
+    async def ink_live(asked: Json, request: gr.Request) -> Json:
         return await desk.live(_visitor(asked, request))
 
-    def greet(asked: Json, request: gr.Request) -> Json:  # noqa: ARG001 - what the page calls has a parameter
+    def ink_greet(asked: Json, request: gr.Request) -> Json:  # noqa: ARG001 - what the page calls has a parameter
         return {"language": language_of(request.headers.get("accept-language", ""))}
 
-    return [page, download, about, live, greet]
+    return [ink_page, ink_download, ink_about, ink_live, ink_greet]
 
 
 def _visitor(asked: Mapping[str, Any], request: gr.Request) -> Visitor:

@@ -67,7 +67,7 @@ watch("value", told);
 async function open() {
   setLanguage(language);
   try {
-    if (!session.get("inkgate-language")) setLanguage((await server.greet({})).language);
+    if (!session.get("inkgate-language")) setLanguage((await server.ink_greet({})).language);
   } catch { /* stays in English */ }
   enter(async () => {
     try {

@@ -25,7 +25,7 @@ async function problemOf(answer) {
 // A call of the page's own server functions.
 async function call(name, more) {
   let answer;
-  try { answer = await server[name](asked(more)); } catch (error) { throw unreachable(String(error.message || error)); }
+  try { answer = await server["ink_" + name](asked(more)); } catch (error) { throw unreachable(String(error.message || error)); }
   if (answer && answer.error) throw new Problem(answer.error);
   return answer;
 }
