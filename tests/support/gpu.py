@@ -43,6 +43,7 @@ class FakeNvml:
     """As much of nvidia-ml-py as NvmlReader uses. An answer that is an error is raised."""
 
     NVML_TEMPERATURE_GPU = 0
+    NVML_CLOCK_SM = 1
     NVMLError = NvmlError
     NVMLError_NotSupported = NotSupported
     NVMLError_NoPermission = NoPermission
@@ -57,6 +58,9 @@ class FakeNvml:
         self.old_reasons: object = 0
         self.memory: object = SimpleNamespace(used=70 << 30, total=141 << 30)
         self.use: object = SimpleNamespace(gpu=97, memory=40)
+        self.name: object = "NVIDIA H200"
+        self.power: object = 412_500
+        self.clock: object = 1980
 
     def nvmlInit(self) -> None:  # noqa: N802 - NVIDIA's names
         _answer(self.init)
@@ -90,6 +94,15 @@ class FakeNvml:
 
     def nvmlDeviceGetUtilizationRates(self, handle: object) -> object:  # noqa: N802
         return _answer(self.use)
+
+    def nvmlDeviceGetName(self, handle: object) -> object:  # noqa: N802
+        return _answer(self.name)
+
+    def nvmlDeviceGetPowerUsage(self, handle: object) -> object:  # noqa: N802
+        return _answer(self.power)
+
+    def nvmlDeviceGetClockInfo(self, handle: object, kind: int) -> object:  # noqa: N802
+        return _answer(self.clock)
 
 
 def _answer(value: object) -> object:

@@ -221,6 +221,8 @@ async def test_a_body_that_hardly_arrives_gives_its_place_to_who_holds_less() ->
         assert refused == ["share_exceeded"] * 2
         assert (door.limiter.documents, len(door.limiter.arriving)) == (4, 2)
         assert door.limiter.ended == {Outcome.REJECTED: 2}
+        assert door.limiter.refused == {"service_full": 1, "share_exceeded": 3}
+        assert door.limiter.tenants == 2
         tasks.cancel_scope.cancel()
     assert (door.limiter.documents, len(door.limiter.arriving)) == (2, 0)
 

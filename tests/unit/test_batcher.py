@@ -35,6 +35,7 @@ async def test_what_comes_while_the_model_is_busy_shares_the_next_call() -> None
         await bench.call_ends()
         assert bench.order == ["a"]
     assert bench.model.names == [["a0", "a1"], ["b0", "b1", "c0", "c1"]]
+    assert bench.batcher.figures.sizes == {2: 1, 4: 1}
     assert bench.answers == {name: [f"{name.upper()}0", f"{name.upper()}1"] for name in "abc"}
 
 

@@ -7,6 +7,7 @@ import importlib
 import pytest
 
 from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable, NvmlReader
+from inkgate.telemetry.state import Gpu
 from support.gpu import FakeNvml, FunctionNotFound, NoPermission, NotSupported, NvmlError, RecordedGpu
 
 
@@ -17,7 +18,23 @@ def read(nvml: FakeNvml) -> GpuReading:
 
 
 def test_a_gpu_is_read() -> None:
-    assert read(FakeNvml()) == GpuReading(0, 61.0, False, False, 70 << 30, 141 << 30, 0.97)
+    named = ("NVIDIA H200", 412.5, 1980.0)
+    assert read(FakeNvml()) == GpuReading(0, 61.0, False, False, 70 << 30, 141 << 30, 0.97, *named)
+
+
+def test_what_is_told_of_a_gpu_is_what_was_read() -> None:
+    nvml = FakeNvml()
+    nvml.reasons = 0x24
+    reading = read(nvml)
+    throttled = ("thermal", "power")
+    assert reading.shown() == Gpu(0, "NVIDIA H200", 0.97, 70 << 30, 141 << 30, 61.0, 412.5, 1980.0, throttled)
+    assert GpuReading(3).shown() == Gpu(3)
+
+
+def test_a_name_in_bytes_is_text() -> None:
+    nvml = FakeNvml()
+    nvml.name = b"Tesla T4"
+    assert read(nvml).name == "Tesla T4"
 
 
 def test_every_gpu_is_read() -> None:
@@ -55,7 +72,8 @@ def test_an_older_driver_is_asked_by_the_older_name() -> None:
 def test_what_a_gpu_does_not_say_is_left_open() -> None:
     nvml = FakeNvml()
     nvml.temperature = nvml.use = NotSupported()
-    nvml.memory = NoPermission()
+    nvml.memory = nvml.name = nvml.power = NoPermission()
+    nvml.clock = FunctionNotFound()
     nvml.reasons = nvml.old_reasons = NotSupported()
     assert read(nvml) == GpuReading(0)
 

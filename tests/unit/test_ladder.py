@@ -106,6 +106,7 @@ def test_batches_are_refused_at_the_door_with_the_time_to_come_back() -> None:
         door.admit(Arrival(priority=BATCH))
     assert refused.value.retry_after_s == 20
     assert door.admit(Arrival(priority=NORMAL)) is not None
+    assert door.refused == 1
 
 
 class Heard:

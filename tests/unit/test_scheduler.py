@@ -185,3 +185,26 @@ async def test_a_limit_that_grew_lets_more_start() -> None:
         house.scheduler.wake()
         await anyio.wait_all_tasks_blocked()
         assert house.order == ["a"]
+
+
+async def test_it_says_who_waits_and_how_long() -> None:
+    house = House(age_s=10.0)
+    seen = []
+
+    def look() -> None:
+        by_class = house.scheduler.waiting_by_class
+        seen.append((house.scheduler.longest_wait_s, *(by_class[each] for each in Priority)))
+
+    async with anyio.create_task_group() as tasks:
+        look()
+        async with house.busy():
+            look()
+            tasks.start_soon(house.one, Work(1, flow="a", priority=Priority.BATCH))
+            await anyio.wait_all_tasks_blocked()
+            house.now += 4
+            tasks.start_soon(house.one, Work(1, flow="b", priority=Priority.INTERACTIVE))
+            await anyio.wait_all_tasks_blocked()
+            look()
+            house.now += 6
+    look()
+    assert seen == [(0.0, 0, 0, 0), (0.0, 0, 0, 0), (4.0, 1, 0, 1), (0.0, 0, 0, 0)]

@@ -1,0 +1,85 @@
+"""What GPUs said last is kept, whoever read them, and read where nobody else does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from inkgate.bootstrap.gpus import LastRead, gpu_background
+from inkgate.settings import Settings
+from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable
+from support.gpu import RecordedGpu
+
+pytestmark = pytest.mark.anyio
+
+TWO = (GpuReading(0, 61.0), GpuReading(1, 40.0))
+LOST = GpuUnavailable("A GPU does not answer any more.")
+
+
+def opening(*recorded: tuple[GpuReading, ...] | GpuUnavailable) -> Callable[[], AbstractContextManager[GpuReader]]:
+    reader = RecordedGpu(*recorded)
+    return lambda: nullcontext(reader)
+
+
+def test_the_last_reading_is_kept_until_the_reader_is_closed() -> None:
+    last = LastRead(opening(TWO))
+    with last.open() as reader:
+        before = last.readings
+        assert reader.read() == TWO
+        assert (before, last.readings) == ((), TWO)
+    assert last.readings == ()
+
+
+def test_nothing_is_kept_of_gpus_that_are_gone() -> None:
+    last = LastRead(opening(TWO, LOST))
+    with last.open() as reader:
+        reader.read()
+        with pytest.raises(GpuUnavailable):
+            reader.read()
+        assert last.readings == ()
+
+
+def test_only_those_are_kept_that_count() -> None:
+    last = LastRead(opening(TWO), only=(1,))
+    with last.open() as reader:
+        assert reader.read() == TWO
+        assert [reading.index for reading in last.readings] == [1]
+
+
+async def test_it_reads_until_cancelled() -> None:
+    last = LastRead(opening(TWO))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(last.run)
+            while last.readings != TWO:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+    assert last.readings == ()
+
+
+async def test_a_driver_that_fails_at_first_is_no_error() -> None:
+    last = LastRead(opening(LOST, TWO))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(last.run)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+    assert last.readings == ()
+
+
+async def test_without_a_driver_it_ends() -> None:
+    def no_driver() -> AbstractContextManager[GpuReader]:
+        raise GpuUnavailable("There is no driver.")
+
+    last = LastRead(no_driver)
+    await last.run()
+    assert last.readings == ()
+
+
+def test_without_model_servers_they_are_read_all_the_same() -> None:
+    last = LastRead(opening(TWO))
+    assert gpu_background(Settings(), last, None) == (last.run,)
+    assert gpu_background(Settings(), None, None) == ()
