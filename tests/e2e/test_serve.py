@@ -57,6 +57,14 @@ def test_json_from_curl_is_answered_with_the_text(server: Server, tmp_path: Path
     assert "Gaza & West Bank" in answer["text"]
 
 
+def test_metrics_count_what_was_asked_on_a_port_of_their_own(server: Server) -> None:
+    assert httpx.URL(server.metrics_url).port != httpx.URL(server.url).port
+    httpx.get(f"{server.url}/livez", trust_env=False)
+    text = httpx.get(server.metrics_url, trust_env=False).text
+    assert re.search(r'^http_requests_total\{endpoint="/livez",method="GET",status="200"\} [1-9]', text, re.MULTILINE)
+    assert 'inkgate_limit{queue="pages"} ' in text
+
+
 def test_probes_and_documentation_answer(server: Server) -> None:
     for path in ("/livez", "/readyz", "/health", "/docs", "/openapi.json"):
         assert httpx.get(server.url + path, timeout=30).status_code == 200, path

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.telemetry.watch import UNWATCHED
 from support.api_client import Api, running_api
 from support.stub_upstream import Reply, Script, StubUpstream, running_stub
 
@@ -25,7 +26,7 @@ async def relay(
     with running_stub(script, models) as stub:
         upstream = ModelServer(stub.url, 5)
         try:
-            async with running_api(None, None, upstream, vllm, **flags) as api:
+            async with running_api(None, None, upstream, vllm, UNWATCHED, **flags) as api:
                 yield api, stub
         finally:
             await upstream.close()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.openmetrics.exposition import generate_latest
 
 from inkgate.errors import CODES, ENGINE_CODES, EngineFailed, InputRejected, Overloaded
+from inkgate.telemetry.exposition import exposed
 from inkgate.telemetry.metrics import Metrics, ModelName
 from inkgate.types import Attempt, PageError, PageResult, Task, TaskKind
 
@@ -172,7 +172,7 @@ def test_durations_nobody_asks_for_take_bounded_memory(seen: Measured) -> None:
 def test_exemplars_name_the_trace() -> None:
     traced = Measured(trace_id="4bf92f3577b34da6a3ce929d0e0e4736")
     traced.metrics.request("POST", "/ocr", 200, 0.7)
-    text = generate_latest(traced.registry).decode()
+    text = exposed(traced.registry, "application/openmetrics-text;version=1.0.0")[0].decode()
     assert '# {trace_id="4bf92f3577b34da6a3ce929d0e0e4736"} 0.7' in text
 
 

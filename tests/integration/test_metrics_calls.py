@@ -1,0 +1,76 @@
+"""Waits and tokens of model servers' calls, and waits of pages, as they are counted."""
+
+from __future__ import annotations
+
+import anyio
+import numpy as np
+import pytest
+
+from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.upstream import Call
+from inkgate.serving.estimates import OutputEstimates
+from inkgate.serving.ladder import Ladder
+from inkgate.serving.ledger import Ledger
+from inkgate.serving.limits import FixedLimit
+from inkgate.serving.rate import Rate
+from inkgate.serving.scheduled_calls import ScheduledCalls
+from inkgate.serving.scheduled_pages import ScheduledPages
+from inkgate.serving.scheduler import Scheduler
+from inkgate.settings import LadderSettings, SchedulingSettings
+from inkgate.telemetry.metrics import Metrics
+from inkgate.types import Task
+from support.fake_engine import FakeEngine
+from support.ppocr import ArrayPage
+from support.stub_upstream import Reply, error_reply, running_stub
+
+pytestmark = pytest.mark.anyio
+
+CALL = Call(
+    b'{"model": "stub-model", "messages": [], "stream": true, "stream_options": {"include_usage": true}}',
+    prompt_tokens=100,
+    answer_tokens=400,
+)
+
+
+def scheduler(at_once: int) -> Scheduler:
+    return Scheduler(FixedLimit(at_once), Ledger(None), Rate(), SchedulingSettings())
+
+
+async def test_a_calls_wait_and_tokens_are_counted() -> None:
+    metrics = Metrics()
+    with running_stub(Reply(["a "] * 30)) as stub:
+        server = ModelServer(stub.url, 5.0, "")
+        calls = ScheduledCalls(server, scheduler(1), OutputEstimates(), lambda: None, metrics)
+
+        async def call() -> None:
+            async with calls.send(CALL) as answer:
+                async for _ in answer.chunks:
+                    pass
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(call)
+        await calls.close()
+    work = metrics.work()
+    assert (work.tokens_in, work.tokens_out) == (21, 90)
+    assert work.stage_count == {"wait": 3}
+
+
+async def test_a_call_that_is_refused_takes_no_tokens() -> None:
+    metrics = Metrics()
+    with running_stub(error_reply(400, "no")) as stub:
+        calls = ScheduledCalls(ModelServer(stub.url, 5.0, ""), scheduler(1), OutputEstimates(), lambda: None, metrics)
+        async with calls.send(CALL) as answer:
+            assert answer.status == 400
+        await calls.close()
+    assert (metrics.work().tokens_in, metrics.work().tokens_out) == (0, 0)
+
+
+async def test_a_pages_wait_and_its_time_at_the_engine_are_counted() -> None:
+    metrics = Metrics()
+    settings = LadderSettings()
+    pages = ScheduledPages(FakeEngine(), scheduler(1), Ladder(settings, lambda: None), metrics)
+    async with anyio.create_task_group() as tasks:
+        for _ in range(2):
+            tasks.start_soon(pages.read, ArrayPage(np.zeros((20, 20, 3), np.uint8)), Task())
+    assert metrics.work().stage_count == {"wait": 2, "engine": 2}
