@@ -32,7 +32,7 @@ class Bound:
 
     @property
     def peak(self) -> float:
-        """In the precision that the engine computes in. What is in int8 is counted as if it were in bf16 or f32, too."""
+        """In the precision that the engine computes in. What is in int8 counts as bf16 or f32, too."""
         return self.peaks["bf16" if "bf16" in self.runtime else "f32"]
 
     @property
