@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, HEIGHT = 320.0, 88.0
-SPAN_S = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Series:
 class Chart:
     """A chart. `at`: seconds since the epoch, of each value. `least_top`: the scale reaches at least there.
 
-    `percent`: values are shares, shown as percentages.
+    `percent`: values are shares, shown as percentages. `span_s`: from the left edge to the latest value.
     """
 
     title: str
@@ -34,6 +33,7 @@ class Chart:
     series: Sequence[Series]
     least_top: float = 1.0
     percent: bool = False
+    span_s: float = 900.0
 
 
 def drawn(chart: Chart, words: dict[str, str]) -> str:
@@ -43,13 +43,9 @@ def drawn(chart: Chart, words: dict[str, str]) -> str:
     ends = [(line, _last(line.values)) for line in chart.series]
     said = "; ".join(f"{line.name} {_told(value, chart, words)}" for line, value in ends)
     label = escape(f"{chart.title}, {chart.unit}: {said}", quote=True)
-    lines = "".join(_line(chart.at, line, top) for line in chart.series)
+    lines = "".join(_line(chart, line, top) for line in chart.series)
     grid = "".join(f'<line class="ink-grid" x1="0" x2="{WIDTH:g}" y1="{y:g}" y2="{y:g}"/>' for y in (1, 44, 87))
-    keys = "".join(
-        f'<li><span class="ink-key {line.style}" aria-hidden="true"></span>{escape(line.name)}'
-        f" <b>{escape(_told(value, chart, words))}</b></li>"
-        for line, value in ends
-    )
+    keys = "".join(_key(line, _told(value, chart, words), alone=len(ends) == 1) for line, value in ends)
     return (
         f'<figure class="ink-chart"><figcaption><span>{escape(chart.title)}</span>'
         f"<small>{escape(chart.unit)}</small></figcaption>"
@@ -62,6 +58,12 @@ def drawn(chart: Chart, words: dict[str, str]) -> str:
     )
 
 
+def _key(line: Series, told: str, *, alone: bool) -> str:
+    """The latest value of a line; its mark and name too, where there are several."""
+    named = f'<span class="ink-key {line.style}" aria-hidden="true"></span>{escape(line.name)} '
+    return f"<li>{'' if alone else named}<b>{escape(told)}</b></li>"
+
+
 def nice_top(most: float) -> float:
     """The least of 1, 2, 2.5 and 5 times a power of ten that is not below `most`; 0 for 0."""
     if most <= 0 or not math.isfinite(most):
@@ -70,13 +72,14 @@ def nice_top(most: float) -> float:
     return next(step * power for step in (1.0, 2.0, 2.5, 5.0, 10.0) if step * power >= most * 0.999_999)
 
 
-def _line(at: Sequence[float], line: Series, top: float) -> str:
+def _line(chart: Chart, line: Series, top: float) -> str:
     """The line's parts: where a value is missing, it is broken."""
+    at = chart.at
     if not at:
         return ""
     parts: list[list[tuple[float, float]]] = [[]]
     for moment, value in zip(at, line.values, strict=True):
-        x = WIDTH * (1 - (at[-1] - moment) / SPAN_S)
+        x = WIDTH * (1 - (at[-1] - moment) / chart.span_s)
         if value is None or x < 0:
             parts.append([])
         else:

@@ -13,10 +13,11 @@ from inkgate.ui.words import say
 
 @dataclass(frozen=True, slots=True)
 class _Scribe:
-    """Writes in one language about the history of one state."""
+    """Writes in one language about the history of one state, of which `minutes` are shown."""
 
     language: str
     points: tuple[Point, ...]
+    minutes: int
 
     def word(self, name: str, **values: object) -> str:
         return say(self.language, name, **values)
@@ -28,23 +29,28 @@ class _Scribe:
 
     def chart(self, title: str, unit: str, *series: Series, least_top: float = 1.0, percent: bool = False) -> Chart:
         said = self.word(unit) if unit else ""
-        return Chart(self.word(title), said, [point.at for point in self.points], series, least_top, percent)
+        at = [point.at for point in self.points]
+        return Chart(self.word(title), said, at, series, least_top, percent, 60.0 * self.minutes)
 
 
 def live_panel(state: State, language: str) -> str:
     """The panel's HTML in `language`."""
-    scribe = _Scribe(language, state.history)
+    scribe = _Scribe(language, state.history, _minutes(state))
     words = {
         "now": scribe.word("now"),
-        "ago": scribe.word("minutes_ago", count=15),
+        "ago": scribe.word("minutes_ago", count=scribe.minutes),
         "no_data": scribe.word("no_data"),
     }
     charts = "".join(drawn(chart, words) for chart in _charts(scribe, state))
     chips = "".join(_chips(scribe, state))
-    return (
-        f'<div class="ink-chips">{chips}</div>'
-        f'<h2 class="ink-h2">{escape(scribe.word("live_title"))}</h2><div class="ink-charts">{charts}</div>'
-    )
+    title = escape(scribe.word("live_title", count=scribe.minutes))
+    return f'<div class="ink-chips">{chips}</div><h2 class="ink-h2">{title}</h2><div class="ink-charts">{charts}</div>'
+
+
+def _minutes(state: State) -> int:
+    """A quarter of an hour; less while the service hasn't run for that long, so that its lines can be seen."""
+    known_s = state.history[-1].at - state.history[0].at if state.history else 0.0
+    return next((minutes for minutes in (2, 5) if known_s <= 60 * minutes), 15)
 
 
 def _charts(scribe: _Scribe, state: State) -> list[Chart]:

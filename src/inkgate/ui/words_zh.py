@@ -104,7 +104,7 @@ WORDS = {
     "key_save": "使用此密钥",
     "key_forget": "清除密钥",
     "cancel": "取消",
-    "live_title": "最近 15 分钟",
+    "live_title": "最近 {count} 分钟",
     "live_loading": "正在查询服务…",
     "live_ready": "可用",
     "live_not_ready": "不可用",
