@@ -20,6 +20,7 @@ from support.states import (
 
 HEALTHY = embedded_state()
 VLLM = vllm_state()
+EXTRA = "engine.vllm.managed.extra_flags"
 
 
 def only(state: State) -> Finding:
@@ -74,7 +75,7 @@ def test_a_fixed_limit_is_told_to_find_itself() -> None:
 def test_a_vllm_of_ours_that_renders_slowly_gets_more_api_servers() -> None:
     flags = (*PRESET_FLAGS, "--api-server-count", "2")
     finding = only(managed_state(replicas=(replica("a", flags=flags, render_s=2.0),)))
-    assert settings_of(finding) == [("engine.vllm.managed.extra_flags", "--api-server-count 4")]
+    assert settings_of(finding) == [(EXTRA, '["--api-server-count", "4"]')]
 
 
 def test_a_vllm_of_others_that_renders_slowly_is_theirs_to_start_anew() -> None:
@@ -86,10 +87,19 @@ def test_a_full_kv_cache_of_ours_gets_memory_first_and_then_eight_bits() -> None
     full = history(waiting=9, kv_usage=0.95)
     assert settings_of(only(managed_state(history=full)))[0] == ("engine.vllm.managed.gpu_memory_utilization", 0.95)
     given = managed_state(history=full)
-    most = {"engine": {"vllm": {"managed": {"gpu_memory_utilization": 0.95}}}}
+    most = {"engine": {"vllm": {"managed": {"gpu_memory_utilization": 0.95, "extra_flags": ["--seed", "1"]}}}}
     flags = tuple("0.95" if flag == "0.9" else flag for flag in PRESET_FLAGS)
     given = replace(given, settings=most, replicas=(replica("a", flags=flags),))
-    assert settings_of(only(given))[0] == ("engine.vllm.managed.extra_flags", "--kv-cache-dtype fp8")
+    assert settings_of(only(given))[0] == (EXTRA, '["--seed", "1", "--kv-cache-dtype", "fp8"]')
+
+
+def test_a_busy_gpu_of_the_embedded_engine_is_not_judged_by_cores() -> None:
+    on_gpu = replace(HEALTHY, build=replace(HEALTHY.build, inference_engine="onnxruntime cuda"))
+    waiting = (pages_queue(20, in_flight=2),)
+    idle = replace(on_gpu, history=history(waiting=20, cpu=1.0, gpu=0.2), queues=waiting)
+    assert settings_of(only(idle)) == [("engine.ppocr.concurrent_pages", 4)]
+    busy = replace(on_gpu, history=history(waiting=20, cpu=1.0, gpu=0.95), queues=waiting)
+    assert (only(busy).code, settings_of(only(busy))) == ("engine-busy", [("", None)])
 
 
 def test_a_busy_gpu_is_no_fault_of_settings() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -43,6 +44,16 @@ def parsed(flags: Sequence[str]) -> dict[str, str]:
 def flag_value(flags: Sequence[str], name: str) -> str | None:
     """The value of one flag; None where it isn't there."""
     return parsed(flags).get(name)
+
+
+def with_flag(flags: Sequence[str], name: str, value: str) -> str:
+    """The flags as a list in TOML, with this one instead of any of its name."""
+    kept = [
+        word
+        for place, word in enumerate(flags)
+        if word.partition("=")[0] != name and not (place and flags[place - 1] == name)
+    ]
+    return json.dumps([*kept, name, value])
 
 
 def strayed(flags: Sequence[str], preset: str, settings: Mapping[str, Any]) -> tuple[Evidence, ...]:

@@ -63,8 +63,14 @@ def more_often_than_hourly(times: int, state: State) -> bool:
 
 
 def embedded(state: State) -> bool:
-    """Whether the models run on this machine's processors, in the service's own processes."""
+    """Whether the embedded engine reads."""
     return state.build.engine == "ppocr"
+
+
+def on_cores(state: State) -> bool:
+    """Whether its models are computed on the cores that the service has, and not on a GPU."""
+    computed_by = state.build.inference_engine.lower()
+    return embedded(state) and not any(name in computed_by for name in ("cuda", "tensorrt"))
 
 
 def cpu_share(state: State, points: Iterable[Point]) -> float | None:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
 from typing import Any
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Number
 from inkgate.doctor.load import mean, recent, uptime_s, waiting
-from inkgate.telemetry.state import State
+from inkgate.telemetry.state import Point, State
 
 HEALTHY = "Nothing holds it back."
+SOUND = "Nothing is wrong with the settings, and nothing is missing."
 _WIDTH = 100
 
 
 def text(state: State, findings: Sequence[Finding], where: str, *, running: bool = True) -> str:
-    """A page for people: what was looked at, its numbers, then what was found. `where`: an address, or a file."""
-    build = state.build
-    head = f"inkgate {build.version} {where}: {build.engine}"
-    head += f" ({', '.join(part for part in (build.model, build.inference_engine) if part)})" if running else ""
-    parts = [head, *_lines("", "; ".join(_said(each) for each in numbers(state, running=running)))]
+    """A page for people: what was looked at, its numbers, then what was found. `where`: an address, or a machine."""
+    up = f", up for {_duration(uptime_s(state))}" if running else ""
+    parts = [f"inkgate {state.build.version} {where}{up}"]
+    for name, said in _facts(state, running=running):
+        parts += _lines(f"   {name:8}", said)
     if not findings:
-        return "\n".join(
-            [*parts, "", HEALTHY if running else "Nothing is wrong with the settings, nor is anything missing."]
-        )
+        parts += ["", HEALTHY if running else SOUND]
     for number, finding in enumerate(findings, 1):
         parts += ["", *_finding(number, finding)]
     return "\n".join(parts)
@@ -40,55 +39,76 @@ def as_json(state: State, findings: Sequence[Finding], where: str, *, running: b
         "at": state.at if running else None,
         "healthy": not findings,
         "findings": [asdict(finding) for finding in findings],
-        "numbers": [asdict(number) for number in numbers(state, running=running)],
+        "numbers": [asdict(number) for number in numbers(state)] if running else [],
     }
 
 
-def numbers(state: State, *, running: bool = True) -> tuple[Evidence, ...]:
-    """What a look at the service should show first, of the last minute; of a machine, what it has."""
-    return tuple(_of_running(state) if running else _of_machine(state))
+def numbers(state: State) -> tuple[Evidence, ...]:
+    """What a look at the service shows first: rates and times are of the last minute, all else is now."""
+    return tuple(_numbers(state))
 
 
-def _of_machine(state: State) -> Iterator[Evidence]:
-    yield Evidence("cores", state.build.cores)
-    yield Evidence("memory", state.build.memory_bytes, "bytes")
-    for gpu in state.gpus:
-        yield Evidence(f"GPU {gpu.index}", gpu.name or "there")
-    yield Evidence("Python", state.build.python)
-
-
-def _of_running(state: State) -> Iterator[Evidence]:
+def _numbers(state: State) -> Iterator[Evidence]:
     points = recent(state)
-    yield Evidence("up for", uptime_s(state), "s")
-    for what, rate in (("pages", mean(points, lambda p: p.pages)), ("requests", mean(points, lambda p: p.requests))):
-        yield Evidence(what, round(rate or 0.0, 2), "a second")
-    slow = [point.p95_s for point in points if point.p95_s is not None]
-    if slow:
-        yield Evidence("slowest of 20 requests", round(max(slow), 2), "s")
+    yield Evidence("uptime", round(uptime_s(state), 1), "s")
+    rates: dict[str, Callable[[Point], float | None]] = {
+        "pages a second": lambda point: point.pages,
+        "requests a second": lambda point: point.requests,
+        "cores in use": lambda point: point.cpu,
+        "GPU in use": lambda point: point.gpu,
+    }
+    for what, rate in rates.items():
+        if (value := mean(points, rate)) is not None:
+            yield Evidence(what, round(value, 2))
+    if (p95_s := _p95_s(state)) is not None:
+        yield Evidence("longest 95th percentile of requests", round(p95_s, 3), "s")
     for each in state.queues:
-        at_engine = Evidence(f"{each.name} at the engine", each.in_flight, against=f"of {each.limit}")
-        yield from (at_engine, Evidence(f"{each.name} waiting", waiting(each)))
-    cores = mean(points, lambda point: point.cpu)
-    if cores is not None:
-        yield Evidence("cores in use", round(cores, 1), against=f"of {state.build.cores}")
-    yield Evidence(
-        "memory", sum(process.rss_bytes for process in state.processes), "bytes", _of(state.build.memory_bytes)
-    )
+        yield Evidence(f"{each.name} at the engine", each.in_flight, against=f"of {each.limit}")
+        yield Evidence(f"{each.name} waiting", waiting(each))
+    yield Evidence("memory", _memory_bytes(state), "bytes")
+
+
+def _facts(state: State, *, running: bool) -> Iterator[tuple[str, str]]:
+    """The same in words, and what runs: a name and a line each."""
+    build, points = state.build, recent(state)
+    made_of = ", ".join(part for part in (build.model, build.inference_engine) if part)
+    yield "engine", build.engine + (f" ({made_of})" if made_of else "")
+    if not running:
+        gpus = ", ".join(f"GPU {gpu.index} {gpu.name}".strip() for gpu in state.gpus) or "no GPU that can be read"
+        yield "machine", f"{_count(build.cores, 'core')}, {_amount(build.memory_bytes, 'bytes')} of memory, {gpus}"
+        return
+    p95_s = _p95_s(state)
+    within = "" if p95_s is None else f", 95 % of them within {_duration(p95_s)}"
+    pages, requests = mean(points, lambda p: p.pages) or 0.0, mean(points, lambda p: p.requests) or 0.0
+    yield "work", f"{pages:.2g} pages and {requests:.2g} requests a second in the last minute{within}"
+    queues = (f"{q.in_flight} of {q.limit} {q.name} at the engine, {waiting(q)} waiting" for q in state.queues)
+    yield "queue", "; ".join((f"{_count(state.house.documents, 'document')} in the service", *queues))
+    used = mean(points, lambda point: point.cpu)
+    cores = f"{build.cores} cores" if used is None else f"{used:.1f} of {build.cores} cores"
     gpu = mean(points, lambda point: point.gpu)
-    if gpu is not None:
-        yield Evidence("GPU in use", gpu, "share")
+    whole = f" of {_amount(build.memory_bytes, 'bytes')}" if build.memory_bytes else ""
+    memory = f", {_amount(_memory_bytes(state), 'bytes')}{whole} of memory"
+    yield "machine", cores + memory + ("" if gpu is None else f", GPU in use {gpu * 100:.0f} % of the time")
 
 
-def _of(memory_bytes: int) -> str:
-    return f"of {_amount(memory_bytes, 'bytes')}" if memory_bytes else ""
+def _memory_bytes(state: State) -> int:
+    return sum(process.rss_bytes for process in state.processes)
+
+
+def _p95_s(state: State) -> float | None:
+    return max((point.p95_s for point in recent(state) if point.p95_s is not None), default=None)
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def _finding(number: int, finding: Finding) -> Iterator[str]:
-    yield from _lines(f"{number}. {finding.severity.value.upper()}: ", finding.title)
-    yield from _lines("   Seen: ", "; ".join(_said(each) for each in finding.evidence))
+    yield from _lines(f"{number}. {finding.severity.value.upper()}: ", f"{finding.title} ({finding.code})")
+    for place, evidence in enumerate(finding.evidence):
+        yield from _lines("   seen    " if not place else " " * 11, _said(evidence))
     for place, advice in enumerate(finding.advice):
-        yield from _lines("   Do:   " if not place else "         ", _advised(advice))
-    yield f"   ({finding.code})"
+        yield from _lines("   do      " if not place else " " * 11, _advised(advice))
 
 
 def _lines(begin: str, words: str) -> list[str]:
@@ -96,7 +116,7 @@ def _lines(begin: str, words: str) -> list[str]:
         words,
         _WIDTH,
         initial_indent=begin,
-        subsequent_indent=" " * len(begin),
+        subsequent_indent=" " * min(len(begin), 11),
         break_on_hyphens=False,
         break_long_words=False,
     )
@@ -113,9 +133,9 @@ def _advised(advice: Advice) -> str:
     if not advice.setting:
         return advice.text
     if advice.value is None:
-        return f"{advice.text} Set `{advice.setting}`."
+        return f"{advice.text.removesuffix('.')}: set `{advice.setting}`."
     now = "" if advice.now is None else f" (now {_toml(advice.now)})"
-    return f"{advice.text} Set `{advice.setting} = {_toml(advice.value)}`{now}."
+    return f"{advice.text.removesuffix('.')}: set `{advice.setting} = {_toml(advice.value)}`{now}."
 
 
 def _toml(value: Number | str | bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.load import cpu_share, embedded, lasting, mean, pressed, queue, recent, value_of, waiting
+from inkgate.doctor.load import cpu_share, lasting, mean, on_cores, pressed, queue, recent, value_of, waiting
 from inkgate.doctor.rules_load import BUSY
 from inkgate.telemetry.state import Point, State
 
@@ -36,7 +36,7 @@ def cores_unused(state: State) -> Finding | None:
     """
     points = pressed(state)
     share = cpu_share(state, points)
-    if not embedded(state) or share is None or share >= 0.5:
+    if not on_cores(state) or share is None or share >= 0.5:
         return None
     depth = mean(points, lambda point: float(point.waiting)) or 0.0
     evidence = (
@@ -132,7 +132,7 @@ def _engine_s(state: State) -> float:
 
 def _before_engine(stage: str, state: State, points: tuple[Point, ...]) -> Advice:
     text, setting = _BEFORE[stage]
-    busy = embedded(state) and (cpu_share(state, points) or 0.0) >= BUSY
+    busy = on_cores(state) and (cpu_share(state, points) or 0.0) >= BUSY
     if setting == "pdf.workers" and busy:
         return Advice("All cores are busy: render fewer pixels.", "pdf.dpi", 150, value_of(state.settings, "pdf.dpi"))
     now = value_of(state.settings, setting) if setting else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.load import embedded, mean, pressed, pressure, queue, value_of
+from inkgate.doctor.load import mean, on_cores, pressed, pressure, queue, value_of
 from inkgate.telemetry.state import State
 
 _HOT_C = 90.0
@@ -21,7 +21,7 @@ def gpu_idle(state: State) -> Finding | None:
         return None
     depth = mean(points, lambda point: float(point.waiting)) or 0.0
     evidence = [Evidence("GPU in use", used, "share", "under 50 %"), Evidence("waiting", round(depth))]
-    if embedded(state):
+    if on_cores(state):
         advice = Advice(
             "The embedded engine reads on the CPU: let a model on vLLM read.", "engine.name", "paddleocr-vl"
         )
@@ -31,8 +31,8 @@ def gpu_idle(state: State) -> Finding | None:
     if pressed_by is not None:
         evidence.append(Evidence("pressure of the model server", round(pressed_by, 2)))
     if pages is not None and pages.in_flight >= pages.limit and (pressed_by or 0.0) < 1:
-        now = pages.limit
-        advice = Advice("Let more pages be at the engine at once.", "engine.vllm.concurrent_pages", 2 * now, now)
+        path = "engine.vllm.concurrent_pages" if state.replicas else "engine.ppocr.concurrent_pages"
+        advice = Advice("Let more pages be at the engine at once.", path, 2 * pages.limit, pages.limit)
     else:
         advice = Advice("Look for what is before it: rendering in vLLM (`--api-server-count`), encoding, the network.")
     title = "Work waits, and the GPU is idle for most of the time."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.load import cpu_share, embedded, mean, pressed, pressure, queue, recent, value_of, waiting
+from inkgate.doctor.load import cpu_share, embedded, mean, on_cores, pressed, pressure, queue, recent, value_of, waiting
 from inkgate.errors import OVERLOAD_CODES
 from inkgate.telemetry.state import Point, State
 
@@ -52,13 +52,13 @@ def engine_busy(state: State) -> Finding | None:
     depth = 0.0 if pages is None else max(waiting(pages), mean(points, lambda point: float(point.waiting)) or 0.0)
     if pages is None or not points or depth <= pages.limit:
         return None
-    if embedded(state):
+    if on_cores(state):
         share = cpu_share(state, points)
         busy = [] if share is None or share < BUSY else [_cores(share, f"over {BUSY:.0%}")]
         advice = _FASTER_EMBEDDED
     else:
-        busy = _busy_servers(state, points)
-        advice = (Advice("Add a model server, and name its address too.", "engine.vllm.urls"),)
+        busy = _busy_gpu(state, points)
+        advice = _ANOTHER_SERVER if state.replicas else _ANOTHER_GPU
     if not busy:
         return None
     waits = [] if pages.backlog_s is None else [Evidence("until all had its turn", pages.backlog_s, "s")]
@@ -95,13 +95,16 @@ def limit_at_ceiling(state: State) -> Finding | None:
 
 
 def _room(state: State, points: tuple[Point, ...]) -> Evidence | None:
-    if embedded(state):
+    if on_cores(state):
         share = cpu_share(state, points)
         return None if share is None or not 0.5 <= share < BUSY else _cores(share, f"under {BUSY:.0%}")
+    if not state.replicas:
+        gpu = mean(points, lambda point: point.gpu)
+        return None if gpu is None or gpu >= 0.85 else Evidence("GPU in use", round(gpu, 2), "share", "under 85 %")
     pressed_by = pressure(state)
-    return (
-        None if pressed_by is None or pressed_by >= 1 else Evidence("pressure", round(pressed_by, 2), against="under 1")
-    )
+    if pressed_by is None or pressed_by >= 1:
+        return None
+    return Evidence("pressure", round(pressed_by, 2), against="under 1")
 
 
 def _more_calls(state: State) -> Advice:
@@ -118,7 +121,7 @@ def _more_pages(state: State, limit: int) -> Advice:
     return Advice("Let more pages be at the engine at once.", name, 2 * limit, limit)
 
 
-def _busy_servers(state: State, points: tuple[Point, ...]) -> list[Evidence]:
+def _busy_gpu(state: State, points: tuple[Point, ...]) -> list[Evidence]:
     kv = mean(points, lambda point: point.kv_usage) or 0.0
     render_s = max((replica.render_s or 0.0 for replica in state.replicas), default=0.0)
     if kv >= 0.85 or render_s > 1.0:
@@ -169,6 +172,8 @@ _REFUSED = {
     "engine_breaker_open": "Requests are refused while the engine is left alone.",
     "draining": "Requests are refused, since the service is about to stop.",
 }
+_ANOTHER_SERVER = (Advice("Add a model server, and name its address too.", "engine.vllm.urls"),)
+_ANOTHER_GPU = (Advice("Run another instance on another GPU, behind a load balancer."),)
 _FASTER_EMBEDDED = (
     Advice("Give the service more cores, or run another instance."),
     Advice("Or render PDFs with fewer pixels, where small print allows it.", "pdf.dpi", 150),

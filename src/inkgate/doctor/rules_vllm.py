@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.flags import flag_value, strayed
+from inkgate.doctor.flags import flag_value, strayed, with_flag
 from inkgate.doctor.load import mean, pressed, value_of
 from inkgate.telemetry.state import ReplicaReading, State
 
@@ -58,12 +58,11 @@ def render_bound(state: State) -> Finding | None:
         Evidence(f"images wait at {slow.name} for", round(slow.render_s or 0.0, 1), "s", "over 1 s"),
         *([] if slow.running is None else [Evidence("answers under way there", slow.running)]),
     )
-    flag = f"--api-server-count {servers}"
     if slow.flags:
         text = "Let vLLM prepare images in several processes."
-        advice = Advice(text, "engine.vllm.managed.extra_flags", flag, now or "none of it")
+        advice = Advice(text, _EXTRA, with_flag(_extra(state), "--api-server-count", str(servers)))
     else:
-        advice = Advice(f"Start vLLM with `{flag}`: images are prepared in one process otherwise.")
+        advice = Advice(f"Start vLLM with `--api-server-count {servers}`: one process prepares one image at a time.")
     title = "vLLM prepares images too slowly: the GPU waits for them."
     return Finding("render-bound", Severity.WARNING, title, evidence, (advice,))
 
@@ -172,7 +171,12 @@ def _more_kv(state: State) -> tuple[Advice, ...]:
     now = value_of(state.settings, path) or 0.9
     if now < 0.94:
         return Advice("Give vLLM more of the GPU's memory.", path, 0.95, now), another
-    return Advice("Keep the cache in 8 bits.", _EXTRA, "--kv-cache-dtype fp8"), another
+    return Advice("Keep the cache in 8 bits.", _EXTRA, with_flag(_extra(state), "--kv-cache-dtype", "fp8")), another
+
+
+def _extra(state: State) -> tuple[str, ...]:
+    flags = value_of(state.settings, _EXTRA)
+    return tuple(str(flag) for flag in flags) if isinstance(flags, list | tuple) else ()
 
 
 def _reading(state: State) -> str | None:
