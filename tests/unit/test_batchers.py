@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from inkgate.bootstrap.batchers import Batchers
 from inkgate.settings import BatchingSettings
+from inkgate.telemetry.metrics import Metrics
 
 pytestmark = pytest.mark.anyio
 
@@ -57,3 +58,17 @@ async def test_what_each_model_did_is_logged_at_the_end() -> None:
 async def test_models_are_not_batched_where_nothing_runs() -> None:
     with pytest.raises(RuntimeError):
         Batchers(BatchingSettings())(Lengths(), "recognizer")
+
+
+async def test_whoever_measures_is_told_how_long_a_share_of_the_work_took() -> None:
+    metrics = Metrics()
+    batchers = Batchers(BatchingSettings(), metrics)
+    async with anyio.create_task_group() as background:
+        background.start_soon(batchers.run)
+        await anyio.wait_all_tasks_blocked()
+        read = batchers(Lengths(), "recognizer")
+        await anyio.wait_all_tasks_blocked()
+        assert await read.predict(["four", "seven77"]) == [4, 7]
+        assert await read.predict([]) == []
+        background.cancel_scope.cancel()
+    assert metrics.work().stage_count == {"batch": 1}
