@@ -67,7 +67,7 @@ class Inkgate:
             request.flow,
             patience_s=request.deadline - request.at,
         )
-        work = caller.work(page.image_tokens + most, most - mean)
+        work = caller.work(page.image_tokens + most, most - mean, mean)
         async with self.scheduler.turn(work) as turn:
             made = _Made(turn, page)
             try:

@@ -95,6 +95,24 @@ async def test_answers_teach_how_long_answers_of_their_kind_are() -> None:
         assert bench.estimates.estimates("another kind", 400)[1] == 400
 
 
+async def test_answers_whose_clients_ask_for_no_usage_teach_it_too() -> None:
+    silent = replace(CALL, body=b'{"model": "stub-model", "messages": [], "stream": true}')
+    async with bench_on(SHORT) as (bench, _):
+        for _ in range(30):
+            await bench.call(silent)
+        assert 30 <= bench.estimates.estimates(CALL.kind, 400)[1] <= 38
+
+
+async def test_calls_that_stream_are_charged_with_what_they_hold_together_and_others_with_their_ends() -> None:
+    async with bench_on(SHORT) as (bench, _):
+        for streams, together in ((True, 37 + 7), (False, 37 + 37)):
+            async with bench.calls.send(replace(CALL, prompt_tokens=7, answer_tokens=30, streams=streams)) as first:
+                async for _ in first.chunks:
+                    pass
+                async with bench.calls.send(replace(CALL, prompt_tokens=7, answer_tokens=30)):
+                    assert bench.ledger.promised == together
+
+
 async def test_servers_teach_how_large_prompts_of_a_kind_are() -> None:
     async with bench_on(SHORT) as (bench, _):
         for _ in range(30):

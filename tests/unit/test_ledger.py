@@ -139,3 +139,36 @@ def test_whatever_is_used_the_sums_come_back_to_nothing(works: list[tuple[int, i
         charge.end()
     assert ledger.promised == 0
     assert ledger.fits(10**9)
+
+
+def test_works_that_tell_how_far_they_are_need_not_all_fit_at_their_ends() -> None:
+    ledger = Ledger(1000, share=1.0)
+    first = ledger.charge(600, growing=500)
+    assert not ledger.fits(600, growing=500)
+    first.used(500)
+    assert ledger.promised == 600
+    assert ledger.fits(600, growing=500)
+    assert not ledger.fits(600)
+    ledger.charge(600, growing=500)
+    assert ledger.promised == 600 + 200
+
+
+def test_a_work_that_passed_all_that_was_expected_may_grow_as_much_again_and_stays() -> None:
+    ledger = Ledger(1000, share=1.0)
+    charge = ledger.charge(400, margin=100, growing=200)
+    charge.used(390)
+    assert (charge.expected, charge.margin) == (390, 10)
+    charge.used(450)
+    assert (charge.expected, charge.margin) == (800, 0)
+    assert ledger.fits(200, growing=100)
+    assert not ledger.fits(201, growing=100)
+
+
+def test_what_our_works_are_not_known_to_hold_is_foreign() -> None:
+    ledger = Ledger(1000)
+    charge = ledger.charge(400, growing=300)
+    ledger.seen(0.15)
+    assert ledger.foreign == 50
+    charge.used(150)
+    ledger.seen(0.15)
+    assert ledger.foreign == 0

@@ -15,8 +15,8 @@ KV_TOKENS = 40_000
 class Accounted:
     """A plant with more to do than it can, sent what the ledger lets through. Nothing else holds it back."""
 
-    def __init__(self, shortest: int = 100, longest: int = 700, *, told: bool = True) -> None:
-        """`told`: the ledger hears of what has been used while a request runs."""
+    def __init__(self, shortest: int = 100, longest: int = 700, *, told: bool = True, grows: bool = False) -> None:
+        """`told`: the ledger hears of what has been used while a request runs; `grows`: and knows that it will."""
         self.plant = Plant(
             slots=1000, kv_tokens=KV_TOKENS, tokens_per_s=1e9, shortest=shortest, longest=longest, on_end=self._ended
         )
@@ -24,18 +24,23 @@ class Accounted:
         self.estimates = OutputEstimates()
         self._charges: dict[Request, Charge] = {}
         self._told = told
+        self._grows = grows
 
     def run(self, seconds: int) -> float:
         """The mean part of the KV cache in use."""
         used = 0.0
         for _ in range(10 * seconds):
-            while self.ledger.fits(tokens := 200 + self.estimates.estimates("page", CAP)[1]):
-                self._charges[self.plant.send()] = self.ledger.charge(tokens)
+            while self.ledger.fits(*(expected := self._expected())):
+                self._charges[self.plant.send()] = self.ledger.charge(*expected)
             self.plant.tick()
             for request, charge in self._charges.items():
                 charge.used(round(request.kv) if self._told else 0)
             used += (self.plant.reading().kv_usage or 0.0) / (10 * seconds)
         return used
+
+    def _expected(self) -> tuple[int, int, int]:
+        mean, most = self.estimates.estimates("page", CAP)
+        return (200 + most, most - mean, mean) if self._grows else (200 + most, 0, 0)
 
     def _ended(self, request: Request, now: float) -> None:
         self._charges.pop(request).end()
@@ -47,6 +52,16 @@ def test_the_cache_is_used_and_does_not_run_over() -> None:
     accounted.run(60)
     assert accounted.run(120) > 0.4
     assert accounted.plant.preemptions == 0
+
+
+def test_works_that_leave_at_different_times_fill_more_of_the_cache() -> None:
+    used = {}
+    for grows in (False, True):
+        accounted = Accounted(grows=grows)
+        accounted.run(60)
+        used[grows] = accounted.run(120)
+        assert accounted.plant.preemptions == 0
+    assert used[True] > 1.15 * used[False]
 
 
 @pytest.mark.parametrize(("shortest", "longest"), [(500, 3500), (2000, 2100)])

@@ -7,91 +7,147 @@ from __future__ import annotations
 
 import math
 
+from inkgate.serving.forecast import Forecast, Outlook
+
 
 class Charge:
     """Tokens promised to one work, until `end`: those it is expected to take, and a margin."""
 
-    __slots__ = ("_ended", "_ledger", "expected", "margin")
+    __slots__ = ("_ended", "_grows", "_ledger", "_start", "expected", "held", "margin", "slot")
 
-    def __init__(self, ledger: Ledger, expected: int, margin: int) -> None:
+    def __init__(self, ledger: Ledger, outlook: Outlook, slot: int) -> None:
         self._ledger = ledger
-        self.expected = expected
-        self.margin = margin
         self._ended = False
+        self._grows = outlook.ends
+        self._start = outlook.held
+        self.held = outlook.held
+        self.expected = outlook.expected
+        self.margin = outlook.margin
+        self.slot = slot
+
+    @property
+    def outlook(self) -> Outlook:
+        return Outlook(self.held, self.expected, self.margin, ends=self._grows)
 
     def used(self, tokens_so_far: int) -> None:
-        """Raises what is expected to what the work has taken by now, where that is more: first at the cost of the
-        margin, for that is what it was there for. Prompt included.
+        """Raises what is held to what the work has taken by now, prompt included; and what is expected, where that is
+        less: first at the cost of the margin, for that is what it was there for. One that grows beyond both is expected
+        to grow by as much again, at any time, and to stay: with a long tail of lengths, what is to come is the longer
+        the longer it took.
         """
-        more = tokens_so_far - self.expected
-        if more > 0 and not self._ended:
-            margin = max(0, self.margin - more)
-            self._ledger.promise(more, margin**2 - self.margin**2)
-            self.expected, self.margin = tokens_so_far, margin
+        more = tokens_so_far - self.held
+        if self._ended or more <= 0:
+            return
+        beyond = tokens_so_far - self.expected
+        if self._grows and beyond < 0:
+            self.held = tokens_so_far
+            self._ledger.grew(self, more)
+            return
+        before = self.outlook
+        self.held = tokens_so_far
+        if self._grows and beyond > self.margin:
+            self.expected, self.margin = 2 * tokens_so_far - self._start, 0
+            self._grows = False
+        elif beyond > 0:
+            self.expected, self.margin = tokens_so_far, max(0, self.margin - beyond)
+        self._ledger.change(self, before)
 
     def end(self) -> None:
         """Gives the tokens back. Twice is as good as once."""
         if not self._ended:
             self._ended = True
-            self._ledger.promise(-self.expected, -(self.margin**2))
+            self._ledger.remove(self)
 
 
 class Ledger:
     """Promises tokens while promised + foreign <= share * capacity, the new work included.
 
-        promised = sum of expected tokens + sqrt(sum of margin^2)
-
-    Each work alone would stay under its expected tokens and its margin in 95 % of all cases, say. That all of them come
-    near it at once is as good as impossible: deviations of works that know nothing of each other add by their squares
-    (Bienaymé, 1853). The sum of all high estimates would leave half of the cache empty. Used from one event loop.
+    What is promised is the most that all works will hold together at any time (see Forecast), and no less than that:
+    a work that tells how far it is is not charged with its end before it gets there, and one that doesn't is. The sum
+    of all ends would leave a third of the cache empty. Used from one event loop.
 
     Attributes:
         capacity: tokens that the KV cache holds; None where it isn't known, or nothing is to be bounded. May be set
             at any time, when the engine says it.
-        foreign: tokens that others than us hold at the engine, as far as its last reading showed.
+        foreign: tokens that are held at the engine beside what our works are known to hold, as far as its last reading
+            showed: others', and what is lost at the ends of blocks.
     """
 
     def __init__(self, capacity_tokens: int | None, share: float = 0.85) -> None:
         """`share` of the capacity is promised at most: estimates are a high quantile, and some will be passed."""
         self.capacity = capacity_tokens
         self.foreign = 0
+        self._share = share
+        self._forecast = Forecast()
+        self._growing = 0
         self._expected = 0
         self._squares = 0
-        self._share = share
-        self._peak = 0
+        self._held = 0
+        self._held_most = 0
 
     @property
     def promised(self) -> int:
         """Tokens, to all works together."""
-        return self._expected + math.isqrt(self._squares)
+        return math.ceil(self._forecast.most())
 
-    def fits(self, tokens: int, margin: int = 0) -> bool:
-        """Whether a work of `tokens`, `margin` of them being its margin, may be promised them.
+    def fits(self, tokens: int, margin: int = 0, growing: int = 0) -> bool:
+        """Whether a work of `tokens` may be promised them; `margin` of them are its margin, and `growing` of the others
+        come one by one, and are told of (`Charge.used`).
 
         A work larger than the whole fits where nothing else is charged.
         """
         if self.capacity is None or not self._expected:
             return True
-        promised = self._expected + tokens - margin + math.isqrt(self._squares + margin**2)
-        return promised + self.foreign <= self._share * self.capacity
+        room = self._share * self.capacity - self.foreign
+        at_their_ends = self._expected + tokens - margin + math.isqrt(self._squares + margin**2)
+        if at_their_ends <= room or not (self._growing or growing):
+            return at_their_ends <= room
+        return self._forecast.most_with(_outlook(tokens, margin, growing)) <= room
 
-    def charge(self, tokens: int, margin: int = 0) -> Charge:
+    def charge(self, tokens: int, margin: int = 0, growing: int = 0) -> Charge:
         """Promises `tokens`, whether they fit or not: asking comes first, and there is nothing between."""
-        self.promise(tokens - margin, margin**2)
-        return Charge(self, tokens - margin, margin)
+        outlook = _outlook(tokens, margin, growing)
+        self._count(outlook, 1)
+        return Charge(self, outlook, self._forecast.add(outlook))
 
-    def promise(self, expected: int, squares: int) -> None:
-        """Changes the sums, for a Charge."""
-        self._expected += expected
-        self._squares += squares
-        self._peak = max(self._peak, self.promised)
+    def grew(self, charge: Charge, tokens: int) -> None:
+        """For a Charge: it holds so many more, of those that are expected."""
+        self._hold(tokens)
+        self._forecast.grew(charge.slot, tokens)
+
+    def change(self, charge: Charge, before: Outlook) -> None:
+        """For a Charge: its outlook was `before`."""
+        outlook = charge.outlook
+        self._count(before, -1)
+        self._count(outlook, 1)
+        self._forecast.change(charge.slot, outlook)
+
+    def remove(self, charge: Charge) -> None:
+        """For a Charge: it has ended."""
+        self._count(charge.outlook, -1)
+        self._forecast.remove(charge.slot)
 
     def seen(self, kv_usage: float | None) -> None:
-        """Learns from a reading of the engine (0 to 1; None: there is none) what others hold of its KV cache.
+        """Learns from a reading of the engine (0 to 1; None: there is none) what is held there beside our works.
 
-        That is what is more than we had promised at any time since the reading before: a reading lags, and shows
-        works of ours that have ended. Without readings nothing is held against anybody.
+        That is what is more than they held at any time since the reading before: a reading lags, and shows works of
+        ours that have ended. Without readings nothing is held against anybody.
         """
         held = 0.0 if kv_usage is None or self.capacity is None else kv_usage * self.capacity
-        self.foreign = max(0, round(held) - self._peak)
-        self._peak = self.promised
+        self.foreign = max(0, round(held) - self._held_most)
+        self._held_most = self._held
+
+    def _count(self, work: Outlook, times: int) -> None:
+        self._growing += times * work.ends
+        self._expected += times * work.expected
+        self._squares += times * work.margin**2
+        self._hold(times * (work.held if work.ends else work.expected + work.margin))
+
+    def _hold(self, tokens: int) -> None:
+        self._held += tokens
+        self._held_most = max(self._held_most, self._held)
+
+
+def _outlook(tokens: int, margin: int, growing: int) -> Outlook:
+    expected = tokens - margin
+    return Outlook(expected - min(growing, expected), expected, margin, ends=growing > 0)

@@ -16,10 +16,13 @@ from inkgate.serving.work import current_caller
 from inkgate.telemetry.watch import UNWATCHED, Watch
 
 _EVENT = b"data: {"
+_EMPTY = 3
+"""Events without a token: the first, with the role, one with the reason of the end, and the last, with the usage."""
 _COMPLETION = re.compile(rb'"completion_tokens":\s*(\d{1,9})')
 _PROMPT = re.compile(rb'"prompt_tokens":\s*(\d{1,9})')
+_STOPPED = re.compile(rb'"finish_reason":\s*"stop"')
 _TAIL = 1024
-"""Bytes of an answer's end in which its usage stands."""
+"""Bytes of an answer's end in which its usage stands, and why it ended."""
 _AS_SAID = 100
 """Percent of the tokens that a prompt was said to have."""
 _UNKNOWN = 10_000
@@ -65,8 +68,9 @@ class ScheduledCalls:
         mean, most = self._estimates.estimates(call.kind, call.answer_tokens)
         expected = replace(call, prompt_tokens=prompt_most, answer_tokens=most)
         margin = prompt_most - prompt_mean + most - mean
+        growing = mean if call.streams else 0
         asked = perf_counter()
-        async with self._scheduler.turn(current_caller().work(max(1, expected.tokens), margin)) as turn:
+        async with self._scheduler.turn(current_caller().work(max(1, expected.tokens), margin, growing)) as turn:
             self._watch.stage("wait", perf_counter() - asked)
             count = _Count(turn, prompt_mean)
             try:
@@ -107,22 +111,27 @@ class _Count:
     """The tokens of an answer, counted as they pass: events, and at the end what the server says itself.
 
     Attributes:
-        tokens: so far.
-        usage, prompt_usage: of the whole answer and of the prompt; None until they are known.
+        usage, prompt_usage: of the whole answer and of the prompt; None until they are known. Of a client that did not
+            ask for its usage, the answer's is what was counted, once it came to its own end.
     """
 
     def __init__(self, turn: Turn, prompt_tokens: int) -> None:
-        self.tokens = 0
+        self._events = 0
         self.usage: int | None = None
         self.prompt_usage: int | None = None
         self._turn = turn
         self._prompt_tokens = prompt_tokens
         self._tail = b""
 
+    @property
+    def tokens(self) -> int:
+        """So far."""
+        return max(0, self._events - _EMPTY)
+
     async def counted(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
         """The chunks as they are."""
         async for chunk in chunks:
-            self.tokens += chunk.count(_EVENT)
+            self._events += chunk.count(_EVENT)
             self._turn.used(self._prompt_tokens + self.tokens)
             self._tail = (self._tail + chunk)[-_TAIL:] if len(chunk) < _TAIL else chunk[-_TAIL:]
             yield chunk
@@ -132,3 +141,5 @@ class _Count:
         if completion:
             self.usage = int(completion[-1])
             self._turn.used((self.prompt_usage or self._prompt_tokens) + self.usage)
+        elif _STOPPED.search(self._tail):
+            self.usage = self.tokens

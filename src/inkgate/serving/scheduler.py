@@ -44,11 +44,11 @@ class Charge(Protocol):
 class Ledger(Protocol):
     """What of the engine's capacity is promised."""
 
-    def fits(self, tokens: int, margin: int = 0) -> bool:
+    def fits(self, tokens: int, margin: int = 0, growing: int = 0) -> bool:
         """Whether so much more may be promised. True where nothing is promised."""
         ...
 
-    def charge(self, tokens: int, margin: int = 0) -> Charge: ...
+    def charge(self, tokens: int, margin: int = 0, growing: int = 0) -> Charge: ...
 
 
 class Turn:
@@ -243,7 +243,7 @@ class Scheduler:
         return too_much or len(self._queue) >= self._settings.max_waiting
 
     def _fits(self, work: Work) -> bool:
-        return self._ledger.fits(work.tokens, work.margin)
+        return self._ledger.fits(work.tokens, work.margin, work.growing)
 
     def _start_next(self, now: float) -> None:
         for expired in self._queue.expire(now):
@@ -253,8 +253,9 @@ class Scheduler:
             if entry is None:
                 break
             self._in_flight += 1
-            self._throughput.started(entry.work.tokens, now)
-            self._waiting[entry].turn = Turn(entry.work, self._ledger.charge(entry.work.tokens, entry.work.margin), now)
+            work = entry.work
+            self._throughput.started(work.tokens, now)
+            self._waiting[entry].turn = Turn(work, self._ledger.charge(work.tokens, work.margin, work.growing), now)
             self._changed(entry)
         if self._queue.next_deadline < self._alarm_at:
             self._set_alarm(now)

@@ -37,6 +37,7 @@ class Work:
         deadline: clock time in seconds after which nobody wants it; math.inf where there is none.
         patience_s: seconds from when its request came to the deadline.
         margin: how many of the tokens are for the case that it takes more than is to be expected.
+        growing: how many of the others come one by one while it runs, and are told of as they come.
     """
 
     tokens: int
@@ -46,6 +47,7 @@ class Work:
     deadline: float = math.inf
     patience_s: float = math.inf
     margin: int = 0
+    growing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,9 @@ class Caller:
     priority_given: bool = False
     patience_s: float = math.inf
 
-    def work(self, tokens: int, margin: int = 0) -> Work:
+    def work(self, tokens: int, margin: int = 0, growing: int = 0) -> Work:
         """Work of this caller."""
-        return Work(tokens, self.tenant, self.flow, self.priority, self.deadline, self.patience_s, margin)
+        return Work(tokens, self.tenant, self.flow, self.priority, self.deadline, self.patience_s, margin, growing)
 
 
 def by_size(caller: Caller, pages: int, byte_count: int) -> Caller:

@@ -27,6 +27,7 @@ class Call:
         kind: calls of a kind have answers of about the same length (a preset's task on images of one size).
         key: of its content: calls with the same key go to the same server where that costs nothing, which then has
             their image at hand. Empty: its like will not come again.
+        streams: whether its answer comes token by token.
         sent: is called when it goes to a server, each time that it does: what it waits before that isn't the server's.
     """
 
@@ -36,6 +37,7 @@ class Call:
     answer_tokens: int = 0
     kind: str = ""
     key: bytes = b""
+    streams: bool = True
     sent: Callable[[], None] = _nothing
 
     @property
