@@ -22,6 +22,10 @@ from inkgate.runtimes.base import Columns, FloatArray  # noqa: E402 - see above
 from inkgate.runtimes.int8 import calibration_of  # noqa: E402 - see above
 
 _DEVICE = "CPU"
+_CACHED_KERNELS = 2000
+"""Of each kind of layer and model, those last used: OpenVINO makes kernels for each shape of input and keeps 5,000 of
+a kind. This many serve fifty sizes of page, or a hundred numbers and widths of lines, without making any again, and
+bound the memory that they take to about 300 MB a model, whatever comes."""
 
 
 @cache
@@ -52,6 +56,7 @@ class OpenVinoRuntime:
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": floats,
             "INFERENCE_NUM_THREADS": threads,
+            "CPU_RUNTIME_CACHE_CAPACITY": _CACHED_KERNELS,
         }
         if cache is not None:
             self._config["CACHE_DIR"] = str(cache)
