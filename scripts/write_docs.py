@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 
 from inkgate.api.errors import STATUSES
 from inkgate.cli.configure import setting_fields, variable
+from inkgate.doctor import judge, machine
 from inkgate.errors import ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES, Code
 from inkgate.telemetry import catalog
 
@@ -34,6 +35,7 @@ BRANCHES = {
     "pdf": "How PDFs are opened and rendered, in processes of their own.",
     "engine": "Who reads the pages.",
     "engine.ppocr": "The built-in engine.",
+    "engine.ppocr.onnxruntime": "What ONNX Runtime computes on: the CPU, or a GPU (gpu.md).",
     "engine.ppocr.batching": "Lines of many pages that are read together.",
     "engine.layout": "What finds the blocks of a page.",
     "engine.vllm": "Vision-language models on a vLLM server.",
@@ -107,6 +109,16 @@ def metrics_part() -> str:
     return "\n".join(parts)
 
 
+def doctor_part() -> str:
+    """The rules of the doctor, in their order, as their docstrings have them."""
+    head = "| finding | what it means | found when |\n| --- | --- | --- |"
+    rows = []
+    for rule in (machine.cant_start, *judge.RULES):
+        meaning, _, when = " ".join((rule.__doc__ or "").split()).partition(" When: ")
+        rows.append(f"| `{judge.code_of(rule)}` | {meaning} | {when[:1].upper()}{when[1:]} |")
+    return f"{head}\n" + "\n".join(rows) + "\n"
+
+
 METRICS = {
     "Requests, pages and tokens": catalog.EVENTS,
     "The service": catalog.SERVICE,
@@ -120,6 +132,7 @@ PAGES = {
     "docs/settings.md": settings_part,
     "docs/errors.md": errors_part,
     "docs/metrics.md": metrics_part,
+    "docs/doctor.md": doctor_part,
 }
 
 

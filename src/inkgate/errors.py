@@ -104,6 +104,10 @@ ENGINE_CODES: dict[str, Code] = {
         "The layout model can't be used",
         "Name a file of PP-DocLayoutV2 or V3 (docs/models.md) in `engine.layout.model`, or leave that empty.",
     ),
+    "provider_unavailable": Code(
+        "ONNX Runtime can't compute on what was asked for",
+        "Install what is named above (docs/gpu.md), or set `engine.ppocr.onnxruntime.provider` to `cpu`.",
+    ),
     "model_unusable": Code(
         "The model can't be run here",
         "Read the reason above; check `model`, `device` and `dtype` in `engine.transformers`.",

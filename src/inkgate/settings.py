@@ -72,6 +72,23 @@ class Precision(StrEnum):
     INT8 = "int8"
 
 
+class Provider(StrEnum):
+    """What ONNX Runtime computes on."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+    TENSORRT = "tensorrt"
+
+
+class CudnnSearch(StrEnum):
+    """How CUDA's algorithms for convolutions are found."""
+
+    HEURISTIC = "heuristic"
+    EXHAUSTIVE = "exhaustive"
+    DEFAULT = "default"
+
+
 class Branch(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -123,6 +140,22 @@ class BatchingSettings(Branch):
     parallel: PositiveInt = Field(1, description="Calls of one model at once.")
 
 
+class OnnxRuntimeSettings(Branch):
+    provider: Provider = Field(
+        Provider.AUTO,
+        description="What ONNX Runtime computes on (gpu.md). `auto`: CUDA where this build has it, else the CPU. "
+        "`cuda` and `tensorrt` are taken instead of OpenVINO, too.",
+    )
+    device_id: int = Field(0, ge=0, description="Which GPU, as CUDA numbers them.")
+    gpu_memory_mb: float = Field(0.0, ge=0, description="Most memory of the GPU for CUDA's tensors. 0: no limit.")
+    cudnn_search: CudnnSearch = Field(
+        CudnnSearch.HEURISTIC,
+        description="How CUDA's algorithms for convolutions are found. `exhaustive` tries them all for each new shape.",
+    )
+    tensorrt_fp16: bool = Field(default=False, description="TensorRT may compute in 16 bits.")
+    tensorrt_workspace_mb: PositiveFloat = Field(1024.0, description="Most memory for TensorRT's own use.")
+
+
 class PpocrSettings(Branch):
     longest_side: PositiveInt = Field(1600, description="Pages are shrunk to this longest side for detection.")
     shortest_side: PositiveInt = Field(736, description="Pages are enlarged to this shortest side for detection.")
@@ -145,6 +178,7 @@ class PpocrSettings(Branch):
         "the CPU has it, else in f32. `auto`: `int8` on x86-64 with VNNI or AMX, else `bf16` where the CPU has it, "
         "else `f32`. ONNX Runtime computes in f32 whatever this says.",
     )
+    onnxruntime: OnnxRuntimeSettings = OnnxRuntimeSettings()
     cache: str = Field(
         "auto", description="Folder that compiled models are kept in. `auto`: the user's cache folder. Empty: none."
     )
@@ -343,10 +377,6 @@ class FetchSettings(Branch):
     max_redirects: int = Field(3, ge=0, description="Redirects that are followed, each checked again.")
 
 
-class UiSettings(Branch):
-    enabled: bool = Field(default=True, description="Show the web page at / (ui.md), where `inkgate[ui]` is installed.")
-
-
 USUAL_METRICS_PORT = 8001
 
 
@@ -361,6 +391,10 @@ class MetricsSettings(Branch):
         le=65535,
         description="Port of /metrics. 0: any free one. Where 8001 is taken, there is none.",
     )
+
+
+class UiSettings(Branch):
+    enabled: bool = Field(default=True, description="Show the web page at / (ui.md), where `inkgate[ui]` is installed.")
 
 
 class LogSettings(Branch):
@@ -388,8 +422,8 @@ class Settings(BaseSettings):
     cache: CacheSettings = CacheSettings()
     serving: ServingSettings = ServingSettings()
     fetch: FetchSettings = FetchSettings()
-    ui: UiSettings = UiSettings()
     metrics: MetricsSettings = MetricsSettings()
+    ui: UiSettings = UiSettings()
     log: LogSettings = LogSettings()
 
 

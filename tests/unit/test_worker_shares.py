@@ -65,5 +65,8 @@ def test_as_many_calls_and_pages_as_keep_workers_busy() -> None:
     own = Settings.model_validate({"engine": {"ppocr": {"workers": 2, "threads": 3, "concurrent_pages": 40}}})
     assert with_workers(own, cores=64).engine.ppocr.threads == 3
     assert with_workers(own, cores=64).engine.ppocr.concurrent_pages == 40
+    for provider, workers in (("auto", 8), ("cuda", 0), ("tensorrt", 0)):
+        gpu = Settings.model_validate({"engine": {"ppocr": {"onnxruntime": {"provider": provider}}}})
+        assert with_workers(gpu, cores=64).engine.ppocr.workers == workers
     none = Settings.model_validate({"engine": {"ppocr": {"workers": -1}}})
     assert pool_of(with_workers(none, cores=64).engine.ppocr) is None

@@ -63,6 +63,7 @@ STATUSES: dict[str, int] = {
     "engine_not_installed": 503,
     "weights_missing": 503,
     "layout_model_unusable": 503,
+    "provider_unavailable": 503,
     "model_unusable": 503,
     "upstream_unreachable": 502,
     "upstream_denied": 502,

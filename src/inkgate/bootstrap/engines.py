@@ -14,6 +14,7 @@ from inkgate.engines.alone import each_alone
 from inkgate.engines.base import Engine, NewBatching
 from inkgate.engines.fallback import Fallback
 from inkgate.engines.ppocr.engine import PpOcr
+from inkgate.engines.ppocr.shape_ranges import shape_ranges
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.engine import Transformers, asking_settings, weights_of
 from inkgate.engines.transformers.in_process import InProcess
@@ -31,6 +32,7 @@ from inkgate.layout.doclayout import DocLayout
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
+from inkgate.runtimes.providers import Wanted
 from inkgate.settings import EngineSettings, Settings
 from inkgate.telemetry.watch import UNWATCHED, Watch
 
@@ -48,9 +50,11 @@ class Embedded:
 
 
 def runtime_of(settings: Settings) -> Runtime:
-    """What computes the models in this process."""
+    """What computes the models in this process. Raises EngineFailed("provider_unavailable")."""
     chosen = settings.engine.ppocr
-    return open_runtime(chosen.runtime, chosen.precision, chosen.threads, compiled_folder(chosen.cache))
+    cache = compiled_folder(chosen.cache)
+    wanted = Wanted(chosen.onnxruntime, shape_ranges(), cache)
+    return open_runtime(chosen.runtime, chosen.precision, chosen.threads, cache, wanted)
 
 
 def embedded_engine(

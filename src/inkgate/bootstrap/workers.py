@@ -5,7 +5,7 @@ from __future__ import annotations
 from inkgate.engines.ppocr.worker import worker_pool
 from inkgate.engines.workers.pool import WorkerPool
 from inkgate.engines.workers.shares import usable_cpus, worker_count
-from inkgate.settings import PpocrSettings, Settings
+from inkgate.settings import PpocrSettings, Provider, Settings
 
 
 def with_workers(settings: Settings, cores: int | None = None) -> Settings:
@@ -13,10 +13,13 @@ def with_workers(settings: Settings, cores: int | None = None) -> Settings:
 
     A worker has one call at a time. For all to be busy, each model may have as many calls at once as there are
     workers, and there are two pages for each of them: one is cut up or put together while another is computed.
+
+    On a GPU the cores don't count: each worker would hold a context and all tensors of its own there.
     """
     asked = settings.engine.ppocr
     cores = cores or len(usable_cpus())
-    workers = worker_count(asked.workers, cores)
+    gpu = asked.onnxruntime.provider in (Provider.CUDA, Provider.TENSORRT)
+    workers = worker_count(asked.workers, 1 if gpu else cores)
     if not workers:
         return _changed(settings, asked.model_copy(update={"workers": 0}))
     chosen = {

@@ -11,17 +11,25 @@ from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.int8 import calibration_of, cpu_flags, int8_pays
 from inkgate.runtimes.onnx import OnnxRuntime
+from inkgate.runtimes.providers import Wanted
 from inkgate.settings import Precision, RuntimeName
 
 log = structlog.get_logger(__name__)
 
 
-def open_runtime(name: RuntimeName, precision: Precision, threads: int, cache: Path | None = None) -> Runtime:
+def open_runtime(
+    name: RuntimeName, precision: Precision, threads: int, cache: Path | None = None, wanted: Wanted | None = None
+) -> Runtime:
     """The runtime by its name. `auto`: OpenVINO where it is installed (its wheels are for x86-64 and ARM), else ONNX
-    Runtime, which computes in float32 alone. `cache`: folder in which OpenVINO keeps models that it compiled.
+    Runtime, which computes in float32 alone. `cache`: folder in which OpenVINO keeps models that it compiled. `wanted`:
+    of ONNX Runtime, which is taken for a GPU whatever the name; None: the CPU.
+
+    Raises:
+        EngineFailed: "provider_unavailable": of what is wanted.
     """
-    if name is RuntimeName.ONNXRUNTIME or (name is RuntimeName.AUTO and find_spec("openvino") is None):
-        return OnnxRuntime(threads)
+    gpu = wanted is not None and wanted.gpu
+    if gpu or name is RuntimeName.ONNXRUNTIME or (name is RuntimeName.AUTO and find_spec("openvino") is None):
+        return OnnxRuntime(threads, wanted)
     # Imported here: it takes a quarter of a second, which who chose the other need not wait.
     from inkgate.runtimes.openvino import OpenVinoRuntime
 

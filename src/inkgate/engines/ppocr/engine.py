@@ -50,9 +50,15 @@ class PpOcr:
         self._models: Batched | None = None
 
     async def start(self) -> None:
-        """Loads the models. Raises EngineFailed("engine_unavailable") where a model file is missing or broken."""
+        """Loads the models.
+
+        Raises:
+            EngineFailed: "engine_unavailable": a model file is missing or broken; "provider_unavailable": a GPU.
+        """
         try:
             models = await self._threads.run(self._load)
+        except EngineFailed:
+            raise
         except Exception as error:  # runtimes raise what they like for a broken file
             raise EngineFailed("engine_unavailable", "The embedded engine's models could not be loaded.") from error
         self._models = Batched(

@@ -16,13 +16,15 @@ from inkgate.engines.ppocr.line_orientation import LineOrientation
 from inkgate.engines.ppocr.models import PpocrModels
 from inkgate.engines.ppocr.page_orientation import PageOrientation
 from inkgate.engines.ppocr.recognition import TextRecognizer
+from inkgate.engines.ppocr.shape_ranges import shape_ranges
 from inkgate.engines.workers import serve
 from inkgate.engines.workers.model import WorkerModel
 from inkgate.engines.workers.pool import PoolSettings, WorkerPool
 from inkgate.engines.workers.shares import shares, usable_cpus
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import alone, compiled_folder
-from inkgate.settings import PpocrSettings, Precision, RuntimeName
+from inkgate.runtimes.providers import Wanted
+from inkgate.settings import OnnxRuntimeSettings, PpocrSettings, Precision, RuntimeName
 
 _NAMES = ("detector", "recognizer", "line_orientation", "page_orientation")
 
@@ -38,7 +40,9 @@ def load(asked: str) -> Mapping[str, serve.Predict]:
     os.sched_setaffinity(0, wanted["cpus"])
     cv2.setNumThreads(wanted["threads"])
     cache = Path(wanted["cache"]) if wanted["cache"] else None
-    runtime = open_runtime(RuntimeName(wanted["runtime"]), Precision(wanted["precision"]), wanted["threads"], cache)
+    onnx = Wanted(OnnxRuntimeSettings.model_validate(wanted["onnxruntime"]), shape_ranges(), cache)
+    names = RuntimeName(wanted["runtime"]), Precision(wanted["precision"])
+    runtime = open_runtime(*names, wanted["threads"], cache, onnx)
     with alone(cache):
         models = PpocrModels.load(runtime)
     return {name: attrgetter(f"{name}.predict")(models) for name in _NAMES}
@@ -56,6 +60,7 @@ def worker_pool(settings: PpocrSettings) -> WorkerPool:
                 "threads": settings.threads or len(cpus),
                 "runtime": settings.runtime.value,
                 "precision": settings.precision.value,
+                "onnxruntime": settings.onnxruntime.model_dump(mode="json"),
                 "cache": str(cache or ""),
             }
         )

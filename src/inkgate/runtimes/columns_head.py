@@ -1,0 +1,20 @@
+"""The ONNX model that looks for the likeliest class of each column where the softmax is.
+
+scripts/write_columns_head.py has it in words, and writes this file.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+INPUT: Final = "softmax"
+OUTPUTS: Final = ("best", "probability", "last")
+"""(N, T) each: int32, float32, float32, of an input (N, T, C) float32."""
+MODEL: Final = """
+CAc63AIKNgoHc29mdG1heBIFcGxhY2UiBkFyZ01heCoLCgRheGlzGAKgAQIqDwoIa2VlcGRpbXMYAKABAgoeCgVwbGFjZRIEYmVzdCIEQ2FzdCoJCgJ0
+bxgGoAECCj8KB3NvZnRtYXgSC3Byb2JhYmlsaXR5IglSZWR1Y2VNYXgqCwoEYXhlc0ACoAEHKg8KCGtlZXBkaW1zGACgAQIKKQoHc29mdG1heAoDZW5k
+EgRsYXN0IgZHYXRoZXIqCwoEYXhpcxgCoAECEgxjb2x1bW5zX2hlYWQqERAHQgNlbmRKCP//////////WiAKB3NvZnRtYXgSFQoTCAESDwoDEgFOCgMS
+AVQKAxIBQ2IYCgRiZXN0EhAKDggGEgoKAxIBTgoDEgFUYh8KC3Byb2JhYmlsaXR5EhAKDggBEgoKAxIBTgoDEgFUYhgKBGxhc3QSEAoOCAESCgoDEgFO
+CgMSAVRCBAoAEA0=
+"""
+"""The model's file, in base64."""

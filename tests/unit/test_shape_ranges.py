@@ -1,0 +1,75 @@
+"""The shapes that TensorRT builds models for are those that the engine feeds them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inkgate.engines.ppocr.call_sizes import call_sizes
+from inkgate.engines.ppocr.line_orientation import LineOrientation
+from inkgate.engines.ppocr.recognition import TextRecognizer, pieces_of
+from inkgate.engines.ppocr.shape_ranges import MOST_LINES, MOST_ORIENTED, MOST_WIDTH, shape_ranges
+from inkgate.runtimes import models as files
+from inkgate.runtimes.base import Columns, FloatArray
+from inkgate.runtimes.onnx import OnnxGraph
+from inkgate.types import RgbArray
+
+CHARACTERS = {"character": "a\nb"}
+
+
+class Seen:
+    """A model that remembers the shapes of its inputs."""
+
+    def __init__(self) -> None:
+        self.metadata = CHARACTERS
+        self.shapes: list[tuple[int, ...]] = []
+
+    def run(self, tensor: FloatArray) -> Columns:
+        self.shapes.append(tensor.shape)
+        empty = np.zeros((len(tensor), tensor.shape[3] // 8), np.float32)
+        return Columns(empty.astype(np.int32), empty, empty)
+
+
+class SeenOrientation(Seen):
+    def run(self, tensor: FloatArray) -> list[FloatArray]:  # type: ignore[override]  # another kind of model
+        self.shapes.append(tensor.shape)
+        return [np.zeros((len(tensor), 2), np.float32)]
+
+
+def crop(width: int) -> RgbArray:
+    return np.random.default_rng(width).integers(0, 255, (48, width, 3), np.uint8)
+
+
+@pytest.mark.parametrize("name", sorted(shape_ranges()))
+def test_the_ranges_are_of_the_models_inputs(name: str) -> None:
+    found = shape_ranges()[name]
+    path = next(path for path in (files.text_recognition(), files.line_orientation()) if path.name == name)
+    ((input_name, shape),) = OnnxGraph(path, 1).inputs.items()
+    assert input_name == found.name
+    assert len(shape) == len(found.least) == len(found.usual) == len(found.most)
+    assert all(low <= usual <= most for low, usual, most in zip(found.least, found.usual, found.most, strict=True))
+
+
+def test_every_call_of_the_recogniser_is_within_its_range() -> None:
+    model, found = Seen(), shape_ranges()[files.text_recognition().name]
+    TextRecognizer(model).predict([crop(width) for width in (1, 96, 97, 320, 2000, 4096, 4097, 9000) for _ in range(9)])
+    assert all(
+        low <= each <= most
+        for shape in model.shapes
+        for low, each, most in zip(found.least, shape, found.most, strict=True)
+    )
+    assert max(shape[0] for shape in model.shapes) == MOST_LINES == call_sizes(100, 100)[0]
+
+
+def test_pieces_of_long_lines_are_within_its_range_wherever_they_are_cut() -> None:
+    for width in (4097, 8192, 8193, 12288):
+        line = np.full((48, width, 3), 255, np.uint8)
+        line[:, ::2] = 0
+        line[:, width // 2 - 200 : width // 2 + 1000] = 255  # emptiest off the middle
+        assert max(piece.shape[1] for piece in pieces_of(line)) <= MOST_WIDTH
+
+
+def test_every_call_for_upside_down_lines_is_within_its_range() -> None:
+    model, found = SeenOrientation(), shape_ranges()[files.line_orientation().name]
+    LineOrientation(model).predict([crop(100)] * (MOST_ORIENTED + 1))
+    assert model.shapes == [found.most, found.least]
