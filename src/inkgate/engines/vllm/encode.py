@@ -42,7 +42,7 @@ def encode(rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1
         kind, done, data = "png", *cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 1])
     if not done:
         raise EngineFailed("engine_failed", "The page could not be encoded for the model server.")
-    return EncodedImage(f"data:image/{kind};base64,{pybase64.b64encode_as_string(data)}", size, target)
+    return EncodedImage(f"data:image/{kind};base64,{pybase64.b64encode_as_string(data.data)}", size, target)
 
 
 def is_blank(rgb: RgbArray) -> bool:
