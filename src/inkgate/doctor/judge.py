@@ -78,6 +78,6 @@ def judge(state: State, rules: Sequence[Rule] = RULES) -> tuple[Finding, ...]:
     return tuple(kept)
 
 
-def code_of(rule: Rule) -> str:
+def code_of(rule: Callable[..., Finding | None]) -> str:
     """The code of what the rule finds: its name, with hyphens."""
     return str(rule.__name__).replace("_", "-")

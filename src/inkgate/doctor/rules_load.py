@@ -52,6 +52,7 @@ def engine_busy(state: State) -> Finding | None:
     depth = 0.0 if pages is None else max(waiting(pages), mean(points, lambda point: float(point.waiting)) or 0.0)
     if pages is None or not points or depth <= pages.limit:
         return None
+    advice: tuple[Advice, ...]
     if on_cores(state):
         share = cpu_share(state, points)
         busy = [] if share is None or share < BUSY else [_cores(share, f"over {BUSY:.0%}")]
