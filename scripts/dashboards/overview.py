@@ -9,7 +9,7 @@ from dashboards.instances import instances
 from dashboards.panels import HERE, NO_PROBES, PAGES, WINDOW, heat, lines, number, quantile, share, yes_or_no
 
 _REQUESTS = f"sum(rate(http_requests_total{{{HERE}, {NO_PROBES}}}[{WINDOW}]))"
-_FAILED = f'sum(rate(http_requests_total{{{HERE}, status=~"5..", status!="503"}}[{WINDOW}]))'
+_FAILED = f'sum(rate(http_requests_total{{{HERE}, {NO_PROBES}, status=~"5..", status!="503"}}[{WINDOW}]))'
 _REFUSED = f'sum(rate(inkgate_refusals_total{{{HERE}, reason!~"rate_limited|draining"}}[{WINDOW}]))'
 _PAGE_S = "inkgate_page_duration_seconds"
 

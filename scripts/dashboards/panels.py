@@ -33,7 +33,7 @@ HERE = 'job="inkgate", instance=~"$instance"'
 """Label matchers of what a dashboard looks at."""
 PAGES = f'{HERE}, engine=~"$engine", model_version=~"$model"'
 """The same, for metrics that tell engine and model."""
-NO_PROBES = 'endpoint!~"/(health|livez|readyz|state|docs|openapi.json)?"'
+NO_PROBES = 'endpoint!~"other|/(health|livez|readyz|state|docs|openapi.json)?"'
 WINDOW = "$__rate_interval"
 
 Query = tuple[str, str]
