@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from time import monotonic
@@ -14,8 +14,9 @@ from prometheus_client.registry import Collector
 
 from inkgate.errors import CODES, ENGINE_CODES
 from inkgate.telemetry.attempts import retries_of, runaways_of
-from inkgate.telemetry.catalog import EVENTS, STAGES, Family, Kind
+from inkgate.telemetry.catalog import EVENTS, STAGES
 from inkgate.telemetry.rates import Rates
+from inkgate.telemetry.series import Series, counter, histogram
 from inkgate.telemetry.state import Work
 from inkgate.telemetry.tracing import current_trace_id
 from inkgate.types import PageResult, Task
@@ -40,7 +41,6 @@ _STAGE_OF = {
 measured around the engine."""
 _KEPT_DURATIONS = 20_000
 _STATUSES = frozenset({*HTTPStatus, 499})
-_REQUEST = ("method", "endpoint", "status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +66,17 @@ class Metrics(Collector):
         self._trace_id = trace_id
         self._rates = Rates(clock)
         self._durations: deque[float] = deque(maxlen=_KEPT_DURATIONS)
-        self._requests = _counter("http_requests_total")
-        self._request_s = _histogram("inkgate_http_request_duration_seconds")
-        self._refusals = _counter("inkgate_refusals_total")
-        self._uploads = _histogram("inkgate_upload_bytes")
-        self._stage_s = _histogram("inkgate_stage_duration_seconds")
-        self._page_s = _histogram("inkgate_page_duration_seconds")
-        self._pages = _counter("inkgate_pages_total")
-        self._page_errors = _counter("inkgate_page_errors_total")
-        self._tokens = _counter("inkgate_tokens_total")
-        self._runaways = _counter("inkgate_runaway_stops_total")
-        self._retries = _counter("inkgate_retries_total")
+        self._requests = counter(EVENTS["http_requests_total"])
+        self._request_s = histogram(EVENTS["inkgate_http_request_duration_seconds"])
+        self._refusals = counter(EVENTS["inkgate_refusals_total"])
+        self._uploads = histogram(EVENTS["inkgate_upload_bytes"])
+        self._stage_s = histogram(EVENTS["inkgate_stage_duration_seconds"])
+        self._page_s = histogram(EVENTS["inkgate_page_duration_seconds"])
+        self._pages = counter(EVENTS["inkgate_pages_total"])
+        self._page_errors = counter(EVENTS["inkgate_page_errors_total"])
+        self._tokens = counter(EVENTS["inkgate_tokens_total"])
+        self._runaways = counter(EVENTS["inkgate_runaway_stops_total"])
+        self._retries = counter(EVENTS["inkgate_retries_total"])
 
     def reads_with(self, engine: str, models: Mapping[str, ModelName]) -> None:
         """Says whose the stages are that are told without a page, and the model of each engine that pages may come
@@ -88,24 +88,24 @@ class Metrics(Collector):
     def serves(self, endpoint: str) -> None:
         """See Watch. Its series are there before the first request, so that the first counts in rates."""
         self._rates.add(endpoint, 0)
-        self._requests.labels("POST", endpoint, 200)
+        self._requests("POST", endpoint, 200)
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
         """See Watch."""
         number = status if status in _STATUSES else status // 100 * 100
-        self._requests.labels(method, endpoint, number).inc()
-        self._request_s.labels(method, endpoint).observe(seconds, self._exemplar())
+        self._requests(method, endpoint, number).inc()
+        self._request_s(method, endpoint).observe(seconds, self._exemplar())
         self._rates.add(endpoint)
         if status < HTTPStatus.BAD_REQUEST and endpoint not in NO_WORK:
             self._durations.append(seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
         """See Watch."""
-        self._refusals.labels(_code(code), tenant_class).inc()
+        self._refusals(_code(code), tenant_class).inc()
 
     def upload(self, byte_count: int) -> None:
         """See Watch."""
-        self._uploads.observe(byte_count)
+        self._uploads().observe(byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
         """See Watch."""
@@ -116,10 +116,10 @@ class Metrics(Collector):
         engine = self._known(result.engine)
         model = self._models.get(engine, NO_MODEL)
         labels = (engine, model.version, task.kind.value, model.inference_engine)
-        self._page_s.labels(*labels).observe(seconds, self._exemplar())
-        self._pages.labels(*labels, _outcome(result)).inc()
+        self._page_s(*labels).observe(seconds, self._exemplar())
+        self._pages(*labels, _outcome(result)).inc()
         if result.error is not None:
-            self._page_errors.labels(engine, _code(result.error.code)).inc()
+            self._page_errors(engine, _code(result.error.code)).inc()
         for name, spent_ms in result.timings_ms.items():
             stage = _STAGE_OF.get(name)
             if stage is not None:
@@ -129,8 +129,8 @@ class Metrics(Collector):
 
     def tokens(self, prompt: int, answer: int) -> None:
         """See Watch."""
-        self._tokens.labels(self._engine, "in").inc(prompt)
-        self._tokens.labels(self._engine, "out").inc(answer)
+        self._tokens(self._engine, "in").inc(prompt)
+        self._tokens(self._engine, "out").inc(answer)
 
     def take_durations(self) -> tuple[float, ...]:
         """How long the requests took, in seconds, that were answered since the last call: the last 20,000 of them.
@@ -143,45 +143,44 @@ class Metrics(Collector):
 
     def work(self) -> Work:
         """All that was counted so far."""
-        pages = _counts(self._pages.collect(), "outcome")
-        tokens = _counts(self._tokens.collect(), "direction")
+        pages = self._pages.counts("outcome")
+        tokens = self._tokens.counts("direction")
+        requests = self._requests.counts("method", "endpoint", "status")
         return Work(
-            requests={key: count for key, count in _counts(self._requests.collect(), *_REQUEST).items() if count},
+            requests={key: count for key, count in requests.items() if count},
             pages={name: pages[name] for name in ("ok", "degraded") if name in pages}
-            | _counts(self._page_errors.collect(), "code"),
-            stage_s=_sums(self._stage_s.collect(), "_sum", "stage"),
-            stage_count=_counts(self._stage_s.collect(), "stage", suffix="_count"),
+            | self._page_errors.counts("code"),
+            stage_s=self._stage_s.sums("_sum", "stage"),
+            stage_count=self._stage_s.counts("stage", suffix="_count"),
             tokens_in=tokens.get("in", 0),
             tokens_out=tokens.get("out", 0),
-            runaways=sum(_counts(self._runaways.collect(), "engine").values()),
-            retries=_counts(self._retries.collect(), "reason"),
+            runaways=sum(self._runaways.counts("engine").values()),
+            retries=self._retries.counts("reason"),
         )
 
     def collect(self) -> Iterator[Metric]:
-        """All families, without the time at which each series began: nobody asks for it, and it doubles them."""
-        for metric in self._all():
-            for family in metric.collect():
-                family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-                yield family
+        """All families."""
+        for series in self._all():
+            yield from series.families()
         qps = EVENTS["qps"]
         rates = GaugeMetricFamily(qps.name, qps.help, labels=qps.labels)
         for endpoint, per_s in self._rates.per_s().items():
             rates.add_metric([endpoint], per_s)
         yield rates
 
-    def _all(self) -> Iterator[Counter | Histogram]:
+    def _all(self) -> Iterator[Series[Counter] | Series[Histogram]]:
         yield from (self._requests, self._request_s, self._refusals, self._uploads, self._stage_s, self._page_s)
         yield from (self._pages, self._page_errors, self._tokens, self._runaways, self._retries)
 
     def _in_stage(self, stage: str, engine: str, seconds: float) -> None:
-        self._stage_s.labels(stage if stage in STAGES else OTHER, engine).observe(seconds, self._exemplar())
+        self._stage_s(stage if stage in STAGES else OTHER, engine).observe(seconds, self._exemplar())
 
     def _tried(self, result: PageResult) -> None:
         stopped = runaways_of(result.attempts)
         if stopped:
-            self._runaways.labels(self._engine).inc(stopped)
+            self._runaways(self._engine).inc(stopped)
         for reason in retries_of(result.attempts):
-            self._retries.labels(self._engine, _code(reason)).inc()
+            self._retries(self._engine, _code(reason)).inc()
 
     def _known(self, engine: str) -> str:
         return engine if engine in self._models else OTHER
@@ -199,35 +198,3 @@ def _outcome(result: PageResult) -> str:
 
 def _code(code: str) -> str:
     return code if code in CODES else OTHER
-
-
-def _sums(families: Iterable[Metric], suffix: str, *labels: str) -> dict[str, float]:
-    """The samples that end so, added up over all other labels."""
-    sums: dict[str, float] = {}
-    for family in families:
-        for sample in family.samples:
-            if sample.name.endswith(suffix):
-                key = " ".join(sample.labels[label] for label in labels)
-                sums[key] = sums.get(key, 0.0) + sample.value
-    return sums
-
-
-def _counts(families: Iterable[Metric], *labels: str, suffix: str = "_total") -> dict[str, int]:
-    return {key: int(value) for key, value in _sums(families, suffix, *labels).items()}
-
-
-def _counter(name: str) -> Counter:
-    family = _event(name, Kind.COUNTER)
-    return Counter(family.name, family.help, family.labels, registry=None)
-
-
-def _histogram(name: str) -> Histogram:
-    family = _event(name, Kind.HISTOGRAM)
-    return Histogram(family.name, family.help, family.labels, buckets=family.buckets, registry=None)
-
-
-def _event(name: str, kind: Kind) -> Family:
-    family = EVENTS[name]
-    if family.kind is not kind:
-        raise TypeError(f"{name} is a {family.kind}")
-    return family
