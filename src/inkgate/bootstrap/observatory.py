@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from inkgate.bootstrap.calls import ModelServers
 from inkgate.bootstrap.observed import KeptPages, Observed
 from inkgate.bootstrap.shown_settings import shown_flags, shown_settings, without_password
+from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.vllm.managed import supervisor
 from inkgate.serving.balancer import Server
 from inkgate.serving.batcher import BatchFigures
@@ -130,7 +131,7 @@ class Observatory:
             yield f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}"
         if seen.servers is not None and not seen.servers.monitor.up:
             yield "engine: no model server takes calls"
-        if seen.workers is not None and not seen.workers.pids:
+        if seen.workers is not None and seen.build.engine == PpOcr.name and not seen.workers.pids:
             yield "engine: none of its workers is ready"
 
     def _places(self) -> Iterator[Place]:
@@ -138,7 +139,8 @@ class Observatory:
         for pid, started in self._pdf():
             yield Place("pdf", pid, started)
         for pid, started in () if seen.workers is None else seen.workers.lives:
-            yield Place("engine", pid, started)
+            if started:
+                yield Place("engine", pid, started)
         managed = None if seen.servers is None else seen.servers.managed
         if managed is not None:
             there = managed.pid if managed.state in _VLLM_THERE else None

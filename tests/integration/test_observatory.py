@@ -1,0 +1,174 @@
+"""The state of real services in this process: the embedded engine, and model servers on loopback."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from PIL import Image
+from pydantic import TypeAdapter
+
+from inkgate.api.app import create_app
+from inkgate.bootstrap import Service, running
+from inkgate.bootstrap.observatory import Observatory
+from inkgate.bootstrap.stack import build_parts
+from inkgate.settings import load_settings
+from inkgate.telemetry.state import CacheState, State
+from support.api_client import pdf
+from support.managed import FakeVllm
+from support.ppocr import drawn
+from support.stub_upstream import Reply, running_stub
+
+pytestmark = pytest.mark.anyio
+
+STATE = TypeAdapter(State)
+RECORDED = (Path(__file__).parents[1] / "data" / "vllm-0.32-metrics.txt").read_bytes()
+SECRET = "open-sesame"  # noqa: S105 - what must be shown nowhere
+
+
+@asynccontextmanager
+async def served(flags: Mapping[str, dict[str, object]]) -> AsyncIterator[tuple[Service, httpx.AsyncClient]]:
+    """A service with these settings, and a client of it."""
+    settings = load_settings(None, **flags)
+    async with running(settings) as service:
+        app = create_app(service, settings)
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.test", timeout=60) as client:
+            yield service, client
+
+
+async def state_of(client: httpx.AsyncClient) -> State:
+    answer = (await client.get("/state")).raise_for_status()
+    return STATE.validate_json(answer.content)
+
+
+async def until(client: httpx.AsyncClient, happened: Callable[[State], bool]) -> State:
+    with anyio.fail_after(30):
+        while not happened(state := await state_of(client)):  # noqa: ASYNC110 - it happens in the service
+            await anyio.sleep(0.02)
+    return state
+
+
+def page() -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(drawn(["The state of the service", "is made of its parts."])).save(file, "PNG")
+    return file.getvalue()
+
+
+async def test_the_embedded_engine() -> None:
+    async with served({"auth": {}, "limits": {"max_in_flight": 7}}) as (_, client):
+        before = await state_of(client)
+        for content in (page(), page(), pdf(1)):
+            (await client.post("/ocr", files={"file": content})).raise_for_status()
+        assert (await client.post("/ocr", files={"file": b"no image"})).status_code == 415
+        state = await state_of(client)
+    assert (state.ready, state.reasons, state.rung, state.breakers, state.replicas) == (True, (), 0, (), ())
+    assert (state.build.engine, state.build.model) == ("ppocr", "PP-OCRv6 small")
+    assert state.build.inference_engine
+    assert state.build.cores >= 1
+    assert (state.house.documents, state.house.max_documents, state.house.tenants) == (0, 7, 0)
+    assert state.house.ended == {"ok": 3, "rejected": 1}
+    (pages,) = state.queues
+    assert (pages.name, pages.in_flight, pages.longest_wait_s) == ("pages", 0, 0.0)
+    assert pages.limit == pages.most == state.settings["engine"]["ppocr"]["concurrent_pages"]
+    assert pages.waiting == {"interactive": 0, "normal": 0, "batch": 0}
+    assert pages.tokens_capacity is None
+    assert state.cache is not None
+    assert state.cache.found == {"run": 2, "kept": 1, "joined": 0}
+    assert state.cache.entries == 2
+    assert 0 < (state.cache.bytes or 0) < (state.cache.max_bytes or 0) == 64_000_000
+    recognizer = next(batches for batches in state.batches if batches.model == "recognizer")
+    assert recognizer.calls == sum(recognizer.sizes.values()) > 0
+    assert recognizer.items == sum(size * calls for size, calls in recognizer.sizes.items()) == 2
+    assert state.work.requests == {"POST /ocr 200": 3, "POST /ocr 415": 1, "GET /state 200": 1}
+    assert state.work.pages == {"ok": 3}
+    kinds = {process.kind: process for process in state.processes}
+    assert kinds.keys() == {"gateway", "pdf"}
+    assert kinds["gateway"].pid == os.getpid()
+    assert kinds["gateway"].cpu_s > before.processes[0].cpu_s
+    assert state.started_at <= before.at < state.at
+
+
+async def test_refusals_at_the_door_are_counted() -> None:
+    flags: dict[str, dict[str, object]] = {"limits": {"max_in_flight": 1}, "cache": {"enabled": False}}
+    async with served(flags) as (service, client):
+        service.limiter.admit()
+        assert (await client.post("/ocr", files={"file": page()})).status_code == 503
+        state = await state_of(client)
+    assert (state.house.documents, state.house.refused, state.cache) == (1, {"service_full": 1}, None)
+
+
+def vllm(url: str, **vllm: object) -> dict[str, dict[str, object]]:
+    engine = {"name": "paddleocr-vl", "vllm": {"urls": [url], "model": "stub-model", "fallback": False, **vllm}}
+    return {"engine": engine}
+
+
+async def test_a_model_server() -> None:
+    with running_stub(Reply(["fine"])) as stub:
+        stub.metrics = RECORDED
+        url = stub.url.replace("http://", f"http://me:{SECRET}@")
+        async with served(vllm(url, reading="page")) as (_, client):
+            (await client.post("/ocr", files={"file": page()})).raise_for_status()
+            state = await until(client, lambda state: state.replicas[0].pressure is not None)
+            (replica,), (pages, calls) = state.replicas, state.queues
+            assert (replica.name, replica.state, replica.taken_out) == (url.replace(f"me:{SECRET}", "*" * 10), "up", 0)
+            assert (replica.running, replica.waiting, replica.generation_tokens) == (0, 0, 5)
+            assert replica.kv_tokens == calls.tokens_capacity == 1 << 20
+            assert (replica.flags, replica.in_flight, replica.pressure) == ((), 0, 0.0)
+            assert (pages.name, calls.name, calls.limit, calls.most) == ("pages", "calls", 16, 256)
+            assert [(each.state, each.opened) for each in state.breakers] == [("closed", 0)]
+            assert (state.build.model, state.build.inference_engine) == ("stub-model", "vllm")
+            assert state.work.tokens_out > 0
+            assert SECRET not in (await client.get("/state")).text
+
+
+async def test_a_model_server_that_is_lost() -> None:
+    with running_stub(Reply(silent="after")) as stub:
+        flags = vllm(stub.url, reading="page", recover_s=0.1)
+        async with served(flags) as (_, client), anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: client.post("/ocr", files={"file": page()}))
+            busy = await until(client, lambda state: state.replicas[0].in_flight > 0)
+            stub.script = lambda _: Reply(status=500, body=b"{}")
+            await client.post("/ocr", files={"file": page() + b"another"})
+            lost = await until(client, lambda state: state.replicas[0].state == "out")
+            tasks.cancel_scope.cancel()
+    assert [queue.in_flight for queue in busy.queues] == [1, 1]
+    assert busy.house.documents == busy.house.tenants == 1
+    assert busy.queues[1].tokens_promised > 0
+    assert (lost.ready, lost.reasons) == (False, ("engine: no model server takes calls",))
+    assert lost.replicas[0].taken_out >= 1
+    assert lost.replicas[0].why
+    assert lost.replicas[0].running is None
+
+
+async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
+    """A managed vLLM is not there yet; a breaker is open; and the environment is nobody's business."""
+    managed = {"python": str(FakeVllm(tmp_path).python), "environment": {"HF_TOKEN": SECRET}, "max_num_seqs": 12}
+    own = {"name": "paddleocr-vl", "vllm": {"managed": managed, "api_key": SECRET}, "ppocr": {"workers": 2}}
+    settings = load_settings(None, engine=own, cache={"redis_url": f"redis://:{SECRET}@localhost"})
+    parts = build_parts(settings)
+    observatory = Observatory(parts.observed, settings, parts.metrics, lambda: [(0, 4)], lambda: 1000.0)
+    observatory.ask_also(lambda: ["it is Sunday"])
+    assert parts.observed.breaker is not None
+    parts.observed.breaker.trip("a GPU is too hot")
+    state = observatory.state()
+    named = [(each.kind, each.pid, each.started) for each in state.processes]
+    assert named == [("gateway", os.getpid(), 1), ("pdf", 0, 4), ("vllm", 0, 1)]
+    (replica,) = state.replicas
+    assert replica.flags[replica.flags.index("--max-num-seqs") + 1] == "12"
+    assert [(each.name, each.state, each.opened) for each in state.breakers] == [
+        (parts.engine.name, "open", 1),
+        ("redis", "closed", 0),
+    ]
+    assert state.reasons == (
+        f"engine: calls to {parts.engine.name} are stopped: a GPU is too hot",
+        "it is Sunday",
+    )
+    assert (state.cache, state.at, state.history) == (CacheState({"run": 0, "kept": 0, "joined": 0}), 1000.0, ())
+    assert SECRET not in STATE.dump_json(state).decode()
