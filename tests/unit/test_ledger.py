@@ -172,3 +172,14 @@ def test_what_our_works_are_not_known_to_hold_is_foreign() -> None:
     charge.used(150)
     ledger.seen(0.15)
     assert ledger.foreign == 0
+
+
+def test_of_its_last_block_a_work_has_more_than_it_uses() -> None:
+    ledger = Ledger(1000, share=1.0)
+    ledger.block = 100
+    charge = ledger.charge(400, growing=300)
+    assert (charge.held, ledger.promised) == (150, 450)
+    charge.used(200)
+    assert (charge.held, ledger.promised) == (250, 450)
+    ledger.seen(0.25)
+    assert ledger.foreign == 0

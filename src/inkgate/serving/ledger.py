@@ -13,13 +13,15 @@ from inkgate.serving.forecast import Forecast, Outlook
 class Charge:
     """Tokens promised to one work, until `end`: those it is expected to take, and a margin."""
 
-    __slots__ = ("_ended", "_grows", "_ledger", "_start", "expected", "held", "margin", "slot")
+    __slots__ = ("_ended", "_grows", "_ledger", "_start", "_unused", "expected", "held", "margin", "slot")
 
-    def __init__(self, ledger: Ledger, outlook: Outlook, slot: int) -> None:
+    def __init__(self, ledger: Ledger, outlook: Outlook, slot: int, unused: int) -> None:
+        """`unused`: what it has of its last block without using it."""
         self._ledger = ledger
         self._ended = False
         self._grows = outlook.ends
         self._start = outlook.held
+        self._unused = unused
         self.held = outlook.held
         self.expected = outlook.expected
         self.margin = outlook.margin
@@ -35,21 +37,21 @@ class Charge:
         to grow by as much again, at any time, and to stay: with a long tail of lengths, what is to come is the longer
         the longer it took.
         """
-        more = tokens_so_far - self.held
+        held = tokens_so_far + self._unused
+        more, beyond = held - self.held, held - self.expected
         if self._ended or more <= 0:
             return
-        beyond = tokens_so_far - self.expected
         if self._grows and beyond < 0:
-            self.held = tokens_so_far
+            self.held = held
             self._ledger.grew(self, more)
             return
         before = self.outlook
-        self.held = tokens_so_far
+        self.held = held
         if self._grows and beyond > self.margin:
-            self.expected, self.margin = 2 * tokens_so_far - self._start, 0
+            self.expected, self.margin = 2 * held - self._start, 0
             self._grows = False
         elif beyond > 0:
-            self.expected, self.margin = tokens_so_far, max(0, self.margin - beyond)
+            self.expected, self.margin = held, max(0, self.margin - beyond)
         self._ledger.change(self, before)
 
     def end(self) -> None:
@@ -69,13 +71,15 @@ class Ledger:
     Attributes:
         capacity: tokens that the KV cache holds; None where it isn't known, or nothing is to be bounded. May be set
             at any time, when the engine says it.
+        block: tokens of one of its blocks, of which a work has whole ones: half of one more than it uses, on average.
         foreign: tokens that are held at the engine beside what our works are known to hold, as far as its last reading
-            showed: others', and what is lost at the ends of blocks.
+            showed: others'.
     """
 
     def __init__(self, capacity_tokens: int | None, share: float = 0.85) -> None:
         """`share` of the capacity is promised at most: estimates are a high quantile, and some will be passed."""
         self.capacity = capacity_tokens
+        self.block = 1
         self.foreign = 0
         self._share = share
         self._forecast = Forecast()
@@ -99,16 +103,17 @@ class Ledger:
         if self.capacity is None or not self._expected:
             return True
         room = self._share * self.capacity - self.foreign
-        at_their_ends = self._expected + tokens - margin + math.isqrt(self._squares + margin**2)
+        new = self._outlook(tokens, margin, growing)
+        at_their_ends = self._expected + new.expected + math.isqrt(self._squares + margin**2)
         if at_their_ends <= room or not (self._growing or growing):
             return at_their_ends <= room
-        return self._forecast.most_with(_outlook(tokens, margin, growing)) <= room
+        return self._forecast.most_with(new) <= room
 
     def charge(self, tokens: int, margin: int = 0, growing: int = 0) -> Charge:
         """Promises `tokens`, whether they fit or not: asking comes first, and there is nothing between."""
-        outlook = _outlook(tokens, margin, growing)
+        outlook = self._outlook(tokens, margin, growing)
         self._count(outlook, 1)
-        return Charge(self, outlook, self._forecast.add(outlook))
+        return Charge(self, outlook, self._forecast.add(outlook), self.block // 2)
 
     def grew(self, charge: Charge, tokens: int) -> None:
         """For a Charge: it holds so many more, of those that are expected."""
@@ -147,7 +152,6 @@ class Ledger:
         self._held += tokens
         self._held_most = max(self._held_most, self._held)
 
-
-def _outlook(tokens: int, margin: int, growing: int) -> Outlook:
-    expected = tokens - margin
-    return Outlook(expected - min(growing, expected), expected, margin, ends=growing > 0)
+    def _outlook(self, tokens: int, margin: int, growing: int) -> Outlook:
+        expected = tokens - margin + self.block // 2
+        return Outlook(expected - min(growing, expected), expected, margin, ends=growing > 0)

@@ -99,6 +99,7 @@ class Monitor:
         there = [tokens for replica, tokens in self._kv_tokens.items() if replica.state is ReplicaState.UP]
         if there and len(there) == self.up:
             self._ledger.capacity = sum(there)
+            self._ledger.block = max((reading.block_tokens for reading, _ in read.values()), default=1)
         usages = [reading.kv_usage for reading, _ in read.values() if reading.kv_usage is not None]
         self._ledger.seen(sum(usages) / len(usages) if usages else None)
         pressures = [pressure for _, pressure in read.values() if pressure is not None]

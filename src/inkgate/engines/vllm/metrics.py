@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 _QUOTED = r"\"(?:[^\"\\]|\\.)*\""
@@ -39,6 +39,7 @@ class ServerReading:
         running, waiting: requests in the batch, and before it. Images that are still prepared are in neither.
         kv_usage: 0 to 1, of the fullest engine; None where it isn't said.
         kv_tokens: what the KV cache holds; None where it isn't said.
+        block_tokens: of a block, of which a request has whole ones; 1 where it isn't said.
         preemptions, prompt_tokens, generation_tokens, requests: counted; requests are those that ended.
         queue_s, inter_token_s, first_token_s, request_s: times in seconds.
     """
@@ -47,6 +48,7 @@ class ServerReading:
     waiting: int = 0
     kv_usage: float | None = None
     kv_tokens: int | None = None
+    block_tokens: int = 1
     preemptions: float = 0.0
     prompt_tokens: float = 0.0
     generation_tokens: float = 0.0
@@ -64,12 +66,14 @@ def parse_metrics(text: str) -> ServerReading | None:
     """
     sums: dict[str, float] = {}
     usage: float | None = None
-    kv_tokens = 0
+    kv_tokens, block_tokens = 0, 1
     for name, labels, value in _samples(text):
         if name == "kv_cache_usage_perc":
             usage = max(usage or 0.0, min(1.0, max(0.0, value)))
         elif name == "cache_config_info":
-            kv_tokens += _kv_tokens(labels)
+            said = {name: int(value) for name, value in _LABEL.findall(labels) if _WHOLE.fullmatch(value)}
+            kv_tokens += _kv_tokens(said)
+            block_tokens = max(block_tokens, said.get("block_size", 1))
         else:
             sums[name] = sums.get(name, 0.0) + value
     if not {"num_requests_running", "num_requests_waiting", "generation_tokens_total"} <= sums.keys():
@@ -79,6 +83,7 @@ def parse_metrics(text: str) -> ServerReading | None:
         waiting=round(sums["num_requests_waiting"]),
         kv_usage=usage,
         kv_tokens=kv_tokens or None,
+        block_tokens=block_tokens,
         preemptions=sums.get("num_preemptions_total", 0.0),
         prompt_tokens=sums.get("prompt_tokens_total", 0.0),
         generation_tokens=sums["generation_tokens_total"],
@@ -106,12 +111,11 @@ def _samples(text: str) -> Iterator[tuple[str, str, float]]:
             yield found["name"], found["labels"] or "", value
 
 
-def _kv_tokens(labels: str) -> int:
+def _kv_tokens(said: Mapping[str, int]) -> int:
     """What one engine's cache holds: as it says (0.32), else blocks by tokens a block; 0 where that is missing, too.
 
     The product says too much of models whose layers keep caches of their own sizes.
     """
-    said = {name: int(value) for name, value in _LABEL.findall(labels) if _WHOLE.fullmatch(value)}
     return said.get("kv_cache_size_tokens") or said.get("num_gpu_blocks", 0) * said.get("block_size", 0)
 
 
