@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
+import httpx
 import orjson
 
 from inkgate.client import AsyncInkgateClient, ReadAs, ServiceError
@@ -57,10 +58,13 @@ class Job:
 
 @dataclass(slots=True)
 class Desk:
-    """Serves all visitors of the page, on the event loop. `url`: of the service, on this machine."""
+    """Serves all visitors of the page, on the event loop. `url`: of the service, on this machine; `transport`: instead
+    of the network.
+    """
 
     url: str
     results: Results = field(default_factory=Results)
+    transport: httpx.AsyncBaseTransport | None = None
     _states: dict[str, tuple[float, State]] = field(default_factory=dict)
 
     async def read(self, asked: Mapping[str, Any], visitor: Visitor) -> AsyncIterator[Json]:
@@ -153,7 +157,7 @@ class Desk:
     def _client(self, visitor: Visitor) -> AsyncInkgateClient:
         # As a proxy on this machine would say it: rates and shares are counted by visitor, not for the page as a whole.
         forwarded = {"X-Forwarded-For": visitor.address} if visitor.address else {}
-        return AsyncInkgateClient(self.url, visitor.key, headers=forwarded)
+        return AsyncInkgateClient(self.url, visitor.key, headers=forwarded, transport=self.transport)
 
 
 def _read_as(asked: Mapping[str, Any]) -> ReadAs:

@@ -19,7 +19,7 @@ class _Scribe:
     points: tuple[Point, ...]
     minutes: int
 
-    def word(self, name: str, **values: object) -> str:
+    def word(self, name: str, /, **values: object) -> str:
         return say(self.language, name, **values)
 
     def line(

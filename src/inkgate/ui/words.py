@@ -27,7 +27,7 @@ def language_of(accepted: str) -> str:
     return best
 
 
-def say(language: str, word: str, **values: object) -> str:
+def say(language: str, word: str, /, **values: object) -> str:
     """The word in the language, with `values` where it has names in braces."""
     return WORDS.get(language, words_en.WORDS)[word].format(**values)
 

@@ -42,6 +42,7 @@ function problemBox(told, where) {
 function askKey(then, wrong) {
   afterKey = then || null;
   $("key-wrong").textContent = wrong ? word("key_wrong") : "";
+  $("key-forget").hidden = !key();
   if (!$("key").open) $("key").showModal();
   $("key-input").focus();
 }
@@ -68,6 +69,7 @@ $("key-form").addEventListener("submit", (event) => {
   enter(afterKey);
 });
 $("key-cancel").addEventListener("click", () => $("key").close());
+$("key-forget").addEventListener("click", () => { session.set("inkgate-key", ""); $("key").close(); enter(null); });
 $("key-button").addEventListener("click", () => askKey(null, false));
 
 const NEVER_DARK = "light";

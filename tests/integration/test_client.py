@@ -1,0 +1,166 @@
+"""The client, blocking and awaited, at the API itself."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+
+import httpx
+import pytest
+from PIL import Image
+
+from inkgate.client import AsyncInkgateClient, InkgateClient, ReadAs, ServiceError
+from inkgate.errors import EngineFailed
+from inkgate.types import TaskKind
+from support.api_client import Api, png, running_api
+from support.fake_engine import FakeEngine
+from support.pdf_writer import paragraph, text_pdf
+
+anyio_test = pytest.mark.anyio
+PDF = text_pdf(paragraph(), paragraph(), paragraph())
+
+
+def client_of(api: Api, key: str = "") -> AsyncInkgateClient:
+    return AsyncInkgateClient("http://inkgate.test", key, transport=httpx.ASGITransport(api.app))
+
+
+@anyio_test
+async def test_a_document_comes_back_with_its_pages_lines_and_blocks() -> None:
+    async with running_api() as api, client_of(api) as client:
+        result = await client.read(png(), ReadAs(task="parse", fields=("total",)), "page.png")
+        assert (result.name, result.mime_type, result.engine) == ("page.png", "image/png", "fake")
+        assert result.pages[0].lines[0].text
+        assert len(result.pages[0].lines[0].quad) == 4
+        assert result.pages[0].blocks
+        assert api.engine.tasks[0].kind is TaskKind.PARSE
+        assert (await client.read_in(png(), "alto")).startswith(b"<?xml")
+        assert await client.engine() == "fake"
+        assert await client.models() == ("fake",)
+        assert (await client.state()).build.engine
+
+
+@anyio_test
+async def test_a_path_is_read_under_its_name(tmp_path: Path) -> None:
+    file = tmp_path / "scan.png"
+    file.write_bytes(png())
+    async with running_api() as api, client_of(api) as client:
+        assert (await client.read(file)).name == "scan.png"
+
+
+@anyio_test
+async def test_pages_come_one_by_one_and_then_the_summary() -> None:
+    broken = FakeEngine(failing={1: EngineFailed("engine_failed", "It is broken.")})
+    as_pixels = ReadAs(pdf_text="never")
+    async with (
+        running_api(broken) as api,
+        client_of(api) as client,
+        client.stream(PDF, as_pixels, "a.pdf") as pages,
+    ):
+        assert pages.count == 3
+        found = [page async for page in pages]
+        assert [page.index for page in found] == [0, 1, 2]
+        assert [page.error is None for page in found] == [True, False, True]
+        assert (pages.summary.status, pages.summary.pages_failed) == ("partial", 1)
+
+
+@anyio_test
+async def test_an_error_is_told_with_all_that_the_service_says_of_it() -> None:
+    async with running_api() as api, client_of(api) as client:
+        with pytest.raises(ServiceError) as refused:
+            await client.read(b"no document")
+        error = refused.value
+        assert (error.code, error.status) == ("type_unsupported", 415)
+        assert error.title
+        assert error.remedy in str(error)
+        assert error.request_id
+        with pytest.raises(ServiceError) as refused:
+            async with client.stream(b"no document"):
+                pytest.fail("there is nothing to iterate")
+        assert refused.value.code == "type_unsupported"
+
+
+@anyio_test
+async def test_the_key_is_sent_and_a_wrong_one_is_told() -> None:
+    auth: dict[str, object] = {"key_hashes": [hashlib.sha256(b"alpha").hexdigest()]}
+    async with running_api(auth=auth) as api:
+        async with client_of(api, "alpha") as client:
+            assert (await client.read(png())).pages
+        async with client_of(api, "beta") as client:
+            with pytest.raises(ServiceError, match="asks for an API key") as refused:
+                await client.read(png())
+        assert refused.value.code == "unauthenticated"
+
+
+@anyio_test
+async def test_files_are_kept_shown_turned_and_forgotten() -> None:
+    async with running_api() as api, client_of(api) as client:
+        kept = await client.upload(PDF, "a.pdf")
+        assert await client.file(kept) == PDF
+        upright = Image.open(io.BytesIO(await client.picture(kept, 3, side=200)))
+        turned = Image.open(io.BytesIO(await client.picture(kept, 3, turn=90, side=200)))
+        assert upright.format == "JPEG"
+        assert max(upright.size) == 200
+        assert turned.size == (upright.height, upright.width)
+        with pytest.raises(ServiceError) as refused:
+            await client.picture(kept, 4)
+        assert refused.value.code == "pages_invalid"
+        await client.delete_file(kept)
+        with pytest.raises(ServiceError) as refused:
+            await client.picture(kept)
+        assert refused.value.code == "file_unknown"
+        assert api.limiter.in_flight == 0
+
+
+def answered(body: bytes, status: int = 200, **headers: str) -> InkgateClient:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, content=body, headers=headers)
+
+    return InkgateClient("http://inkgate.test", transport=httpx.MockTransport(answer))
+
+
+SUMMARY = (
+    b'{"status":"complete","name":"a","mime_type":"image/png","byte_count":1,"page_count":1,"engine":"fake",'
+    b'"pages_answered":1,"pages_failed":0,"error":null}\n'
+)
+# A line separator of Unicode inside: it ends no line of NDJSON.
+PAGE = '{"index":0,"width":9,"height":9,"text":"one\u2028line","lines":[]}\n'.encode()
+
+
+def test_lines_end_at_line_feeds_alone() -> None:
+    with answered(PAGE + SUMMARY) as client, client.stream(b"x") as pages:
+        assert [page.text for page in pages] == ["one\u2028line"]
+        assert pages.summary.pages_answered == 1
+        assert pages.count is None
+
+
+def test_a_stream_that_was_broken_off_is_no_whole_document() -> None:
+    with answered(PAGE) as client, client.stream(b"x") as pages, pytest.raises(ServiceError, match="broke the answer"):
+        list(pages)
+
+
+def test_a_stream_that_failed_raises_what_its_summary_says() -> None:
+    problem = b'{"title":"Time ran out","detail":"Too late.","remedy":"Ask for less.","code":"deadline_exceeded"}'
+    with answered(PAGE + SUMMARY.replace(b"null", problem)) as client, client.stream(b"x") as pages:
+        with pytest.raises(ServiceError, match="Too late") as failed:
+            list(pages)
+        assert failed.value.code == "deadline_exceeded"
+
+
+def test_who_should_come_back_is_told_when() -> None:
+    with answered(b'{"code":"service_full","detail":"Full."}', 503, **{"retry-after": "7"}) as client:
+        with pytest.raises(ServiceError, match="Full") as refused:
+            client.read(b"x")
+        assert (refused.value.retry_after_s, refused.value.code) == (7.0, "service_full")
+
+
+def test_what_is_no_inkgate_is_told_so() -> None:
+    with answered(b"<html>") as client, pytest.raises(ServiceError, match="not understood"):
+        client.read(b"x")
+    with answered(b"<html>", 404) as client, pytest.raises(ServiceError, match="another service"):
+        client.models()
+
+
+def test_a_service_that_is_not_there_is_told_so() -> None:
+    with InkgateClient("http://127.0.0.1:9") as client, pytest.raises(ServiceError, match="can't be reached"):
+        client.engine()
