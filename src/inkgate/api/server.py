@@ -58,6 +58,8 @@ async def serve(
         log_config=None,
         access_log=False,
         server_header=False,
+        # Whoever calls from this machine says for whom: proxies, and the web page for its visitors.
+        forwarded_allow_ips=["127.0.0.1", "::1", settings.server.host],
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_CLOSE_S,
     )
