@@ -352,7 +352,9 @@ class LadderSettings(Branch):
 
 class GpuSettings(Branch):
     enabled: Watching = Field(
-        Watching.AUTO, description="`auto`: where a model server runs on this machine, and `inkgate[gpu]` is installed."
+        Watching.AUTO,
+        description="`auto`: with `inkgate[gpu]`, GPUs of this machine are read for metrics and `/state`, and calls to "
+        "model servers on it are stopped while they are in trouble. `never`: neither.",
     )
     gpus: tuple[int, ...] = Field((), description="Those that count, by the driver's number; empty: all of them.")
     temperature_c: PositiveFloat = Field(90.0, description="Temperature from which the engine is left alone, in °C.")

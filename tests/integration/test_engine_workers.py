@@ -66,6 +66,21 @@ async def test_two_workers_work_at_once() -> None:
         assert seen == set(pool.pool.pids)
 
 
+async def test_workers_are_counted_place_by_place() -> None:
+    async with obedient(workers=2) as pool:
+        await pool.alive(2)
+        before = pool.pool.lives
+        os.kill(before[0][0], signal.SIGKILL)
+        with anyio.fail_after(30):
+            while pool.pool.lives[0][1] == 1 or len(pool.pool.pids) < 2:  # noqa: ASYNC110 - it happens in the pool
+                await anyio.sleep(0.01)
+        after = pool.pool.lives
+    assert [started for _, started in before] == [1, 1]
+    assert [started for _, started in after] == [2, 1]
+    assert after[1] == before[1]
+    assert {pid for pid, _ in pool.pool.lives} == {0}
+
+
 async def test_a_call_whose_worker_is_killed_is_tried_again(tmp_path: Path) -> None:
     async with obedient() as pool:
         (first,) = await pool.ask("pid")

@@ -105,7 +105,10 @@ async def test_refusals_at_the_door_are_counted() -> None:
 
 
 def vllm(url: str, **vllm: object) -> dict[str, dict[str, object]]:
-    engine = {"name": "paddleocr-vl", "vllm": {"urls": [url], "model": "stub-model", "fallback": False, **vllm}}
+    engine: dict[str, object] = {
+        "name": "paddleocr-vl",
+        "vllm": {"urls": [url], "model": "stub-model", "fallback": False, **vllm},
+    }
     return {"engine": engine}
 
 
@@ -150,7 +153,11 @@ async def test_a_model_server_that_is_lost() -> None:
 async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     """A managed vLLM is not there yet; a breaker is open; and the environment is nobody's business."""
     managed = {"python": str(FakeVllm(tmp_path).python), "environment": {"HF_TOKEN": SECRET}, "max_num_seqs": 12}
-    own = {"name": "paddleocr-vl", "vllm": {"managed": managed, "api_key": SECRET}, "ppocr": {"workers": 2}}
+    own: dict[str, object] = {
+        "name": "paddleocr-vl",
+        "vllm": {"managed": managed, "api_key": SECRET},
+        "ppocr": {"workers": 2},
+    }
     settings = load_settings(None, engine=own, cache={"redis_url": f"redis://:{SECRET}@localhost"})
     parts = build_parts(settings)
     observatory = Observatory(parts.observed, settings, parts.metrics, lambda: [(0, 4)], lambda: 1000.0)

@@ -53,6 +53,16 @@ async def outcome(pdf: PdfDocument, index: int) -> str:
     return "ok"
 
 
+async def test_deaths_are_counted_where_they_happen() -> None:
+    async with opened(ONE_WORKER, "render:1:crash") as (pool, pdf):
+        ((first, lives),) = pool.worker_lives
+        assert (first, lives) == (pool.worker_pids[0], 1)
+        assert [await outcome(pdf, index) for index in range(3)] == ["ok", "page_broken", "ok"]
+        ((last, lives),) = pool.worker_lives
+    assert last != first
+    assert lives == 2 + 1  # a worker that has served before is not held against a page: it is tried in a fresh one
+
+
 async def test_workers_that_fail_cost_their_pages_and_no_others() -> None:
     faults = {
         "render:1:crash": "page_broken",

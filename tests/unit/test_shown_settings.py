@@ -10,7 +10,7 @@ from inkgate.bootstrap.shown_settings import MASK, shown_flags, shown_settings, 
 from inkgate.settings import Settings, load_settings
 
 HASH = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"
-SETTINGS = {
+SETTINGS: dict[str, dict[str, object]] = {
     "auth": {"key_hashes": [HASH, HASH[::-1]]},
     "rate_limit": {"per_key": "60/minute", "storage_url": "redis://limits:opensesame@cache:6379"},
     "cache": {"redis_url": "redis://:opensesame@cache:6379/0"},
