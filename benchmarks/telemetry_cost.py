@@ -2,10 +2,11 @@
 
     python -m benchmarks.telemetry_cost --json FILE
 
-Processor time of the service for a request, since that is what bounds its throughput and other programs don't disturb
-it: chat completions passed on to a stub, and pages that come from the cache. Both are the cheapest of their kind, so
-that this is the largest share that measuring can have. The two take turns; the ratio is of each pair of turns. Then
-what a scrape costs, and what the events of a request cost alone, without any service.
+Processor time of the service for a request, since that is what bounds its throughput and other programs disturb it
+least: chat completions passed on to a stub, and pages that come from the cache. Both are the cheapest of their kind, so
+that this is the largest share that measuring can have. Both services are in one process: two processes of the same
+program differ by more than what is measured here. They take turns; the ratio is of each pair of turns. Then what a
+scrape costs, and what the events of a request cost alone, without any service.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import io
 import json
 import os
 import platform
+import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,19 +28,30 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
 import httpx
+import uvicorn
 import uvloop
 from PIL import Image
+from starlette.types import Receive, Scope, Send
 
 from benchmarks.gateway_cost import answered, request_bytes
 from benchmarks.processes import free_port, running
+from inkgate import bootstrap
+from inkgate.api import metrics_server
+from inkgate.api.app import create_app
+from inkgate.runtimes.memory import keep_for_good
+from inkgate.settings import load_settings
+from inkgate.telemetry.logs import configure_logs
 from inkgate.telemetry.metrics import Metrics, ModelName
+from inkgate.telemetry.state_collector import StateCollector
 from inkgate.types import PageResult, Task
 
 HERE = Path(__file__).parent
 CLIENTS = 8
 SCRAPE_S = 5.0
 START_S = 120.0
+WARM_UP = 3
 
 
 @dataclass
@@ -47,21 +59,30 @@ class Service:
     """One of the two.
 
     Attributes:
-        metrics_url: None where it measures nothing.
         spent_s: processor seconds a request, by kind and turn.
-        scrapes_s: processor seconds of each time that its metrics were fetched.
     """
 
-    name: str
     port: int
-    process: subprocess.Popen[bytes]
-    metrics_url: str | None
     spent_s: dict[str, list[float]] = field(default_factory=dict)
+
+
+@dataclass
+class Both:
+    """The process that both are in, and where the one that measures is scraped.
+
+    Attributes:
+        scrapes_s: processor seconds of each time that the metrics were fetched.
+    """
+
+    pid: int
+    on: Service
+    off: Service
+    metrics_url: str
     scrapes_s: list[float] = field(default_factory=list)
 
     def cpu_s(self) -> float:
-        """Of all its threads, by the kernel's scheduler, in nanoseconds: psutil's has steps of 10 ms."""
-        threads = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
+        """Of all its threads, by the kernel's scheduler, in nanoseconds."""
+        threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
@@ -93,51 +114,66 @@ async def ask(port: int, request: bytes, count: int) -> None:
     await asyncio.gather(*(client() for _ in range(CLIENTS)))
 
 
-async def scrape(service: Service, client: httpx.AsyncClient) -> None:
+async def scrape(both: Both, client: httpx.AsyncClient) -> None:
     """Fetches the metrics once, as Prometheus does."""
-    if service.metrics_url is not None:
-        before = service.cpu_s()
-        (await client.get(service.metrics_url)).raise_for_status()
-        service.scrapes_s.append(service.cpu_s() - before)
+    before = both.cpu_s()
+    (await client.get(both.metrics_url)).raise_for_status()
+    both.scrapes_s.append(both.cpu_s() - before)
 
 
-async def measure(services: list[Service], rounds: int, requests: int) -> None:
-    client = httpx.AsyncClient(trust_env=False)
-    for number in range(rounds + 1):
-        turns = services if number % 2 else services[::-1]
-        for kind in ("chat", "page from the cache"):
-            for service in turns:
-                request = request_bytes(0, service.port) if kind == "chat" else page_bytes(service.port)
-                before = service.cpu_s()
-                await ask(service.port, request, requests)
-                if number:  # the first round warms up
-                    service.spent_s.setdefault(kind, []).append((service.cpu_s() - before) / requests)
-        for each in services:
-            await scrape(each, client)
-    await client.aclose()
+async def measure(both: Both, rounds: int, requests: int) -> None:
+    async with httpx.AsyncClient(trust_env=False) as client:
+        for number in range(-WARM_UP, rounds):
+            turns = [both.on, both.off] if number % 2 else [both.off, both.on]
+            for kind in ("chat", "page from the cache"):
+                for service in turns:
+                    request = request_bytes(0, service.port) if kind == "chat" else page_bytes(service.port)
+                    before = both.cpu_s()
+                    await ask(service.port, request, requests)
+                    if number >= 0:
+                        service.spent_s.setdefault(kind, []).append((both.cpu_s() - before) / requests)
+            await scrape(both, client)
+
+
+async def serve_both(stub: int) -> None:
+    """Two services before the stub, until the process is ended. Says where they are, as JSON."""
+    listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    ports = [int(listener.getsockname()[1]) for listener in listeners]
+    engine = {"name": "paddleocr-vl", "vllm": {"urls": (f"http://127.0.0.1:{stub}/v1",)}}
+    measured, silent = (
+        load_settings(None, engine=engine, metrics={"enabled": enabled, "port": 0}, log={"format": "json"})
+        for enabled in (True, False)
+    )
+    configure_logs(measured.log)
+    async with bootstrap.running(measured) as on, bootstrap.running(silent) as off:
+        apps = {ports[0]: create_app(on, measured), ports[1]: create_app(off, silent)}
+
+        async def by_port(scope: Scope, receive: Receive, send: Send) -> None:
+            await apps[scope["server"][1]](scope, receive, send)
+
+        collectors = (on.metrics, StateCollector(on.observatory.state))
+        keep_for_good()
+        async with metrics_server.served(measured.metrics, collectors) as url:
+            print(json.dumps({"ports": ports, "metrics_url": url}), flush=True)
+            config = uvicorn.Config(
+                by_port, loop="none", http="httptools", lifespan="off", log_config=None, access_log=False
+            )
+            await uvicorn.Server(config).serve(listeners)
 
 
 @contextmanager
-def service(name: str, stub: int, folder: Path, **variables: str) -> Iterator[Service]:
-    """A service before the stub, ready."""
-    port = free_port()
-    log = folder / f"{name}.log"
-    flags = ["--port", str(port), "--engine", "paddleocr-vl", "--vllm-url", f"http://127.0.0.1:{stub}/v1"]
-    command = [sys.executable, "-m", "inkgate", "serve", *flags]
-    quiet = {"INKGATE_LOG__FORMAT": "json", "INKGATE_UI__ENABLED": "false"}
-    with running(command, log, quiet | variables) as process:
+def both_before(stub: int, folder: Path) -> Iterator[Both]:
+    """Both, ready."""
+    log = folder / "services.log"
+    with running([sys.executable, "-m", "benchmarks.telemetry_cost", "--serve", str(stub)], log, {}) as process:
         until = time.monotonic() + START_S
-        while "ready" not in (events := _events(log)):
+        while not (said := [line for line in log.read_text().splitlines() if line.startswith('{"ports"')]):
             if process.poll() is not None or time.monotonic() > until:
-                raise SystemExit(f"{name} did not start:\n{log.read_text()[-3000:]}")
+                raise SystemExit(f"the services did not start:\n{log.read_text()[-3000:]}")
             time.sleep(0.3)
-        url = events.get("metrics_served", {}).get("url")
-        yield Service(name, port, process, None if url is None else str(url))
-
-
-def _events(log: Path) -> dict[str, dict[str, object]]:
-    lines = [line for line in log.read_text().splitlines() if line.startswith("{") and line.endswith("}")]
-    return {str(event["event"]): event for event in map(json.loads, lines)}
+        where = json.loads(said[0])
+        on, off = (Service(port) for port in where["ports"])
+        yield Both(process.pid, on, off, where["metrics_url"])
 
 
 def event_costs(repeats: int = 5, count: int = 20_000) -> dict[str, float]:
@@ -174,16 +210,16 @@ def event_costs(repeats: int = 5, count: int = 20_000) -> dict[str, float]:
     return {"chat": best(chat), "document of one page": best(read)}
 
 
-def report(on: Service, off: Service) -> list[dict[str, object]]:
+def report(both: Both) -> list[dict[str, object]]:
     """A row for each kind of request. `share`: the median of each turn's ratio, less one."""
     rows: list[dict[str, object]] = []
-    for kind, spent in on.spent_s.items():
-        ratios = [mine / other for mine, other in zip(spent, off.spent_s[kind], strict=True)]
+    for kind, spent in both.on.spent_s.items():
+        ratios = [mine / other for mine, other in zip(spent, both.off.spent_s[kind], strict=True)]
         rows.append(
             {
                 "request": kind,
                 "on_us": round(1e6 * statistics.median(spent)),
-                "off_us": round(1e6 * statistics.median(off.spent_s[kind])),
+                "off_us": round(1e6 * statistics.median(both.off.spent_s[kind])),
                 "share_percent": round(100 * (statistics.median(ratios) - 1), 2),
                 "quartiles_percent": [round(100 * (share - 1), 1) for share in statistics.quantiles(ratios, n=4)[::2]],
                 "turns": len(ratios),
@@ -197,21 +233,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--serve", type=int, metavar="STUB", help="be the two services before the stub on that port")
     arguments = parser.parse_args()
+    if arguments.serve:
+        anyio.run(serve_both, arguments.serve, backend_options={"use_uvloop": True})
+        return
     events = event_costs()
     stub = free_port()
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "stub.log"
         stack.enter_context(running([sys.executable, str(HERE / "stub_model_server.py"), str(stub)], log, {}))
-        on = stack.enter_context(service("on", stub, Path(folder)))
-        off = stack.enter_context(service("off", stub, Path(folder), INKGATE_METRICS__ENABLED="false"))
-        uvloop.run(measure([on, off], arguments.rounds, arguments.requests))
-    rows = report(on, off)
+        both = stack.enter_context(both_before(stub, Path(folder)))
+        uvloop.run(measure(both, arguments.rounds, arguments.requests))
+    rows = report(both)
     print(f"{'request':22} {'on µs':>8} {'off µs':>8} {'share %':>8}  quartiles %")
     for row in rows:
         quartiles = row["quartiles_percent"]
         print(f"{row['request']:22} {row['on_us']:8} {row['off_us']:8} {row['share_percent']:8}  {quartiles}")
-    scrape_s = statistics.median(on.scrapes_s)
+    scrape_s = statistics.median(both.scrapes_s)
     print(
         f"a scrape: {1000 * scrape_s:.1f} ms, {100 * scrape_s / SCRAPE_S:.2f} % of a core where there is one every 5 s"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 
 import httpx
 import pytest
@@ -27,7 +27,7 @@ def counted() -> Metrics:
     return metrics
 
 
-def parsed(families: Callable[[str], Iterator[Metric]], text: str) -> list[Metric]:
+def parsed(families: Callable[[str], Iterable[Metric]], text: str) -> list[Metric]:
     """All families of a text: the client library's parsers have no types."""
     return list(families(text))
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from time import monotonic
 
-from prometheus_client import Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -16,7 +15,7 @@ from inkgate.errors import CODES, ENGINE_CODES
 from inkgate.telemetry.attempts import retries_of, runaways_of
 from inkgate.telemetry.catalog import EVENTS, STAGES
 from inkgate.telemetry.rates import Rates
-from inkgate.telemetry.series import Series, counter, histogram
+from inkgate.telemetry.series import Counts, Distribution
 from inkgate.telemetry.state import Work
 from inkgate.telemetry.tracing import current_trace_id
 from inkgate.types import PageResult, Task
@@ -66,17 +65,17 @@ class Metrics(Collector):
         self._trace_id = trace_id
         self._rates = Rates(clock)
         self._durations: deque[float] = deque(maxlen=_KEPT_DURATIONS)
-        self._requests = counter(EVENTS["http_requests_total"])
-        self._request_s = histogram(EVENTS["inkgate_http_request_duration_seconds"])
-        self._refusals = counter(EVENTS["inkgate_refusals_total"])
-        self._uploads = histogram(EVENTS["inkgate_upload_bytes"])
-        self._stage_s = histogram(EVENTS["inkgate_stage_duration_seconds"])
-        self._page_s = histogram(EVENTS["inkgate_page_duration_seconds"])
-        self._pages = counter(EVENTS["inkgate_pages_total"])
-        self._page_errors = counter(EVENTS["inkgate_page_errors_total"])
-        self._tokens = counter(EVENTS["inkgate_tokens_total"])
-        self._runaways = counter(EVENTS["inkgate_runaway_stops_total"])
-        self._retries = counter(EVENTS["inkgate_retries_total"])
+        self._requests = Counts(EVENTS["http_requests_total"])
+        self._request_s = Distribution(EVENTS["inkgate_http_request_duration_seconds"])
+        self._refusals = Counts(EVENTS["inkgate_refusals_total"])
+        self._uploads = Distribution(EVENTS["inkgate_upload_bytes"])
+        self._stage_s = Distribution(EVENTS["inkgate_stage_duration_seconds"])
+        self._page_s = Distribution(EVENTS["inkgate_page_duration_seconds"])
+        self._pages = Counts(EVENTS["inkgate_pages_total"])
+        self._page_errors = Counts(EVENTS["inkgate_page_errors_total"])
+        self._tokens = Counts(EVENTS["inkgate_tokens_total"])
+        self._runaways = Counts(EVENTS["inkgate_runaway_stops_total"])
+        self._retries = Counts(EVENTS["inkgate_retries_total"])
 
     def reads_with(self, engine: str, models: Mapping[str, ModelName]) -> None:
         """Says whose the stages are that are told without a page, and the model of each engine that pages may come
@@ -88,49 +87,49 @@ class Metrics(Collector):
     def serves(self, endpoint: str) -> None:
         """See Watch. Its series are there before the first request, so that the first counts in rates."""
         self._rates.add(endpoint, 0)
-        self._requests("POST", endpoint, 200)
+        self._requests.add(("POST", endpoint, "200"), 0)
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
         """See Watch."""
         number = status if status in _STATUSES else status // 100 * 100
-        self._requests(method, endpoint, number).inc()
-        self._request_s(method, endpoint).observe(seconds, self._exemplar())
+        self._requests.add((method, endpoint, str(number)))
+        self._request_s.add((method, endpoint), seconds, self._trace_id())
         self._rates.add(endpoint)
         if status < HTTPStatus.BAD_REQUEST and endpoint not in NO_WORK:
             self._durations.append(seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
         """See Watch."""
-        self._refusals(_code(code), tenant_class).inc()
+        self._refusals.add((_code(code), tenant_class))
 
     def upload(self, byte_count: int) -> None:
         """See Watch."""
-        self._uploads().observe(byte_count)
+        self._uploads.add((), byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
         """See Watch."""
-        self._in_stage(stage, self._engine, seconds)
+        self._stage_s.add((stage if stage in STAGES else OTHER, self._engine), seconds, self._trace_id())
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
         """See Watch."""
-        engine = self._known(result.engine)
+        engine, trace_id = self._known(result.engine), self._trace_id()
         model = self._models.get(engine, NO_MODEL)
         labels = (engine, model.version, task.kind.value, model.inference_engine)
-        self._page_s(*labels).observe(seconds, self._exemplar())
-        self._pages(*labels, _outcome(result)).inc()
+        self._page_s.add(labels, seconds, trace_id)
+        self._pages.add((*labels, _outcome(result)))
         if result.error is not None:
-            self._page_errors(engine, _code(result.error.code)).inc()
+            self._page_errors.add((engine, _code(result.error.code)))
         for name, spent_ms in result.timings_ms.items():
             stage = _STAGE_OF.get(name)
             if stage is not None:
-                self._in_stage(stage, engine, spent_ms / 1000)
+                self._stage_s.add((stage, engine), spent_ms / 1000, trace_id)
         if result.attempts and "cache" not in result.timings_ms:
             self._tried(result)
 
     def tokens(self, prompt: int, answer: int) -> None:
         """See Watch."""
-        self._tokens(self._engine, "in").inc(prompt)
-        self._tokens(self._engine, "out").inc(answer)
+        self._tokens.add((self._engine, "in"), prompt)
+        self._tokens.add((self._engine, "out"), answer)
 
     def take_durations(self) -> tuple[float, ...]:
         """How long the requests took, in seconds, that were answered since the last call: the last 20,000 of them.
@@ -143,51 +142,42 @@ class Metrics(Collector):
 
     def work(self) -> Work:
         """All that was counted so far."""
-        pages = self._pages.counts("outcome")
-        tokens = self._tokens.counts("direction")
-        requests = self._requests.counts("method", "endpoint", "status")
+        pages, tokens = self._pages.by("outcome"), self._tokens.by("direction")
+        requests = self._requests.by("method", "endpoint", "status")
         return Work(
             requests={key: count for key, count in requests.items() if count},
-            pages={name: pages[name] for name in ("ok", "degraded") if name in pages}
-            | self._page_errors.counts("code"),
-            stage_s=self._stage_s.sums("_sum", "stage"),
-            stage_count=self._stage_s.counts("stage", suffix="_count"),
+            pages={name: pages[name] for name in ("ok", "degraded") if name in pages} | self._page_errors.by("code"),
+            stage_s=self._stage_s.sums_by("stage"),
+            stage_count=self._stage_s.counts_by("stage"),
             tokens_in=tokens.get("in", 0),
             tokens_out=tokens.get("out", 0),
-            runaways=sum(self._runaways.counts("engine").values()),
-            retries=self._retries.counts("reason"),
+            runaways=sum(self._runaways.by().values()),
+            retries=self._retries.by("reason"),
         )
 
     def collect(self) -> Iterator[Metric]:
         """All families."""
-        for series in self._all():
-            yield from series.families()
+        for counts in (self._requests, self._refusals, self._pages, self._page_errors, self._tokens):
+            yield counts.family()
+        for distribution in (self._request_s, self._uploads, self._stage_s, self._page_s):
+            yield distribution.family()
+        yield self._runaways.family()
+        yield self._retries.family()
         qps = EVENTS["qps"]
         rates = GaugeMetricFamily(qps.name, qps.help, labels=qps.labels)
         for endpoint, per_s in self._rates.per_s().items():
             rates.add_metric([endpoint], per_s)
         yield rates
 
-    def _all(self) -> Iterator[Series[Counter] | Series[Histogram]]:
-        yield from (self._requests, self._request_s, self._refusals, self._uploads, self._stage_s, self._page_s)
-        yield from (self._pages, self._page_errors, self._tokens, self._runaways, self._retries)
-
-    def _in_stage(self, stage: str, engine: str, seconds: float) -> None:
-        self._stage_s(stage if stage in STAGES else OTHER, engine).observe(seconds, self._exemplar())
-
     def _tried(self, result: PageResult) -> None:
         stopped = runaways_of(result.attempts)
         if stopped:
-            self._runaways(self._engine).inc(stopped)
+            self._runaways.add((self._engine,), stopped)
         for reason in retries_of(result.attempts):
-            self._retries(self._engine, _code(reason)).inc()
+            self._retries.add((self._engine, _code(reason)))
 
     def _known(self, engine: str) -> str:
         return engine if engine in self._models else OTHER
-
-    def _exemplar(self) -> dict[str, str] | None:
-        trace_id = self._trace_id()
-        return None if trace_id is None else {"trace_id": trace_id}
 
 
 def _outcome(result: PageResult) -> str:

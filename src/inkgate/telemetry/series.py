@@ -1,67 +1,117 @@
-"""Metrics of the client library, as this service counts with them."""
+"""Counters and histograms as this service counts with them.
+
+They are shown by Prometheus' client library, but not counted by it: its series are safe from many threads, and take
+three to five times as long, up to 3 % of what a small request costs. These are used from one event loop alone.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from itertools import accumulate
+from typing import TypeVar
 
-from prometheus_client import Counter, Histogram
-from prometheus_client.core import Metric
+from prometheus_client.core import CounterMetricFamily, Exemplar, HistogramMetricFamily
 
 from inkgate.telemetry.catalog import Family, Kind
 
-MetricT = TypeVar("MetricT", Counter, Histogram)
+T = TypeVar("T")
+
+Labels = tuple[str, ...]
+"""Values, in the order in which the catalogue has the labels; of closed sets alone: there is a series for each."""
 
 
-class Series(Generic[MetricT]):
-    """The series of a metric by their label values. Each is looked up in the library once: that takes as long as it
-    takes to count. There are as many as the callers name, so they name what is of closed sets alone.
-    """
+class Counts:
+    """A counter of the catalogue."""
 
-    def __init__(self, metric: MetricT) -> None:
-        self._metric = metric
-        self._known: dict[tuple[str | int, ...], MetricT] = {}
+    def __init__(self, family: Family) -> None:
+        self._family = _of_kind(family, Kind.COUNTER)
+        self._counts: dict[Labels, int] = {}
 
-    def __call__(self, *labels: str | int) -> MetricT:
-        """The series with these values, in the order of the catalogue."""
-        found = self._known.get(labels)
-        if found is None:
-            found = self._known[labels] = self._metric.labels(*labels) if labels else self._metric
-        return found
+    def add(self, labels: Labels, count: int = 1) -> None:
+        """Counts so many; 0: makes the series known."""
+        self._counts[labels] = self._counts.get(labels, 0) + count
 
-    def families(self) -> Iterator[Metric]:
-        """All of it, without the time at which each series began: nobody asks for it, and it doubles them."""
-        for family in self._metric.collect():
-            family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
-            yield family
-
-    def sums(self, suffix: str, *labels: str) -> dict[str, float]:
-        """The samples that end so, added up over all other labels."""
-        sums: dict[str, float] = {}
-        for family in self._metric.collect():
-            for sample in family.samples:
-                if sample.name.endswith(suffix):
-                    key = " ".join(sample.labels[label] for label in labels)
-                    sums[key] = sums.get(key, 0.0) + sample.value
+    def by(self, *labels: str) -> dict[str, int]:
+        """Sums over all other labels, by the values of these with spaces between them."""
+        sums: dict[str, int] = {}
+        for key, count in _keyed(self._family, self._counts, labels):
+            sums[key] = sums.get(key, 0) + count
         return sums
 
-    def counts(self, *labels: str, suffix: str = "_total") -> dict[str, int]:
-        """The same of what is counted in whole numbers."""
-        return {key: int(value) for key, value in self.sums(suffix, *labels).items()}
+    def family(self) -> CounterMetricFamily:
+        """All series, as they are shown."""
+        shown = CounterMetricFamily(self._family.name, self._family.help, labels=self._family.labels)
+        for labels, count in self._counts.items():
+            shown.add_metric(labels, count)
+        return shown
 
 
-def counter(family: Family) -> Series[Counter]:
-    """That of the catalogue, without any series yet."""
-    return Series(Counter(family.name, _text(family, Kind.COUNTER), family.labels, registry=None))
+class _Observed:
+    """A series of a histogram."""
+
+    __slots__ = ("counts", "exemplars", "total")
+
+    def __init__(self, buckets: int) -> None:
+        self.counts = [0] * (buckets + 1)
+        self.exemplars: dict[int, Exemplar] = {}
+        self.total = 0.0
 
 
-def histogram(family: Family) -> Series[Histogram]:
-    """As `counter`."""
-    text = _text(family, Kind.HISTOGRAM)
-    return Series(Histogram(family.name, text, family.labels, buckets=family.buckets, registry=None))
+class Distribution:
+    """A histogram of the catalogue."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = _of_kind(family, Kind.HISTOGRAM)
+        self._bounds = family.buckets
+        self._series: dict[Labels, _Observed] = {}
+
+    def add(self, labels: Labels, value: float, trace_id: str | None = None) -> None:
+        """Counts a value; its bucket names the trace that was the last in it."""
+        series = self._series.get(labels)
+        if series is None:
+            series = self._series[labels] = _Observed(len(self._bounds))
+        bucket = bisect_left(self._bounds, value)
+        series.counts[bucket] += 1
+        series.total += value
+        if trace_id is not None:
+            series.exemplars[bucket] = Exemplar({"trace_id": trace_id}, value)
+
+    def sums_by(self, *labels: str) -> dict[str, float]:
+        """Sums of all values, as Counts.by."""
+        sums: dict[str, float] = {}
+        for key, series in _keyed(self._family, self._series, labels):
+            sums[key] = sums.get(key, 0.0) + series.total
+        return sums
+
+    def counts_by(self, *labels: str) -> dict[str, int]:
+        """How many values there were, as Counts.by."""
+        counts: dict[str, int] = {}
+        for key, series in _keyed(self._family, self._series, labels):
+            counts[key] = counts.get(key, 0) + sum(series.counts)
+        return counts
+
+    def family(self) -> HistogramMetricFamily:
+        """All series, as they are shown."""
+        shown = HistogramMetricFamily(self._family.name, self._family.help, labels=self._family.labels)
+        for labels, series in self._series.items():
+            shown.add_metric(labels, list(self._buckets(series)), series.total)
+        return shown
+
+    def _buckets(self, series: _Observed) -> Iterator[tuple[str, float] | tuple[str, float, Exemplar]]:
+        bounds = [*(f"{float(bound)}" for bound in self._bounds), "+Inf"]
+        for bucket, (bound, count) in enumerate(zip(bounds, accumulate(series.counts), strict=True)):
+            exemplar = series.exemplars.get(bucket)
+            yield (bound, count) if exemplar is None else (bound, count, exemplar)
 
 
-def _text(family: Family, kind: Kind) -> str:
+def _keyed(family: Family, series: dict[Labels, T], labels: tuple[str, ...]) -> Iterator[tuple[str, T]]:
+    places = [family.labels.index(label) for label in labels]
+    for values, one in series.items():
+        yield " ".join(values[place] for place in places), one
+
+
+def _of_kind(family: Family, kind: Kind) -> Family:
     if family.kind is not kind:
         raise TypeError(f"{family.name} is a {family.kind}")
-    return family.help
+    return family
