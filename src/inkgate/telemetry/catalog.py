@@ -97,7 +97,12 @@ EVENTS = _table(
     _counter(
         "inkgate_page_errors_total", "Pages that were not read, or in part, by the error's code.", "engine", "code"
     ),
-    _counter("inkgate_tokens_total", "Tokens of model servers: in (prompts), out (answers).", "engine", "direction"),
+    _counter(
+        "inkgate_tokens_total",
+        "Tokens of model servers, as they count them: in (prompts), out (answers).",
+        "engine",
+        "direction",
+    ),
     _counter("inkgate_runaway_stops_total", "Answers that were stopped because they repeated themselves.", "engine"),
     _counter("inkgate_retries_total", "Questions that were asked again, by the error before.", "engine", "reason"),
 )

@@ -1,0 +1,20 @@
+"""docs/metrics.md lists every metric and stage as the catalogue has them."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+from inkgate.telemetry.catalog import CATALOG, STAGES
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+
+
+def test_every_metric_and_stage_is_listed() -> None:
+    assert [name for name in (*CATALOG, *STAGES) if f"| `{name}` |" not in PAGE] == []
+
+
+def test_the_generated_part_is_current() -> None:
+    current = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["current"]
+    assert current("docs/metrics.md") == PAGE, "run `make docs`"
