@@ -95,7 +95,9 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
     "preprocessing": (
         changed(
             with_history(HEALTHY, documents=9, in_flight=1, cpu=7.0),
-            work=Work(stage_s={"receive": 5.0, "open": 9.0, "render": 300.0, "engine": 360.0}),
+            work=Work(
+                stage_s={"receive": 5.0, "open": 9.0, "render": 300.0, "engine": 360.0}, stage_count={"engine": 50}
+            ),
         ),
         Severity.WARNING,
     ),
@@ -221,6 +223,9 @@ HARMLESS: dict[str, State] = {
     "flags as the settings ask": changed(
         set_to(managed_state(), engine={"vllm": {"managed": {"max_num_seqs": 4}}}),
         replicas=(replica("a", flags=(*PRESET_FLAGS[:-1], "4")),),
+    ),
+    "the first pages are still being read": changed(
+        with_history(HEALTHY, waiting=2, cpu=7.0), work=Work(stage_s={"open": 9.0, "render": 3.0})
     ),
     "documents arrive and few wait": with_history(HEALTHY, documents=2, in_flight=1),
 }

@@ -8,6 +8,7 @@ from inkgate.doctor.rules_load import BUSY
 from inkgate.telemetry.state import Point, State
 
 SMALL = 4.0
+_ENOUGH_PAGES = 10
 
 
 def batches_small(state: State) -> Finding | None:
@@ -48,10 +49,13 @@ def cores_unused(state: State) -> Finding | None:
 
 
 def preprocessing(state: State) -> Finding | None:
-    """Opening, rendering and preparing pages takes longer than reading them. When: since the start, these stages took
-    longer than the rest of the engine's, and for 15 s of the last minute pages waited; or (then the arrival of bodies
-    counts, too) there were more documents in the service than places at the engine, and places were free.
+    """Opening, rendering and preparing pages takes longer than reading them. When: since the start and for at least 10
+    pages, these stages took longer than the rest of the engine's, and for 15 s of the last minute pages waited; or
+    (then the arrival of bodies counts, too) there were more documents in the service than places at the engine, and
+    places were free.
     """
+    if state.work.stage_count.get("engine", 0) < _ENOUGH_PAGES:
+        return None  # those that are in the engine for the first time are not counted there yet
     spent = {stage: state.work.stage_s.get(stage, 0.0) for stage in _BEFORE}
     points = pressed(state)
     if points:
