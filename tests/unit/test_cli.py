@@ -23,7 +23,7 @@ def test_the_version_is_printed() -> None:
     assert runner.invoke(app, ["--version"]).stdout == f"inkgate {__version__}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["read"], ["serve"], ["key"], ["eval"]], ids=" ".join)
+@pytest.mark.parametrize("command", [[], ["read"], ["serve"], ["key"], ["eval"], ["doctor"]], ids=" ".join)
 def test_every_command_explains_itself(command: list[str]) -> None:
     shown = runner.invoke(app, [*command, "--help"])
     assert shown.exit_code == 0
