@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from inkgate.client import InkgateClient
 from support.real_vllm import NAME, SETTINGS, Rendered, VllmProcess, rendered_lines, share_right
 from support.server import Server, inkgate, running_server
 
@@ -114,3 +116,24 @@ def test_what_vllm_refuses_is_told_in_its_own_words(gateway: Server) -> None:
     assert "nobody" in unknown.text
     assert long.status_code == 400
     assert "max_tokens" in long.text or "context length" in long.text
+
+
+def test_the_state_shows_the_server(gateway: Server, vllm: VllmProcess) -> None:
+    with httpx.Client(base_url=gateway.url, timeout=120, trust_env=False) as client:
+        simple(client, LINES[0])
+    with InkgateClient(gateway.url) as asked:
+        for _ in range(100):  # the gateway reads the server each second
+            state = asked.state()
+            (replica,) = state.replicas
+            if replica.generation_tokens:
+                break
+            time.sleep(0.1)
+    assert (replica.name, replica.state, replica.flags) == (vllm.url, "up", ())
+    assert (replica.generation_tokens or 0) > 0
+    assert (replica.kv_tokens or 0) > 0
+    assert [queue.name for queue in state.queues] == ["pages", "calls"]
+    assert state.queues[1].tokens_capacity == replica.kv_tokens
+    assert (state.build.model, state.build.inference_engine) == (NAME, "vllm")
+    assert state.work.pages["ok"] > 0
+    assert state.work.tokens_out > 0
+    assert state.ready
