@@ -11,7 +11,7 @@ among more than eight nothing: docs/benchmarks.md."""
 
 def call_sizes(lines: int, most: int) -> list[int]:
     """The sizes of the calls in which `lines` lines are read, the largest first; none is above `most` (at least 1)."""
-    sizes = []
+    sizes: list[int] = []
     while lines > 0:
         sizes.append(next(size for size in _SIZES if size <= min(lines, most)))
         lines -= sizes[-1]
@@ -20,7 +20,8 @@ def call_sizes(lines: int, most: int) -> list[int]:
 
 def calls_of(lines: int, most: int) -> list[slice]:
     """The lines of each call, in order: as `call_sizes`."""
-    slices, start = [], 0
+    slices: list[slice] = []
+    start = 0
     for size in call_sizes(lines, most):
         slices.append(slice(start, start + size))
         start += size
