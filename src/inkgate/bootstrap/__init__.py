@@ -97,6 +97,8 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
         application = app.create_app(service, settings, page=page)
         keep_for_good()
         collectors = (service.metrics, StateCollector(service.observatory.state))
-        async with metrics_server.served(settings.metrics, collectors, settings.server.port):
-            async with webpage.beside(page, on_ready) as ready:
-                await server.serve(application, settings, on_ready=ready)
+        async with (
+            metrics_server.served(settings.metrics, collectors, settings.server.port),
+            webpage.beside(page, on_ready) as ready,
+        ):
+            await server.serve(application, settings, on_ready=ready)
