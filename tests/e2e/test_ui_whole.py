@@ -10,7 +10,8 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from support.browser import chromium, give, require_chromium, running_page, shoot, visit
+from support.browser import FOLDER, chromium, give, require_chromium, running_page, shoot, visit
+from support.pdf_writer import text_at, text_pdf
 from support.server import Server
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
@@ -65,8 +66,11 @@ def test_the_live_tab_moves_under_load(browser: Browser, server: Server) -> None
         expect(chart).to_be_visible()
         before = page.inner_html("#ink-panel")
         with httpx.Client(timeout=60) as client:
-            for _ in range(6):
-                assert client.post(f"{server.url}/ocr", files={"file": SAMPLE.read_bytes()}).status_code == 200
+            for number in range(60 if FOLDER else 6):
+                data = SAMPLE.read_bytes() if number % 4 else text_pdf(text_at(30, 380, f"Page {number}", 24))
+                assert client.post(f"{server.url}/ocr?pdf_text=never", files={"file": data}).status_code == 200
+                if FOLDER:
+                    page.wait_for_timeout(500 + 400 * (number % 5))
         page.wait_for_function(
             """() => /Pages 0\\.0*[1-9]|Pages [1-9]/.test(
                 document.querySelector('#ink-panel [aria-label^="Pages, per second"]').getAttribute('aria-label'))"""

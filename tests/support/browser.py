@@ -17,6 +17,8 @@ from support.server import Server, running_server
 CHROMIUM = Path("/usr/bin/chromium")
 WAIT_MS = 60_000
 OPEN_S = 60.0
+FOLDER = os.environ.get("INKGATE_SCREENSHOTS", "")
+"""Where pictures of the page go; empty: none are taken."""
 
 
 def require_chromium() -> None:
@@ -54,9 +56,11 @@ def visit(
     browser: Browser, server: Server, *, width: int = 1280, height: int = 860, locale: str = "en-GB", dark: bool = False
 ) -> Iterator[Page]:
     """The page, opened as a visitor does. At the end: nothing was asked of another host, and no script failed."""
-    scheme = "dark" if dark else "light"
     context = browser.new_context(
-        viewport={"width": width, "height": height}, locale=locale, color_scheme=scheme, accept_downloads=True
+        viewport={"width": width, "height": height},
+        locale=locale,
+        color_scheme="dark" if dark else "light",
+        accept_downloads=True,
     )
     page = context.new_page()
     page.set_default_timeout(WAIT_MS)
@@ -87,7 +91,7 @@ def give(page: Page, *files: Path | tuple[str, bytes]) -> None:
 
 def shoot(page: Page, name: str) -> None:
     """A picture of the page for docs/screenshots, where INKGATE_SCREENSHOTS names a folder; else nothing."""
-    if folder := os.environ.get("INKGATE_SCREENSHOTS"):
+    if FOLDER:
         page.mouse.move(2, 2)
         page.wait_for_timeout(400)
-        page.screenshot(path=str(Path(folder) / f"{name}.png"))
+        page.screenshot(path=str(Path(FOLDER) / f"{name}.png"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from time import monotonic
@@ -79,7 +79,7 @@ class Desk:
                     yield {"run": run, "ended": False, "jobs": [each.told() for each in jobs]}
         yield {"run": run, "ended": True, "jobs": [job.told() for job in jobs]}
 
-    async def _read_one(self, job: Job, read_as: ReadAs, visitor: Visitor) -> AsyncIterator[None]:
+    async def _read_one(self, job: Job, read_as: ReadAs, visitor: Visitor) -> AsyncGenerator[None, None]:
         job.result, job.status = self.results.begin(job.name), "reading"
         yield
         try:

@@ -80,7 +80,8 @@ def _blocks(desk: Desk) -> gr.Blocks:
             read, None, page, show_progress="hidden", api_visibility="private", concurrency_limit=_AT_ONCE
         )
         page.stop(None, None, None, cancels=[reading], api_visibility="private")
-    return blocks.queue(max_size=_WAITING, default_concurrency_limit=_AT_ONCE, api_open=False)
+    blocks.queue(max_size=_WAITING, default_concurrency_limit=_AT_ONCE, api_open=False)
+    return blocks
 
 
 def _functions(desk: Desk) -> list[Callable[..., Any]]:
