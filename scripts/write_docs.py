@@ -49,6 +49,7 @@ BRANCHES = {
     "serving.gpu": "When a GPU's own trouble stops calls to the model server on it.",
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",
     "metrics": "What is measured (metrics.md); it holds no contents of documents and no keys.",
+    "ui": "The web page ([ui.md](ui.md)).",
     "log": "What is logged. Neither contents of documents nor keys ever are.",
 }
 
