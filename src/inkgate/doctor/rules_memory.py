@@ -121,7 +121,7 @@ def cache_off(state: State) -> Finding | None:
     if depth is not None:
         evidence.append(Evidence("pages waiting", round(depth)))
     severity = Severity.NOTE if depth is None else Severity.WARNING
-    advice = Advice("Keep what was read: the same page is then read once.", "cache.enabled", True, False)  # noqa: FBT003 - a value
+    advice = Advice("Keep what was read, so that the same page is read once.", "cache.enabled", True, False)  # noqa: FBT003 - a value
     return Finding(
         "cache-off", severity, "The cache is off: the same page is read each time.", tuple(evidence), (advice,)
     )
