@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -68,6 +69,7 @@ async def test_the_embedded_engine() -> None:
             (await client.post("/ocr", files={"file": content})).raise_for_status()
         assert (await client.post("/ocr", files={"file": b"no image"})).status_code == 415
         state = await state_of(client)
+        later = await until(client, lambda state: state.processes[0].cpu_s > before.processes[0].cpu_s)
     assert (state.ready, state.reasons, state.rung, state.breakers, state.replicas) == (True, (), 0, (), ())
     assert (state.build.engine, state.build.model) == ("ppocr", "PP-OCRv6 small")
     assert state.build.inference_engine
@@ -88,10 +90,8 @@ async def test_the_embedded_engine() -> None:
     assert recognizer.items == sum(size * calls for size, calls in recognizer.sizes.items()) == 2
     assert state.work.requests == {"POST /ocr 200": 3, "POST /ocr 415": 1, "GET /state 200": 1}
     assert state.work.pages == {"ok": 3}
-    kinds = {process.kind: process for process in state.processes}
-    assert kinds.keys() == {"gateway", "pdf"}
-    assert kinds["gateway"].pid == os.getpid()
-    assert kinds["gateway"].cpu_s > before.processes[0].cpu_s
+    assert later.processes[0].pid == os.getpid()
+    assert {process.kind for process in later.processes} == {"gateway", "pdf"}
     assert state.started_at <= before.at < state.at
 
 
@@ -148,6 +148,28 @@ async def test_a_model_server_that_is_lost() -> None:
     assert lost.replicas[0].taken_out >= 1
     assert lost.replicas[0].why
     assert lost.replicas[0].running is None
+
+
+async def test_a_managed_vllm_that_dies_once(tmp_path: Path) -> None:
+    fake = FakeVllm(tmp_path)
+    managed = {"python": str(fake.python), "environment": fake.told(), "restart_pause_s": 0.05}
+    own: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"managed": managed, "start_s": 30, "fallback": False}}
+    async with served({"engine": own}) as (_, client):
+        first = await until(client, lambda state: all(pids_of(state)) and started_of(state) == [1, 1])
+        os.kill(pids_of(first)[0], signal.SIGKILL)
+        second = await until(client, lambda state: all(pids_of(state)) and started_of(state) == [2, 1])
+    assert set(pids_of(first)).isdisjoint(pids_of(second))
+    assert first.replicas[0].flags == second.replicas[0].flags
+    assert "--max-num-seqs" in first.replicas[0].flags
+
+
+def pids_of(state: State) -> list[int]:
+    """Of vLLM's processes: the one that we started, and those that it did."""
+    return [process.pid for process in state.processes if process.kind == "vllm"]
+
+
+def started_of(state: State) -> list[int]:
+    return [process.started for process in state.processes if process.kind == "vllm"]
 
 
 async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
