@@ -34,7 +34,7 @@ class PanelQuery:
     where: str
     expr: str
 
-    def with_values(self, instance: str = ".*", window: str = "15s") -> str:
+    def with_values(self, instance: str = ".*", window: str = "1m") -> str:
         """As Grafana sends it, with these in place of its variables and `All` for the others."""
         values = {"$instance": instance, "$engine": ".*", "$model": ".*", "$__rate_interval": window}
         expr = self.expr
