@@ -10,6 +10,7 @@ from typing import Protocol
 
 import anyio
 
+from inkgate.telemetry.metrics import NO_WORK
 from inkgate.telemetry.state import Batches, Point, Process, Queue, State, Work
 
 STEP_S = 5.0
@@ -17,8 +18,6 @@ _KEPT_S = 900.0
 _TICK_S = 0.25
 """Between looks at how late the event loop is."""
 _RECOGNIZER = "recognizer"
-_ASKED_OF_ITSELF = frozenset({"/health", "/livez", "/readyz", "/state"})
-"""Endpoints whose requests are no work."""
 _REFUSED = frozenset({429, 503})
 
 
@@ -137,7 +136,7 @@ def _statuses(requests: Mapping[str, int]) -> dict[int, int]:
     found: dict[int, int] = {}
     for key, count in requests.items():
         _, endpoint, status = key.split(" ")
-        if endpoint not in _ASKED_OF_ITSELF:
+        if endpoint not in NO_WORK:
             found[int(status)] = found.get(int(status), 0) + count
     return found
 
