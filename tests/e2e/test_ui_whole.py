@@ -10,8 +10,10 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
+from inkgate.client import InkgateClient
+from inkgate.telemetry.state import State
 from support.browser import FOLDER, chromium, give, require_chromium, running_page, shoot, visit
-from support.pdf_writer import text_at, text_pdf
+from support.pdf_writer import paragraph, text_at, text_pdf
 from support.server import Server
 
 SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
@@ -124,6 +126,29 @@ def test_everything_has_a_name_and_the_keyboard_reaches_it(browser: Browser, ser
         page.focus("#ink-tab-text")
         page.keyboard.press("ArrowRight")
         expect(page.locator("#ink-markdown")).to_be_visible()
+
+
+def test_stop_stops_the_reading_itself(browser: Browser, server: Server) -> None:
+    pages = [text_at(30, 380, f"Part {number} of a long document", 18) + paragraph() for number in range(150)]
+
+    def state() -> State:
+        with InkgateClient(server.url) as client:
+            return client.state()
+
+    before = sum(state().work.pages.values())
+    with visit(browser, server) as page:
+        give(page, ("long.pdf", text_pdf(*pages)))
+        page.select_option("#ink-pdf", "never")
+        page.click("#ink-go")
+        expect(page.locator("#ink-status")).to_contain_text("of 150 pages read")
+        page.click("#ink-stop")
+        expect(page.locator("#ink-status")).to_have_text("Stopped.")
+        for _ in range(100):
+            if state().house.documents == 0:
+                break
+            page.wait_for_timeout(100)
+        assert state().house.documents == 0
+        assert sum(state().work.pages.values()) - before < 150
 
 
 def test_with_keys_the_page_asks_for_one_and_nothing_of_it_is_open(browser: Browser) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from html.parser import HTMLParser
 
@@ -84,8 +84,9 @@ def _nothing(*_: object) -> str:
 
 def _made() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    rules = {"html_block": _html_block, "html_inline": _html_inline, "image": _figure}
-    for name, rule in {**rules, "link_open": _nothing, "link_close": _nothing}.items():
+    rules: dict[str, Callable[..., str]] = {"html_block": _html_block, "html_inline": _html_inline, "image": _figure}
+    rules |= {"link_open": _nothing, "link_close": _nothing}
+    for name, rule in rules.items():
         parser.add_render_rule(name, rule)
     parser.add_render_rule("table_open", lambda *_: '<div class="ink-scroll"><table>\n')
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")

@@ -59,7 +59,8 @@ def build_page(url: str, prefix: str) -> Page:
 
 
 def _blocks(desk: Desk) -> gr.Blocks:
-    with gr.Blocks(title="inkgate", analytics_enabled=False, fill_width=True, delete_cache=(600, 600)) as blocks:
+    blocks = gr.Blocks(title="inkgate", analytics_enabled=False, fill_width=True, delete_cache=(600, 600))
+    with blocks:
         page = gr.HTML(
             value=None,
             html_template=_asset("page.html"),
