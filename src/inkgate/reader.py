@@ -19,6 +19,7 @@ from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.work import as_caller, by_size, current_caller
 from inkgate.settings import LimitSettings, PdfText
+from inkgate.telemetry.tracing import part
 from inkgate.telemetry.watch import UNWATCHED, Watch
 from inkgate.types import Document, DocumentResult, PageResult, Pixels, Task
 
@@ -104,6 +105,10 @@ class PageReads:
             self.tasks.start_soon(self._read, slot, name=f"page {index}")
 
     async def _read(self, slot: _Slot) -> None:
+        with part("page", {"inkgate.page": slot.result.index}):
+            await self._read_one(slot)
+
+    async def _read_one(self, slot: _Slot) -> None:
         begun = perf_counter()
         with anyio.CancelScope(deadline=self.deadline) as scope:
             slot.result = await self._result(slot.result.index)

@@ -395,6 +395,20 @@ class MetricsSettings(Branch):
     )
 
 
+class TracingSettings(Branch):
+    endpoint: str = Field(
+        "",
+        pattern="^(https?://.+)?$",
+        description="Where traces are sent by OTLP over HTTP, such as `http://127.0.0.1:4318`; needs `inkgate[otel]`. "
+        "Empty: nowhere.",
+    )
+    headers: dict[str, SecretStr] = Field({}, description="Headers that they are sent with, such as a key, by name.")
+    sample_ratio: float = Field(
+        1.0, ge=0, le=1, description="Part of the traces that begin here that is recorded; others' senders decide."
+    )
+    service_name: str = Field("inkgate", min_length=1, description="Name of this service in traces.")
+
+
 class UiSettings(Branch):
     enabled: bool = Field(default=True, description="Show the web page at / (ui.md), where `inkgate[ui]` is installed.")
 
@@ -425,6 +439,7 @@ class Settings(BaseSettings):
     serving: ServingSettings = ServingSettings()
     fetch: FetchSettings = FetchSettings()
     metrics: MetricsSettings = MetricsSettings()
+    tracing: TracingSettings = TracingSettings()
     ui: UiSettings = UiSettings()
     log: LogSettings = LogSettings()
 

@@ -41,9 +41,11 @@ from inkgate.api.readiness import Readiness
 from inkgate.api.request_id import HEADER, RequestId
 from inkgate.api.served import ServedModels
 from inkgate.api.sources import Sources
+from inkgate.api.trace import Trace
 from inkgate.api.webpage import ServeWebPage, WebPage
 from inkgate.concurrency import Threads
 from inkgate.settings import Settings
+from inkgate.telemetry.tracing import NOT_RECORDING, Tracer
 
 _BODY_THREADS = 4
 """Bodies decoded and answers rendered at once: both are short, and more would only take the engine's cores."""
@@ -55,10 +57,14 @@ _ROUTES = (*_READERS, routes_files, routes_pictures, routes_models, routes_healt
 
 
 def create_app(
-    service: Service, settings: Settings, fetcher: Fetcher | None = None, page: WebPage | None = None
+    service: Service,
+    settings: Settings,
+    fetcher: Fetcher | None = None,
+    page: WebPage | None = None,
+    tracer: Tracer = NOT_RECORDING,
 ) -> FastAPI:
     """The application in front of a running `service`. `fetcher`: by default, the one that settings describe. `page`:
-    where the web page will be put.
+    where the web page will be put. `tracer`: records requests.
 
     Raises:
         ValueError: the rate limit of the settings can't be understood.
@@ -74,7 +80,9 @@ def create_app(
         title="inkgate",
         version=__version__,
         description=DESCRIPTION,
-        middleware=_middleware(settings, drain, rate_limiter, measure),
+        middleware=_middleware(
+            settings, drain, rate_limiter, [Middleware(Trace, tracer=tracer), Middleware(AccessLog, ended=measure)]
+        ),
         exception_handlers={HTTPException: http_error, RequestValidationError: validation_error},
         lifespan=_lifespan(rate_limiter),
     )
@@ -102,10 +110,10 @@ def create_app(
 
 
 def _middleware(
-    settings: Settings, drain: Drain, rate_limiter: RateLimiter | None, measure: Measure
+    settings: Settings, drain: Drain, rate_limiter: RateLimiter | None, observers: list[Middleware]
 ) -> list[Middleware]:
     """Outermost first. Everything is refused that can be before a byte of the body is read."""
-    stack = [Middleware(RequestId), Middleware(AccessLog, ended=measure)]
+    stack = [Middleware(RequestId), *observers]
     if settings.server.cors_origins:
         stack.append(
             Middleware(

@@ -22,6 +22,7 @@ from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
 from inkgate.serving.limiter import Limiter
 from inkgate.settings import Settings
+from inkgate.telemetry.exporting import tracer_of
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.state_collector import StateCollector
 from inkgate.telemetry.watch import Watch
@@ -84,6 +85,7 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
     The engine is started before the address is listened on: who can connect can be answered.
 
     Raises:
+        TracingUnavailable: traces are wanted, and what makes them is not installed.
         EngineFailed: the engine did not start.
         SystemExit: the address can't be listened on.
     """
@@ -92,13 +94,14 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
     from inkgate.api.webpage import WebPage
     from inkgate.bootstrap import webpage
 
-    async with running(settings) as service:
-        page = WebPage(coming=webpage.is_wanted(settings))
-        application = app.create_app(service, settings, page=page)
-        keep_for_good()
-        collectors = (service.metrics, StateCollector(service.observatory.state))
-        async with (
-            metrics_server.served(settings.metrics, collectors, settings.server.port),
-            webpage.beside(page, on_ready) as ready,
-        ):
-            await server.serve(application, settings, on_ready=ready)
+    with tracer_of(settings.tracing) as tracer:
+        async with running(settings) as service:
+            page = WebPage(coming=webpage.is_wanted(settings))
+            application = app.create_app(service, settings, page=page, tracer=tracer)
+            keep_for_good()
+            collectors = (service.metrics, StateCollector(service.observatory.state))
+            async with (
+                metrics_server.served(settings.metrics, collectors, settings.server.port),
+                webpage.beside(page, on_ready) as ready,
+            ):
+                await server.serve(application, settings, on_ready=ready)

@@ -30,7 +30,8 @@ from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import SPARING, MemoryStore, SparedStore
 from inkgate.settings import CacheSettings, Settings
 from inkgate.telemetry.metrics import Metrics
-from inkgate.telemetry.watch import UNWATCHED
+from inkgate.telemetry.traced import Traced
+from inkgate.telemetry.watch import UNWATCHED, Watch
 
 
 def build_parts(settings: Settings) -> Parts:
@@ -45,7 +46,9 @@ def build_parts(settings: Settings) -> Parts:
     runtime = runtime_of(settings)
     layout = page_layout(settings, runtime)
     metrics = Metrics()
-    watch = metrics if settings.metrics.enabled else UNWATCHED
+    watch: Watch = metrics if settings.metrics.enabled else UNWATCHED
+    if settings.tracing.endpoint:
+        watch = Traced(watch)
     batchers = Batchers(ppocr.batching, watch)
     workers = pool_of(ppocr)
     own = embedded_engine(settings, layout, workers or runtime, batchers)

@@ -51,11 +51,14 @@ def _run(settings: Settings) -> None:
 
     from inkgate import bootstrap
     from inkgate.errors import EngineFailed, InputRejected
+    from inkgate.telemetry.exporting import TracingUnavailable
     from inkgate.telemetry.logs import configure_logs
 
     configure_logs(settings.log)
     try:
         anyio.run(bootstrap.serve, settings, _greet, backend_options={"use_uvloop": True})
+    except TracingUnavailable as error:
+        raise misuse(str(error)) from error
     except InputRejected as error:
         raise misuse(f"{error.detail} {error.remedy}") from error
     except EngineFailed as error:

@@ -19,6 +19,7 @@ from inkgate.errors import EngineFailed, Overloaded
 from inkgate.serving.batch_queue import Batch, BatchQueue, Piece, Request
 from inkgate.serving.work import current_caller
 from inkgate.settings import BatchingSettings
+from inkgate.telemetry.tracing import current_span, shared_part
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -96,10 +97,11 @@ class BatchFigures:
 class _Asked(Generic[ItemT, ResultT]):
     """What one caller waits for."""
 
-    __slots__ = ("answered", "items", "results")
+    __slots__ = ("answered", "items", "results", "span")
 
     def __init__(self, items: Sequence[ItemT]) -> None:
         self.items = items
+        self.span = current_span()
         self.results: dict[int, ResultT] = {}
         self.answered = asyncio.get_running_loop().create_future()
 
@@ -219,8 +221,12 @@ class Batcher(Generic[ItemT, ResultT]):
         began = self._clock()
         self.figures.began(batch, began)
         items = [self._asked[request].items[piece.number] for request, piece in batch.pieces]
+        asked = {request: self._asked[request].span for request, _ in batch.pieces}
+        spans = [span for span in asked.values() if span is not None]
         try:
-            self._answer(batch, await self._predict(items))
+            with shared_part("model call", spans, {"inkgate.model": self.figures.model, "inkgate.items": len(items)}):
+                results = await self._predict(items)
+            self._answer(batch, results)
         except Exception as error:  # noqa: BLE001 - whatever a model raises is for those who wait to handle
             if len(items) == 1:
                 self._fail(batch.pieces[0][0], error)

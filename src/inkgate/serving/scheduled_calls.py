@@ -13,6 +13,7 @@ from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.limiter import Outcome
 from inkgate.serving.scheduler import Scheduler, Turn
 from inkgate.serving.work import current_caller
+from inkgate.telemetry.tracing import part
 from inkgate.telemetry.watch import UNWATCHED, Watch
 
 _EVENT = b"data: {"
@@ -69,22 +70,24 @@ class ScheduledCalls:
         expected = replace(call, prompt_tokens=prompt_most, answer_tokens=most)
         margin = prompt_most - prompt_mean + most - mean
         growing = mean if call.streams else 0
-        asked = perf_counter()
-        async with self._scheduler.turn(current_caller().work(max(1, expected.tokens), margin, growing)) as turn:
-            self._watch.stage("wait", perf_counter() - asked)
-            count = _Count(turn, prompt_mean)
-            try:
-                async with self._inner.send(expected) as answer:
-                    if answer.status in _BUSY:
-                        self._on_busy()
-                    if answer.status != 200:
-                        turn.report(Outcome.REJECTED if answer.status < 500 else Outcome.FAILED)
-                        yield answer
-                        return
-                    async with aclosing(count.counted(answer.chunks)) as chunks:
-                        yield Answer(answer.status, answer.headers, chunks)
-            finally:
-                self._learn(call, count)
+        work = current_caller().work(max(1, expected.tokens), margin, growing)
+        with part("call"):
+            asked = perf_counter()
+            async with self._scheduler.turn(work) as turn:
+                self._watch.stage("wait", perf_counter() - asked)
+                count = _Count(turn, prompt_mean)
+                try:
+                    async with self._inner.send(expected) as answer:
+                        if answer.status in _BUSY:
+                            self._on_busy()
+                        if answer.status != 200:
+                            turn.report(Outcome.REJECTED if answer.status < 500 else Outcome.FAILED)
+                            yield answer
+                            return
+                        async with aclosing(count.counted(answer.chunks)) as chunks:
+                            yield Answer(answer.status, answer.headers, chunks)
+                finally:
+                    self._learn(call, count)
 
     def _prompt(self, call: Call) -> tuple[int, int]:
         """How many tokens the prompt has, to be expected and at most.

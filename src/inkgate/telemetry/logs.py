@@ -17,7 +17,7 @@ from inkgate.telemetry.whole_lines import WholeLines
 
 _ROUTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 """Loggers that libraries set up with handlers of their own, which would print each line a second time."""
-_QUIET = ("httpcore", "httpx", "asyncio", "PIL", "python_multipart", "uvicorn")
+_QUIET = ("httpcore", "httpx", "asyncio", "PIL", "python_multipart", "urllib3", "uvicorn")
 """Loggers whose information is about their own inside; their warnings count."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from urllib.parse import urlsplit
 
 import aiohttp
 import anyio
@@ -14,6 +15,7 @@ from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
 from inkgate.engines.vllm.upstream import Answer, Call
 from inkgate.engines.vllm.wire import garbled, upstream_error
 from inkgate.errors import EngineFailed
+from inkgate.telemetry.tracing import event, outgoing_headers
 
 _KEEP_ALIVE_S = 4.0
 """Idle connections are closed before vLLM does (uvicorn: 5 s): none is lost under a request that was just sent."""
@@ -38,6 +40,7 @@ class ModelServer:
     def __init__(self, base_url: str, connect_s: float, api_key: str = "") -> None:
         """`base_url` ends in `/v1`, as clients of OpenAI have it. `connect_s`: how long connecting may take."""
         self.base_url = base_url.rstrip("/")
+        self._host = urlsplit(self.base_url).netloc.rpartition("@")[2]
         self._connect_s = connect_s
         self._headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
         self._opened: aiohttp.ClientSession | None = None
@@ -98,8 +101,10 @@ class ModelServer:
         """See Upstream."""
         session = self._session()
         call.sent()
+        event("sent", {"server.address": self._host})
         try:
-            response = await session.post(f"{self.base_url}/{call.path}", data=_Json(call.body))
+            url = f"{self.base_url}/{call.path}"
+            response = await session.post(url, data=_Json(call.body), headers=outgoing_headers())
         except aiohttp.ClientError as error:
             raise _unreachable() from error
         try:

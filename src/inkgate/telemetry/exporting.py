@@ -1,0 +1,58 @@
+"""The tracer that the settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from pydantic import SecretStr
+
+from inkgate.telemetry.tracing import NOT_RECORDING, Tracer
+
+_CLOSE_S = 3.0
+
+
+class TracingUnavailable(Exception):
+    """Why nothing can be traced, and what to install."""
+
+
+class TracingOptions(Protocol):
+    """Where traces go, and which: the branch `tracing` of the settings."""
+
+    @property
+    def endpoint(self) -> str: ...
+
+    @property
+    def headers(self) -> dict[str, SecretStr]: ...
+
+    @property
+    def sample_ratio(self) -> float: ...
+
+    @property
+    def service_name(self) -> str: ...
+
+
+@contextmanager
+def tracer_of(options: TracingOptions, close_s: float = _CLOSE_S) -> Iterator[Tracer]:
+    """A Tracer that sends what it records to the endpoint; without one, it records nothing. At the end, what is left
+    is sent for `close_s` seconds at most.
+
+    Raises:
+        TracingUnavailable: `inkgate[otel]` is not installed.
+    """
+    if not options.endpoint:
+        yield NOT_RECORDING
+        return
+    try:
+        from inkgate.telemetry import otel
+    except ImportError as error:
+        detail = f"tracing.endpoint is set, and {error.name or 'OpenTelemetry'} is not installed"
+        raise TracingUnavailable(f"{detail}: pip install 'inkgate[otel]', or leave tracing.endpoint empty.") from error
+    headers = {name: value.get_secret_value() for name, value in options.headers.items()}
+    exporter = otel.exporter_to(options.endpoint, headers)
+    tracer = otel.ExportingTracer(exporter, options.service_name, options.sample_ratio)
+    try:
+        yield tracer
+    finally:
+        tracer.close(close_s)

@@ -1,0 +1,56 @@
+"""A tracer that keeps what it records, and what can be asked of that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from inkgate.telemetry.otel import ExportingTracer
+
+
+@dataclass
+class Kept:
+    """A tracer, and its spans, which are there after `done`."""
+
+    sample_ratio: float = 1.0
+    exporter: InMemorySpanExporter = field(default_factory=InMemorySpanExporter)
+    tracer: ExportingTracer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tracer = ExportingTracer(self.exporter, "inkgate-test", self.sample_ratio)
+
+    def done(self) -> list[ReadableSpan]:
+        """What was recorded, in the order in which it ended. Nothing more is."""
+        self.tracer.close(30)
+        return list(self.exporter.get_finished_spans())
+
+
+def tree(spans: list[ReadableSpan]) -> dict[str, set[str]]:
+    """The names of the spans inside of each, by its name; under "" those that have no parent here."""
+    names = {span_id(span): span.name for span in spans}
+    found: dict[str, set[str]] = {}
+    for span in spans:
+        parent = "" if span.parent is None else names.get(f"{span.parent.span_id:016x}", "")
+        found.setdefault(parent, set()).add(span.name)
+    return found
+
+
+def trace_ids(spans: list[ReadableSpan]) -> set[str]:
+    """The traces that they are of."""
+    return {f"{span.context.trace_id:032x}" for span in spans}
+
+
+def only(spans: list[ReadableSpan], name: str) -> ReadableSpan:
+    """The one of this name."""
+    (span,) = [span for span in spans if span.name == name]
+    return span
+
+
+def attributes(span: ReadableSpan) -> dict[str, object]:
+    return dict(span.attributes or {})
+
+
+def span_id(span: ReadableSpan) -> str:
+    return f"{span.context.span_id:016x}"
