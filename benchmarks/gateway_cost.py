@@ -123,7 +123,7 @@ def running(name: str, port: int, *command: str, **variables: str) -> Iterator[N
     """A server, once it answers on `port`; its output is shown where it doesn't."""
     with tempfile.TemporaryFile() as log:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")}
-        environment |= {"INKGATE_METRICS__PORT": "0", **variables}
+        environment |= {"INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false", **variables}
         with subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
             try:
                 until = time.monotonic() + 120

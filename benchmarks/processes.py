@@ -20,7 +20,7 @@ def running(
     port that is free, so that several services can run at once.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")}
-    environment |= {"INKGATE_METRICS__PORT": "0", **variables}
+    environment |= {"INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false", **variables}
     with (
         log.open("wb") as out,
         subprocess.Popen(command, stdout=out, stderr=out, env=environment, cwd=folder) as process,
