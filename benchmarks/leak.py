@@ -88,7 +88,8 @@ def free_port() -> int:
 @contextmanager
 def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")} | {
-        "INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false"
+        "INKGATE_METRICS__PORT": "0",
+        "INKGATE_UI__ENABLED": "false",
     }
     with tempfile.TemporaryFile() as log, subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
         try:

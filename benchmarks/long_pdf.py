@@ -58,7 +58,11 @@ def build_pdf(folder: Path, pages: int) -> bytes:
 def server(*flags: str) -> Iterator[tuple[str, int]]:
     """A server on a free port, as users start it: its base URL and process ID."""
     command = [sys.executable, "-m", "inkgate", "serve", "--port", "7869", *flags]
-    environment = os.environ | {"INKGATE_LIMITS__TIME_S": "7200", "INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false"}
+    environment = os.environ | {
+        "INKGATE_LIMITS__TIME_S": "7200",
+        "INKGATE_METRICS__PORT": "0",
+        "INKGATE_UI__ENABLED": "false",
+    }
     with (
         tempfile.TemporaryFile() as log,
         subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process,
