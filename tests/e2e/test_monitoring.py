@@ -28,7 +28,7 @@ MODEL = "PaddleOCR-VL-1.6-0.9B"
 VLLM_METRICS = (Path(__file__).parents[1] / "data" / "vllm-0.32-metrics.txt").read_bytes()
 SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
 KNOWN_QUERIES = (
-    'rate(http_requests_total{endpoint="/ocr"}[1m])',
+    'rate(http_requests_total{endpoint="/infer"}[1m])',
     "gpu_utilization_percent",
     "gpu_memory_used_mb",
     "avg by (gpu_id) (gpu_utilization_percent)",
@@ -36,7 +36,7 @@ KNOWN_QUERIES = (
     'qps{endpoint="/ocr"}',
     'up{job="inkgate"}',
 )
-"""As dashboards of other services ask them, with this one's endpoint."""
+"""As dashboards of other services ask them."""
 NOT_HERE = {*GPUS, "inkgate_replica_queue_seconds"}
 """Metrics of parts that aren't here: cards, and a queue within the model server, which a stub doesn't have."""
 NUMBERS = count(1)
@@ -52,8 +52,8 @@ class Watched:
     not_here: str
 
 
-def post(server: Server, file: bytes) -> httpx.Response:
-    return httpx.post(f"{server.url}/ocr", files={"file": file}, timeout=60, trust_env=False)
+def post(server: Server, file: bytes, path: str = "/ocr") -> httpx.Response:
+    return httpx.post(f"{server.url}{path}", files={"file": file}, timeout=60, trust_env=False)
 
 
 def instance(url: str) -> str:
@@ -88,7 +88,7 @@ def answers(request: Request) -> Reply:
 
 @pytest.fixture(scope="module")
 def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    limits = {"INKGATE_RATE_LIMIT__PER_KEY": "6/hour"}
+    limits = {"INKGATE_RATE_LIMIT__PER_KEY": "8/hour"}
     with (
         told(made()) as receiver,
         running_server(environment=limits) as reads,
@@ -109,9 +109,10 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
 
 
 def work(reads: Server, asks: Server, number: int) -> None:
-    """A page, the same again, and one that is damaged; and pages for the model server."""
+    """A page, the same again, one that is damaged, and the first by another name; and pages for the model server."""
     page = part(number)
     assert [post(reads, file).status_code for file in (page, page, page[: len(page) // 2])] == [200, 200, 422]
+    assert post(reads, page, "/infer").status_code == 200
     assert [post(asks, striped(2 * number + more)).status_code for more in (0, 1)] == [200, 200]
 
 
@@ -154,7 +155,7 @@ def test_what_it_counted_is_what_was_sent(watched: Watched) -> None:
     assert ask(f'http_requests_total{{{here}, status="200"}}') == [4.0]
     assert ask(f'http_requests_total{{{here}, status="422"}}') == [2.0]
     assert ask(f'http_requests_total{{{here}, status="429"}}') == [2.0]
-    assert ask(f'inkgate_cache_results_total{{instance="{watched.reads}", source="kept"}}') == [2.0]
+    assert ask(f'inkgate_cache_results_total{{instance="{watched.reads}", source="kept"}}') == [4.0]
     assert ask(f'inkgate_runaway_stops_total{{instance="{watched.asks}"}}') == [1.0]
 
 

@@ -191,3 +191,10 @@ async def test_a_pdf_is_read_by_page() -> None:
     assert body["mime_type"] == "application/pdf"
     assert [page["index"] for page in body["pages"]] == [1, 2]
     assert body["page_count"] == 3
+
+
+async def test_infer_is_another_name_for_ocr() -> None:
+    async with running_api() as api:
+        answers = [await api.client.post(path, json={"image": b64(png())}) for path in ("/ocr", "/infer")]
+    assert answers[0].status_code == 200
+    assert answers[0].json() == answers[1].json()

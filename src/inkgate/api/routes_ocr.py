@@ -18,9 +18,12 @@ from inkgate.errors import InputRejected
 router = APIRouter(tags=["read"])
 
 
+@router.post("/infer", response_class=Response, include_in_schema=False)
 @router.post("/ocr", response_class=Response, **OCR_OPERATION)
 async def read(request: Request) -> Response:
-    """Takes the raw request, so that nothing of the body is read before the document is admitted."""
+    """`/infer` is what the same is called by older clients, and in their dashboards.
+
+    Takes the raw request, so that nothing of the body is read before the document is admitted."""
     return Exchange(context_of(request), find_form)
 
 
