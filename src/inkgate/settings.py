@@ -398,7 +398,6 @@ class MetricsSettings(Branch):
 class TracingSettings(Branch):
     endpoint: str = Field(
         "",
-        pattern="^(https?://.+)?$",
         description="Where traces are sent by OTLP over HTTP, such as `http://127.0.0.1:4318`; needs `inkgate[otel]`. "
         "Empty: nowhere.",
     )
@@ -407,6 +406,13 @@ class TracingSettings(Branch):
         1.0, ge=0, le=1, description="Part of the traces that begin here that is recorded; others' senders decide."
     )
     service_name: str = Field("inkgate", min_length=1, description="Name of this service in traces.")
+
+    @field_validator("endpoint")
+    @classmethod
+    def _over_http(cls, endpoint: str) -> str:
+        if endpoint and not endpoint.startswith(("http://", "https://")):
+            raise ValueError("an address that begins with http:// or https:// is needed")
+        return endpoint
 
 
 class UiSettings(Branch):

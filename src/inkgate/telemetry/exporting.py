@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import importlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from pydantic import SecretStr
 
@@ -34,7 +35,9 @@ class TracingOptions(Protocol):
 
 
 @contextmanager
-def tracer_of(options: TracingOptions, close_s: float = _CLOSE_S) -> Iterator[Tracer]:
+def tracer_of(
+    options: TracingOptions, close_s: float = _CLOSE_S, imported: Callable[[str], Any] = importlib.import_module
+) -> Iterator[Tracer]:
     """A Tracer that sends what it records to the endpoint; without one, it records nothing. At the end, what is left
     is sent for `close_s` seconds at most.
 
@@ -45,7 +48,7 @@ def tracer_of(options: TracingOptions, close_s: float = _CLOSE_S) -> Iterator[Tr
         yield NOT_RECORDING
         return
     try:
-        from inkgate.telemetry import otel
+        otel = imported("inkgate.telemetry.otel")
     except ImportError as error:
         detail = f"tracing.endpoint is set, and {error.name or 'OpenTelemetry'} is not installed"
         raise TracingUnavailable(f"{detail}: pip install 'inkgate[otel]', or leave tracing.endpoint empty.") from error
