@@ -14,8 +14,10 @@ from inkgate.telemetry.tracing import (
     over,
     parse_context,
     part,
+    shared_part,
     within,
 )
+from support.traces import Kept
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SENT = TraceContext(TRACE, SPAN, sampled=True, state="vendor=1")
@@ -79,6 +81,15 @@ async def test_what_is_done_for_a_request_is_in_its_trace() -> None:
         assert outgoing_headers() == SENT.headers()
     assert found == [TRACE]
     assert current_trace_id() is None
+
+
+def test_what_is_done_for_nobodys_trace_is_in_none() -> None:
+    kept = Kept()
+    span = kept.tracer.request(None)
+    assert span is not None
+    with within(span), shared_part("model call", []):
+        pass
+    assert [span.name for span in kept.done()] == ["request"]
 
 
 def test_a_trace_that_is_not_recorded_is_no_exemplar_and_is_passed_on() -> None:

@@ -70,9 +70,15 @@ def test_failures_are_logged_once_and_without_the_address() -> None:
     exporter = Failing()
     tracer = ExportingTracer(exporter, "inkgate", 1.0)
     with structlog.testing.capture_logs() as logs:
-        record(tracer, 600)
-        tracer.close(20)
-    assert [(entry["event"], entry["log_level"]) for entry in logs] == [("traces_not_exported", "warning")]
+        for well in (False, False, True, True):
+            exporter.well = well
+            record(tracer)
+            tracer._provider.force_flush()
+    tracer.close(20)
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [
+        ("traces_not_exported", "warning"),
+        ("traces_exported_again", "info"),
+    ]
     assert "open-sesame" not in str(logs)
 
 
