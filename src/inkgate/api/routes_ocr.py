@@ -23,7 +23,8 @@ router = APIRouter(tags=["read"])
 async def read(request: Request) -> Response:
     """`/infer` is what the same is called by older clients, and in their dashboards.
 
-    Takes the raw request, so that nothing of the body is read before the document is admitted."""
+    Takes the raw request, so that nothing of the body is read before the document is admitted.
+    """
     return Exchange(context_of(request), find_form)
 
 
