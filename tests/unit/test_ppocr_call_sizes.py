@@ -27,11 +27,11 @@ def test_calls_of_one_line_are_left_to_the_last(lines: int, most: int) -> None:
 
 
 def test_few_sizes_are_in_use() -> None:
-    assert {size for lines in range(200) for size in call_sizes(lines, 100)} == {1, 2, 3, 4, 6, 8}
+    assert {size for lines in range(200) for size in call_sizes(lines, 100)} == {1, 2, 4, 8}
 
 
 def test_as_many_calls_as_there_have_to_be() -> None:
     assert call_sizes(16, 16) == [8, 8]
-    assert call_sizes(7, 16) == [6, 1]
-    assert call_sizes(7, 5) == [4, 3]
+    assert call_sizes(7, 16) == [4, 2, 1]
+    assert call_sizes(7, 5) == [4, 2, 1]
     assert call_sizes(3, 1) == [1, 1, 1]

@@ -4,9 +4,10 @@ which takes as long as reading a line or two, and keeps them: few numbers keep b
 
 from __future__ import annotations
 
-_SIZES = (8, 6, 4, 3, 2, 1)
+_SIZES = (8, 4, 2, 1)
 """A call costs as much as one short line by itself. Sharing it among four lines gains nearly all that there is to gain,
-among more than eight nothing: docs/benchmarks.md."""
+among more than eight nothing. With 6 and 3 too there would be a third more shapes, and in int8, which has more kernels
+for each, they would push each other out: an eighth more processor time (docs/benchmarks.md)."""
 
 
 def call_sizes(lines: int, most: int) -> list[int]:
