@@ -159,7 +159,11 @@ def race_json(found: Race, documents: Sequence[Entry]) -> dict[str, Any]:
             for name, by_clients in found.passes.items()
             for clients, passes in by_clients.items()
         ],
-        "batches": {clients: [asdict(each) for each in figures] for clients, figures in found.figures.items()},
+        "batches": {
+            # asdict makes counters of counters
+            clients: [asdict(each) | {"sizes": dict(each.sizes)} for each in figures]
+            for clients, figures in found.figures.items()
+        },
     }
 
 
