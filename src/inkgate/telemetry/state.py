@@ -15,7 +15,7 @@ class Build:
     """What runs, and on what.
 
     Attributes:
-        engine: the name in the settings, such as `ppocr` or `paddleocr-vl`.
+        engine: its own name, as in results, such as `ppocr` or `paddleocr-vl-1.6`.
         model: what reads, with its version, such as `PP-OCRv6 small` or the name under which vLLM serves it.
         inference_engine: what computes it, such as `openvino bf16`, `vllm` or `transformers`.
         cores: that this process may use.
