@@ -136,13 +136,14 @@ async def test_with_every_server_out_what_is_known_stays() -> None:
 
 
 async def test_without_metrics_it_serves_on_with_the_ledger_and_the_limit_it_had() -> None:
-    watched = Watched(replace(IDLE, kv_usage=0.9))
+    watched = Watched(replace(IDLE, kv_usage=0.9, block_tokens=16))
     await watched.looks(2)
     assert watched.ledger.foreign == 900
     limit = watched.limit.value
     watched.servers[0].reading = None
     await watched.looks(20)
     assert (watched.ledger.capacity, watched.ledger.foreign, watched.limit.value) == (1000, 0, limit)
+    assert watched.ledger.block == 16
 
 
 async def test_the_limit_follows_the_server_that_is_pressed_the_most() -> None:

@@ -96,10 +96,10 @@ class Monitor:
 
     def _tell(self, read: dict[Replica[Server], tuple[ServerReading, Pressure | None]]) -> None:
         self._kv_tokens |= {replica: reading.kv_tokens for replica, (reading, _) in read.items() if reading.kv_tokens}
+        self._ledger.block = max((reading.block_tokens for reading, _ in read.values()), default=self._ledger.block)
         there = [tokens for replica, tokens in self._kv_tokens.items() if replica.state is ReplicaState.UP]
         if there and len(there) == self.up:
             self._ledger.capacity = sum(there)
-            self._ledger.block = max((reading.block_tokens for reading, _ in read.values()), default=1)
         usages = [reading.kv_usage for reading, _ in read.values() if reading.kv_usage is not None]
         self._ledger.seen(sum(usages) / len(usages) if usages else None)
         pressures = [pressure for _, pressure in read.values() if pressure is not None]
