@@ -8,13 +8,14 @@ from time import perf_counter
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inkgate.telemetry.metrics import NO_WORK
+
 log = structlog.get_logger("inkgate.access")
 
 CLIENT_LEFT = 499
 """What is logged where nobody was left to be answered; nginx's number for it."""
 _NOTED = frozenset({"caller", "code", "model", "stream", "upstream_status"})
 """What the layers below have said of the request, where they did."""
-_ROUTINE = frozenset({"/health", "/livez", "/readyz", "/state"})
 
 
 def _nothing(_: Scope, __: int, ___: float) -> None:
@@ -51,7 +52,7 @@ class AccessLog:
             seconds = perf_counter() - begun
             self._ended(scope, status, seconds)
             client = scope.get("client")
-            write = log.debug if scope["path"] in _ROUTINE else log.info
+            write = log.debug if scope["path"] in NO_WORK else log.info
             write(
                 "request",
                 method=scope["method"],

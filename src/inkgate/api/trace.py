@@ -5,10 +5,8 @@ from __future__ import annotations
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from inkgate.telemetry.metrics import NO_WORK
 from inkgate.telemetry.tracing import NOT_RECORDING, TraceContext, Tracer, parse_context, within
-
-_ROUTINE = frozenset({"/health", "/livez", "/readyz", "/state"})
-"""Probes, which would be most of what is recorded."""
 
 
 class Trace:
@@ -19,7 +17,7 @@ class Trace:
         self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        tracer = NOT_RECORDING if scope.get("path") in _ROUTINE else self._tracer
+        tracer = NOT_RECORDING if scope.get("path") in NO_WORK else self._tracer
         span = tracer.request(_sent(scope)) if scope["type"] == "http" else None
         if span is None:
             await self._app(scope, receive, send)

@@ -12,13 +12,10 @@ import httpx
 
 from inkgate.client import requests
 from inkgate.client.errors import refused, told
-from inkgate.client.requests import TEXT, Ask, ReadAs
+from inkgate.client.requests import READ_S, TEXT, Ask, ReadAs
 from inkgate.client.streams import Pages
 from inkgate.telemetry.state import State
 from inkgate.types import DocumentResult
-
-_READ_S = 660.0
-"""Beyond the service's own bound for a document (`limits.time_s`), which answers in words."""
 
 
 class InkgateClient:
@@ -30,20 +27,19 @@ class InkgateClient:
         key: str = "",
         *,
         timeout_s: float = 10.0,
-        read_timeout_s: float = _READ_S,
+        read_timeout_s: float = READ_S,
         headers: Mapping[str, str] | None = None,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         """`key`: an API key; empty where the service asks for none. `timeout_s`: for all but reading, which has
         `read_timeout_s`. `headers`: sent with every request. `transport`: instead of the network.
         """
-        own = {"Authorization": f"Bearer {key}"} if key else {}
         self.url = url.rstrip("/")
         self._read_timeout_s = read_timeout_s
         # trust_env: a proxy of the environment is the way to the internet, not to a service of one's own.
         self._http = httpx.Client(
             base_url=self.url,
-            headers={**(headers or {}), **own},
+            headers=requests.with_key(key, headers),
             timeout=timeout_s,
             transport=transport,
             trust_env=False,

@@ -16,6 +16,8 @@ from inkgate.types import DocumentResult, PageResult
 ResultT = TypeVar("ResultT")
 
 CONNECT_S = 10.0
+READ_S = 660.0
+"""Beyond the service's own bound for a document (`limits.time_s`), which answers in words."""
 STATE: TypeAdapter[State] = TypeAdapter(State)
 PAGE: TypeAdapter[PageResult] = TypeAdapter(PageResult)
 DOCUMENT: TypeAdapter[DocumentResult] = TypeAdapter(DocumentResult)
@@ -44,6 +46,12 @@ class ReadAs:
 
 TEXT = ReadAs()
 """All pages, as lines of text."""
+
+
+def with_key(key: str, headers: Mapping[str, str] | None) -> dict[str, str]:
+    """What is sent with every request. `key`: empty where the service asks for none."""
+    own = {"Authorization": f"Bearer {key}"} if key else {}
+    return {**(headers or {}), **own}
 
 
 @dataclass(frozen=True, slots=True)

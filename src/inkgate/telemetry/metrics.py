@@ -23,7 +23,7 @@ from inkgate.types import PageResult, Task
 OTHER = "other"
 """Counted under where a name is not one of the closed set."""
 NO_WORK = frozenset({"/health", "/livez", "/readyz", "/state"})
-"""Endpoints whose time says nothing of how long work takes."""
+"""Endpoints whose time says nothing of how long work takes; in logs and traces they would be most of what is there."""
 _STAGE_OF = {
     "render": "render",
     "encode": "prepare",
