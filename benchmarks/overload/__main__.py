@@ -3,7 +3,9 @@
     python -m benchmarks.overload --peers PEERS/bin --json FILE --svg FILE
 
 Goodput is answers within the deadline; who is not answered by then leaves. Capacity is what bare vLLM does in a closed
-loop of sixteen clients, measured first. Every system gets a fresh vLLM and the same requests at the same moments.
+loop of sixteen clients, measured first. Every system gets a fresh vLLM, kept busy for `--warm-s` seconds before the
+first row (a young vLLM is slower than an old one), and the same requests at the same moments. A load that is named
+several times is run as often and counts as one row: `--loads 2 1 5 10 10 5 1 2` evens out a machine that slows down.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from benchmarks.overload.systems import NAMES, Running, running
 from benchmarks.overload.traffic import Result, closed, offered, poisson
 
 LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
+WARMING_CLIENTS = 16
 
 
 @dataclass(frozen=True)
@@ -80,17 +83,19 @@ def row_of(system: Running, load: float, capacity: float, result: Result, preemp
 async def measured(
     system: Running, loads: tuple[float, ...], capacity: float, options: argparse.Namespace
 ) -> list[Row]:
-    rows = []
-    await closed(system.url, 4, options.warm_s)
-    for load in loads:
+    together: dict[float, Result] = {}
+    preempted: dict[float, int] = {}
+    await closed(system.url, WARMING_CLIENTS, options.warm_s)
+    for turn, load in enumerate(loads):
         before = system.preemptions()
-        asks = poisson(load * capacity, options.seconds, seed=int(load * 100))
+        asks = poisson(load * capacity, options.seconds, seed=int(load * 100) + loads[:turn].count(load))
         result = await offered(system.url, asks, options.seconds, options.deadline_s)
         await asyncio.sleep(3)
         after = before if system.dead else system.preemptions()
-        rows.append(row_of(system, load, capacity, result, after - before))
-        print(rows[-1], file=sys.stderr, flush=True)
-    return rows
+        print(row_of(system, load, capacity, result, after - before), file=sys.stderr, flush=True)
+        together[load] = together[load].followed_by(result) if load in together else result
+        preempted[load] = preempted.get(load, 0) + after - before
+    return [row_of(system, load, capacity, together[load], preempted[load]) for load in dict.fromkeys(loads)]
 
 
 def main() -> None:
@@ -99,7 +104,7 @@ def main() -> None:
     parser.add_argument("--systems", nargs="*", default=NAMES, choices=NAMES)
     parser.add_argument("--loads", nargs="*", type=float, default=LOADS)
     parser.add_argument("--seconds", type=float, default=30.0, help="how long requests come in, at each load")
-    parser.add_argument("--warm-s", type=float, default=5.0)
+    parser.add_argument("--warm-s", type=float, default=60.0, help="how long vLLM is kept busy first")
     parser.add_argument("--deadline-s", type=float, default=10.0)
     parser.add_argument("--capacity", type=float, help="answers a second; measured unless given")
     parser.add_argument("--json", type=Path)

@@ -51,6 +51,10 @@ class Result:
     seconds: float
     told: list[Told] = field(default_factory=list)
 
+    def followed_by(self, later: Result) -> Result:
+        """Both runs as one."""
+        return Result(self.seconds + later.seconds, [*self.told, *later.told])
+
     def count(self, *outcomes: str) -> int:
         return sum(told.outcome in outcomes for told in self.told)
 
