@@ -111,7 +111,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Usl:
-    """The Universal Scalability Law: X(N) = capacity N / (1 + contention (N - 1) + coherency N (N - 1)); Gunther 1993."""
+    """The Universal Scalability Law, X(N) = capacity N / (1 + contention (N - 1) + coherency N (N - 1)); Gunther."""
 
     capacity: float
     contention: float
