@@ -49,8 +49,9 @@ STEPS = (
     Step("+ arg-max in the graph", {"runtime": "openvino", "precision": "f32"}, batched=False),
     Step("+ bf16", {"runtime": "openvino", "precision": "bf16"}, batched=False),
     Step("+ batching across pages", {"runtime": "openvino", "precision": "bf16"}),
-    Step("the same in 1 worker of 2 threads", {"precision": "bf16", "workers": 1, "threads": 2}),
-    Step("the same in 2 workers of 1 thread", {"precision": "bf16", "workers": 2, "threads": 1}),
+    Step("+ int8, of the recogniser's wide convolutions", {"runtime": "openvino", "precision": "int8"}),
+    Step("the same in 1 worker of 2 threads", {"precision": "int8", "workers": 1, "threads": 2}),
+    Step("the same in 2 workers of 1 thread", {"precision": "int8", "workers": 2, "threads": 1}),
 )
 
 
