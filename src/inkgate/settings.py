@@ -203,7 +203,13 @@ class ManagedSettings(Branch):
     gpu_memory_utilization: float = Field(
         0.0, ge=0, le=1, description="Part of the GPU's memory that vLLM takes. 0: as the preset says (0.9)."
     )
+    max_num_batched_tokens: int = Field(
+        0, ge=0, description="Most tokens that vLLM works on in one step. 0: as the preset says."
+    )
     max_model_len: int = Field(0, ge=0, description="Most tokens of a page and its answer. 0: as the preset says.")
+    api_server_count: PositiveInt = Field(
+        1, description="Processes of vLLM that take requests and prepare images. More than 1 needs the command `vllm`."
+    )
     tensor_parallel_size: PositiveInt = Field(1, description="GPUs that one model is spread over.")
     quantization: str = Field("", description="How weights are quantized, such as `fp8`. Empty: as they come.")
     extra_flags: tuple[str, ...] = Field((), description="Further flags of vLLM's server, one word an item.")
@@ -231,6 +237,8 @@ _FLAGS_WITH_A_SETTING = {
     "--port": "engine.vllm.managed.port",
     "--model": "engine.vllm.managed.model",
     "--max-num-seqs": "engine.vllm.managed.max_num_seqs",
+    "--max-num-batched-tokens": "engine.vllm.managed.max_num_batched_tokens",
+    "--api-server-count": "engine.vllm.managed.api_server_count",
     "--served-model-name": "engine.vllm.model",
     "--api-key": "engine.vllm.api_key",
 }
@@ -256,6 +264,11 @@ class VllmSettings(Branch):
         0, ge=0, description="Requests at each model server at once. 0: as many as it turns out to bear."
     )
     max_tokens: int = Field(0, ge=0, description="Most tokens of an answer; 0: as the preset says.")
+    max_pixels: int = Field(
+        0,
+        ge=0,
+        description="Most pixels of an image that the model gets; 0, or more than it takes: as the preset says.",
+    )
     start_s: PositiveFloat = Field(60.0, description="How long the server is waited for at start.")
     connect_s: PositiveFloat = Field(5.0, description="Time to connect.")
     first_token_s: PositiveFloat = Field(120.0, description="Time to the first token, the server's queue included.")

@@ -75,7 +75,7 @@ def test_a_fixed_limit_is_told_to_find_itself() -> None:
 def test_a_vllm_of_ours_that_renders_slowly_gets_more_api_servers() -> None:
     flags = (*PRESET_FLAGS, "--api-server-count", "2")
     finding = only(managed_state(replicas=(replica("a", flags=flags, render_s=2.0),)))
-    assert settings_of(finding) == [(EXTRA, '["--api-server-count", "4"]')]
+    assert settings_of(finding) == [("engine.vllm.managed.api_server_count", 4)]
 
 
 def test_a_vllm_of_others_that_renders_slowly_is_theirs_to_start_anew() -> None:

@@ -21,7 +21,7 @@ SETTINGS: dict[str, dict[str, object]] = {
             "api_key": "opensesame",
             "managed": {
                 "environment": {"HF_TOKEN": "opensesame"},
-                "extra_flags": ["--hf-token", "opensesame", "--max-num-batched-tokens", "8192"],
+                "extra_flags": ["--hf-token", "opensesame", "--block-size", "32"],
             },
         },
     },
@@ -42,7 +42,7 @@ def test_what_is_no_secret_is_in_them() -> None:
     assert shown["rate_limit"] == {"per_key": "60/minute", "storage_url": f"redis://{MASK}@cache:6379"}
     assert vllm["urls"] == [f"http://{MASK}@10.0.0.1:8000/v1", f"http://10.0.0.2:8000/v1?{MASK}"]
     assert vllm["managed"]["environment"] == {"HF_TOKEN": MASK}
-    assert vllm["managed"]["extra_flags"] == ["--hf-token", MASK, "--max-num-batched-tokens", "8192"]
+    assert vllm["managed"]["extra_flags"] == ["--hf-token", MASK, "--block-size", "32"]
 
 
 def test_all_settings_are_there() -> None:

@@ -66,6 +66,20 @@ def test_settings_come_before_the_preset_s_and_further_flags_last(python: str) -
     assert command.launch.max_num_seqs == 4
 
 
+def test_more_tokens_a_step_than_the_preset_s_come_after_them(python: str) -> None:
+    managed = ManagedSettings(python=python, max_num_batched_tokens=4096)
+    words = server_command(PADDLE, VllmSettings(managed=managed)).arguments(16)
+    given = [words[place + 1] for place, word in enumerate(words) if word == "--max-num-batched-tokens"]
+    assert given == ["16384", "4096"]
+
+
+def test_several_api_servers_are_started_by_the_command_which_alone_can(python: str) -> None:
+    managed = ManagedSettings(python=python, api_server_count=2)
+    words = server_command(PADDLE, VllmSettings(managed=managed)).arguments(16)
+    assert words[1:5] == ["-m", "vllm.entrypoints.cli.main", "serve", "--model"]
+    assert words[-2:] == ["--api-server-count", "2"]
+
+
 def test_what_a_preset_says_stands_where_the_settings_say_nothing(python: str) -> None:
     own = replace(PADDLE, launch=Launch("m", max_model_len=512, gpu_memory_utilization=0.4, max_num_seqs=64))
     launch = server_command(own, VllmSettings(managed=ManagedSettings(python=python))).launch
@@ -152,7 +166,9 @@ def test_a_python_that_is_none_is_told_of_at_once(elsewhere: Path) -> None:
         server_command(PADDLE, VllmSettings(managed=ManagedSettings(python="nix/python")))
 
 
-@pytest.mark.parametrize("flag", ["--port", "--port=1", "--max_num_seqs", "--api-key=x", "--host"])
+@pytest.mark.parametrize(
+    "flag", ["--port", "--port=1", "--max_num_seqs", "--api-key=x", "--host", "--api-server-count=2"]
+)
 def test_flags_that_are_for_us_to_choose_are_refused(flag: str) -> None:
     with pytest.raises(ValidationError, match="instead of --"):
         ManagedSettings(extra_flags=("--enforce-eager", flag))

@@ -235,3 +235,13 @@ def test_launch_arguments_are_those_of_a_command_line() -> None:
         "--max-num-seqs",
         "16",
     ]
+
+
+def test_fewer_pixels_bound_every_task_and_never_go_under_a_model_s_least_or_over_its_most() -> None:
+    paddle = find_preset("paddleocr-vl")
+    small = paddle.within(500_000)
+    assert small.plan(TaskKind.TEXT).limits.max_pixels == 500_000
+    assert small.plan(TaskKind.SPOT).limits.max_pixels == 500_000
+    assert paddle.within(1).limits.max_pixels == paddle.limits.min_pixels
+    assert paddle.within(10**9) == paddle
+    assert paddle.within(0) is paddle

@@ -16,6 +16,7 @@ _SET_BY_US = {
     "--max-num-seqs": "engine.vllm.managed.max_num_seqs",
     "--gpu-memory-utilization": "engine.vllm.managed.gpu_memory_utilization",
     "--max-model-len": "engine.vllm.managed.max_model_len",
+    "--max-num-batched-tokens": "engine.vllm.managed.max_num_batched_tokens",
 }
 """Flags with a setting of ours, which is then what is wanted instead of the preset's; 0: the preset's."""
 

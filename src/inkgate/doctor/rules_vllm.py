@@ -60,7 +60,8 @@ def render_bound(state: State) -> Finding | None:
     )
     if slow.flags:
         text = "Let vLLM prepare images in several processes."
-        advice = Advice(text, _EXTRA, with_flag(_extra(state), "--api-server-count", str(servers)))
+        path = "engine.vllm.managed.api_server_count"
+        advice = Advice(text, path, servers, value_of(state.settings, path))
     else:
         advice = Advice(f"Start vLLM with `--api-server-count {servers}`: one process prepares one image at a time.")
     title = "vLLM prepares images too slowly: the GPU waits for them."

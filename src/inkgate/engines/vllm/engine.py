@@ -51,7 +51,7 @@ class Vllm:
         others: Others | None = None,
     ) -> None:
         """`upstream` is closed by `stop`, `others` are not. Without them pages are read whole."""
-        self._preset = preset
+        self._preset = preset.within(settings.max_pixels)
         self._others = others
         self._settings = settings
         self._upstream = upstream

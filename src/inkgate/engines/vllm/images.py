@@ -82,6 +82,10 @@ class ImageLimits:
         """The same with sides at most `factor` times as long where `max_pixels` decides; never under `min_pixels`."""
         return replace(self, max_pixels=max(self.min_pixels, int(self.max_pixels * factor**2)))
 
+    def within(self, max_pixels: int) -> ImageLimits:
+        """The same with images of at most so many pixels; never under `min_pixels`."""
+        return replace(self, max_pixels=max(self.min_pixels, min(self.max_pixels, max_pixels)))
+
     def _started(self, size: Size) -> tuple[int, int]:
         """Width and height before rounding."""
         width, height = max(size.width, 1), max(size.height, 1)

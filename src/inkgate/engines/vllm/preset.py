@@ -225,6 +225,21 @@ class Preset:
         kind = (self.elements or {}).get(block_type)
         return None if kind is None else self.plan(kind)
 
+    def within(self, max_pixels: int) -> Preset:
+        """The same with images of at most so many pixels, of every task; never under a task's least. 0: as it is."""
+        if not max_pixels:
+            return self
+
+        def smaller(task: TaskPrompt) -> TaskPrompt:
+            return task if task.limits is None else replace(task, limits=task.limits.within(max_pixels))
+
+        return replace(
+            self,
+            limits=self.limits.within(max_pixels),
+            tasks={kind: smaller(task) for kind, task in self.tasks.items()},
+            others={name: smaller(task) for name, task in self.others.items()},
+        )
+
     def messages(self, prompt: str, image_url: str) -> list[dict[str, object]]:
         """The messages of a chat request with one image, in the order the model was trained on."""
         image: dict[str, object] = {"type": "image_url", "image_url": {"url": image_url}}

