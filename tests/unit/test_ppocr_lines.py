@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inkgate.engines.ppocr import lines, upright
-from inkgate.engines.ppocr.crops import crop, without_margin
+from inkgate.engines.ppocr.crops import crop, without_margin, write_pixels
 from inkgate.engines.ppocr.page_orientation import Rotation
 from inkgate.engines.ppocr.recognition import Reading
 
@@ -166,3 +166,9 @@ def test_a_page_stands_when_far_more_is_read_of_it_than_upside_down() -> None:
     assert not upright.stands(upside_down, upright_lines)
     assert not upright.stands(upright_lines, upright_lines)
     assert not upright.stands([reading("", 0.0)], [reading("m", 0.4)])
+
+
+def test_pixels_are_written_blue_first_between_minus_one_and_one_and_the_rest_is_left() -> None:
+    row = np.full((3, 1, 3), 7, np.float32)
+    write_pixels(np.array([[[255, 0, 51], [0, 255, 102]]], np.uint8), row)
+    assert row[:, 0] == pytest.approx(np.array([[-0.6, -0.2, 7], [-1, 1, 7], [1, -1, 7]]))

@@ -66,3 +66,13 @@ def crop(rgb: RgbArray, quad: FloatArray) -> RgbArray:
     matrix = cv2.getPerspectiveTransform(quad.astype(np.float32) - 0.5, target - 0.5)
     cut = cv2.warpPerspective(rgb, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(cut, np.uint8)
+
+
+def write_pixels(rgb: RgbArray, row: FloatArray) -> None:
+    """Writes pixels (h, w, 3) into the left of a tensor's row (3, h, W) as the models were trained: blue, green, red
+    in [-1, 1]. Plane by plane, which takes a third of the time of turning the whole.
+    """
+    width = rgb.shape[1]
+    for channel, plane in zip(row[:, :, :width], reversed(cv2.split(rgb)), strict=True):
+        np.divide(plane, np.float32(127.5), out=channel)
+        np.subtract(channel, np.float32(1), out=channel)

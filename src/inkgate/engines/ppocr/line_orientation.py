@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 import cv2
 import numpy as np
 
-from inkgate.engines.ppocr.crops import READING_HEIGHT
+from inkgate.engines.ppocr.crops import READING_HEIGHT, write_pixels
 from inkgate.runtimes.base import FloatArray, Model
 from inkgate.types import RgbArray
 
@@ -60,6 +60,5 @@ def _prepared(crop: RgbArray) -> FloatArray:
         interpolation=cv2.INTER_AREA if crop.shape[0] > READING_HEIGHT else cv2.INTER_LINEAR,
     )
     tensor = np.zeros((3, READING_HEIGHT, _WIDTH), np.float32)
-    # Blue, green, red in [-1, 1]: as the model was trained.
-    tensor[:, :, :used] = (resized[:, :, ::-1].astype(np.float32) / 127.5 - 1).transpose(2, 0, 1)
+    write_pixels(np.asarray(resized, np.uint8), tensor)
     return tensor

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from inkgate.engines.ppocr.call_sizes import calls_of
-from inkgate.engines.ppocr.crops import READING_HEIGHT
+from inkgate.engines.ppocr.crops import READING_HEIGHT, write_pixels
 from inkgate.engines.ppocr.scripts import unspaced
 from inkgate.runtimes.base import ColumnModel, FloatArray
 from inkgate.types import RgbArray
@@ -203,6 +203,5 @@ def _fill(row: FloatArray, crop: RgbArray) -> int:
     width = _scaled_width(crop)
     shrinks = crop.shape[0] > READING_HEIGHT
     resized = cv2.resize(crop, (width, READING_HEIGHT), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)
-    # Blue, green, red in [-1, 1]: as the model was trained.
-    row[:, :, :width] = (resized[:, :, ::-1].astype(np.float32) / 127.5 - 1).transpose(2, 0, 1)
+    write_pixels(np.asarray(resized, np.uint8), row)
     return width
