@@ -1,0 +1,74 @@
+"""Load tests of services whose true curve is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inkgate.loadtest.results import Latency, Point, Summary
+
+Shape = Callable[[float], float]
+"""Goodput by level."""
+
+LEVELS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+SECONDS = 60.0
+
+
+def usl(capacity: float, contention: float, coherency: float) -> Shape:
+    return lambda n: capacity * n / (1 + contention * (n - 1) + coherency * n * (n - 1))
+
+
+def plateau(slope: float, most: float) -> Shape:
+    return lambda n: min(slope * n, most)
+
+
+def straight(slope: float) -> Shape:
+    return lambda n: slope * n
+
+
+def cliff(shape: Shape, after: float) -> Shape:
+    """Nothing at all above `after`."""
+    return lambda n: shape(n) if n <= after else 0.0
+
+
+def true_knee(shape: Shape, top: float) -> float:
+    """The least load at which the curve comes within 5 % of its highest up to `top`."""
+    loads = np.linspace(0.5, top, 20_000)
+    goodputs = np.array([shape(load) for load in loads])
+    return float(loads[np.flatnonzero(goodputs >= 0.95 * goodputs.max())[0]])
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How it is measured: runs of a level, and by how much they differ from each other."""
+
+    repeats: int = 3
+    noise: float = 0.02
+    levels: Sequence[float] = LEVELS
+    seconds: float = SECONDS
+
+
+THREE_RUNS = Measuring()
+FAULTLESS = straight(0.0)
+
+
+def measured(shape: Shape, seed: int, how: Measuring = THREE_RUNS, error: Shape = FAULTLESS) -> list[Point]:
+    """Points of the curve, with the noise of counts and of the machine. `error`: share of failures by level."""
+    rng = np.random.default_rng(seed)
+    return [
+        Point(level, tuple(summary(shape(level), error(level), how, rng) for _ in range(how.repeats)))
+        for level in how.levels
+    ]
+
+
+def summary(goodput: float, error: float, how: Measuring, rng: np.random.Generator) -> Summary:
+    in_time = round(max(goodput * how.seconds * (1 + how.noise * rng.standard_normal()), 0))
+    offered = round(in_time / (1 - error)) if error < 1 else 100
+    latency = Latency(0.5, 0.4, 0.8, 0.9, 1.0, 2.0)
+    failed = offered - in_time
+    errors = {"connection refused": failed} if failed else {}
+    return Summary(
+        how.seconds, offered, in_time, in_time, 0, 0, failed, 0, in_time, 0, offered * 1000, 1.0, latency, None, errors
+    )
