@@ -1,0 +1,94 @@
+"""When the requests of an open loop are due, which page each has, and who asks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from inkgate.loadtest.pages import LoadPage
+from inkgate.loadtest.plan import Arrivals, Load, Plan
+from inkgate.loadtest.replay import pages_of
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request: when it is due, in seconds from the beginning; the numbers of its page and of who asks."""
+
+    due: float
+    page: int
+    share: int
+
+
+def moments(plan: Plan) -> Iterator[float]:
+    """When requests are due, in seconds from the beginning, ascending; without end, but for a replay."""
+    rng = random.Random(plan.seed)  # noqa: S311 - it draws arrivals, not secrets
+    if plan.arrivals is Arrivals.REPLAY:
+        return (recorded.at for recorded in plan.replay)
+    if plan.arrivals is Arrivals.CONSTANT:
+        return ((number + plan.phase) / plan.level for number in itertools.count())
+    if plan.arrivals is Arrivals.RAMP:
+        return (_ramped(plan, expected) for expected in _poisson(1.0, rng))
+    return _poisson(plan.level, rng)
+
+
+def _poisson(rate: float, rng: random.Random) -> Iterator[float]:
+    at = 0.0
+    while True:
+        at += rng.expovariate(rate)
+        yield at
+
+
+def _ramped(plan: Plan, expected: float) -> float:
+    """When so many requests are expected to have come: the inverse of the integral of the rate.
+
+    It turns a Poisson process of rate 1 into one of the ramp's rate (Cinlar, Introduction to Stochastic Processes,
+    1975, chapter 4.7).
+    """
+    first, last = plan.level, plan.until_level or plan.level
+    before = first * plan.warming_s
+    if expected <= before:
+        return expected / first
+    expected -= before
+    rise = (last - first) / plan.window_s
+    within = (first + last) / 2 * plan.window_s
+    if expected >= within:
+        return plan.warming_s + plan.window_s + (expected - within) / last
+    # first * t + rise * t^2 / 2 = expected, in the form that is exact where the rise is small
+    return plan.warming_s + 2 * expected / (first + math.sqrt(first * first + 2 * rise * expected))
+
+
+def asks(load: Load) -> Iterator[Ask]:
+    """The requests of an open loop. Raises LoadImpossible: a recording names a page that is not there."""
+    plan = load.plan
+    if plan.arrivals is Arrivals.REPLAY:
+        return _replayed(load, pages_of(plan.replay, load.pages))
+    drawn = drawing(load)
+    return (Ask(due, *next(drawn)) for due in moments(plan))
+
+
+def _replayed(load: Load, chosen: Sequence[int | None]) -> Iterator[Ask]:
+    drawn = drawing(load)
+    said = {share.priority: number for number, share in reversed(list(enumerate(load.plan.mix)))}
+    for recorded, page in zip(load.plan.replay, chosen, strict=True):
+        any_page, any_share = next(drawn)
+        share = said.get(recorded.priority, any_share) if recorded.priority else any_share
+        yield Ask(recorded.at, any_page if page is None else page, share)
+
+
+def drawing(load: Load) -> Iterator[tuple[int, int]]:
+    """Pages and those who ask, without end: every page once in each round, in an order that changes."""
+    rng = random.Random(f"{load.plan.seed} pages")  # noqa: S311 - as above
+    weights = [share.weight for share in load.plan.mix]
+    shares = range(len(weights))
+    for page in _rounds(load.pages, rng):
+        yield page, rng.choices(shares, weights)[0] if len(weights) > 1 else 0
+
+
+def _rounds(pages: Sequence[LoadPage], rng: random.Random) -> Iterator[int]:
+    order = list(range(len(pages)))
+    while True:
+        rng.shuffle(order)
+        yield from order

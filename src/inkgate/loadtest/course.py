@@ -1,0 +1,77 @@
+"""How far a load test has come: what is on its way, what has ended, and whether all that counts has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+
+from inkgate.loadtest.plan import Plan
+from inkgate.loadtest.results import Second
+from inkgate.loadtest.samples import Outcome, Sample, Samples
+from inkgate.loadtest.summary import second
+
+
+class Course:
+    """Counts requests from the moment they are due to their end. `now`: seconds from the beginning."""
+
+    def __init__(self, plan: Plan, now: Callable[[], float]) -> None:
+        self.plan = plan
+        self.now = now
+        self.samples = Samples()
+        self.in_flight = 0
+        self.over = anyio.Event()
+        """All requests of the window have ended, and no more will be due in it."""
+        self.begins_s = plan.warming_s
+        self.ends_s = plan.warming_s + plan.window_s
+        self.stopped = False
+        """It ended before all that."""
+        self._closed = False
+        self._counted_on_way = 0
+        self._due = 0
+        self._told = 0
+
+    def begin(self, due: float) -> None:
+        """A request is due and about to be sent."""
+        self._due += 1
+        self.in_flight += 1
+        self._counted_on_way += self._counts(due)
+
+    def end(self, due: float, sample: Sample) -> None:
+        """The request that was due then has ended so."""
+        self.in_flight -= 1
+        self._counted_on_way -= self._counts(due)
+        self.samples.add(sample)
+        self._look()
+
+    def unsent(self, due: float) -> None:
+        """A request was due while too many were on their way."""
+        self._due += 1
+        kind = f"not sent: {self.plan.max_in_flight} on their way"
+        self.samples.add(Sample(due, due, self.now(), Outcome.UNSENT, kind))
+
+    def close(self) -> None:
+        """No more requests will be due in the window."""
+        self._closed = True
+        self._look()
+
+    def stop(self) -> None:
+        """It ends now."""
+        self.stopped = not self.over.is_set()
+        self.over.set()
+
+    def _counts(self, due: float) -> bool:
+        return self.begins_s <= due < self.ends_s
+
+    def _look(self) -> None:
+        if self._closed and not self._counted_on_way:
+            self.over.set()
+
+    def second(self) -> Second:
+        """What has happened since this was last asked."""
+        columns = self.samples.columns(self._told)
+        at = self.now()
+        told = second(columns, at, self.plan.level_at(at), self.plan.deadline_s, self._due, self.in_flight)
+        self._told += len(columns)
+        self._due = 0
+        return told

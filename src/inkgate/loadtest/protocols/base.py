@@ -1,0 +1,89 @@
+"""The port of protocols, and what is the same in all of them: answers that say no."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Protocol
+
+import orjson
+
+from inkgate.loadtest.pages import LoadPage
+from inkgate.loadtest.samples import Outcome
+
+_REFUSALS = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_CODE_CHARACTERS = 60
+"""Of an error's code that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is posted."""
+
+    content: bytes
+    content_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that came back. Names of `headers` in any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an answer is worth. `kind`: of error, for people; `degraded`: read with less care.
+
+    `pages`: that were read; None where the answer doesn't say: those that were sent.
+    """
+
+    outcome: Outcome
+    kind: str = ""
+    pages: int | None = None
+    degraded: bool = False
+
+
+class Wire(Protocol):
+    """How one protocol puts a page into a request, and reads the answer."""
+
+    def body(self, page: LoadPage) -> Body:
+        """The request for `page`. Raises LoadImpossible: the protocol can't take it."""
+        ...
+
+    def judge(self, answer: Answer) -> Verdict:
+        """What `answer` is worth."""
+        ...
+
+
+def said_no(answer: Answer) -> Verdict | None:
+    """The verdict on an answer whose status is none of success, with the error's code where it has one; else None."""
+    if 200 <= answer.status < 300:
+        return None
+    kind = f"{answer.status} {code_of(answer.body)}".rstrip()
+    if answer.status in _REFUSALS:
+        return Verdict(Outcome.REFUSED, kind)
+    return Verdict(Outcome.REJECTED if 400 <= answer.status < 500 else Outcome.FAILED, kind)
+
+
+def code_of(body: bytes) -> str:
+    """The code of an error: a problem document's, OpenAI's, or PaddleX's; empty where there is none."""
+    try:
+        told = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    return code_in(told)
+
+
+def code_in(told: object) -> str:
+    """The code in an error that was decoded."""
+    if not isinstance(told, dict):
+        return ""
+    error = told.get("error", told)
+    if not isinstance(error, dict):
+        error = told
+    found = error.get("code") or error.get("type")
+    return found[:_CODE_CHARACTERS] if isinstance(found, str) and not found.startswith("urn:") else ""

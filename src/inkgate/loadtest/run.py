@@ -1,0 +1,109 @@
+"""A load, put on a service from its beginning to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import anyio
+
+from inkgate.concurrency import single_error
+from inkgate.loadtest.arrivals import Ask, asks, drawing
+from inkgate.loadtest.closed_loop import closed_loop
+from inkgate.loadtest.course import Course
+from inkgate.loadtest.impossible import LoadImpossible
+from inkgate.loadtest.open_loop import open_loop
+from inkgate.loadtest.own_limits import OwnWatch, own_limits
+from inkgate.loadtest.plan import Load
+from inkgate.loadtest.results import Axis, OwnLimits, Second, Summary
+from inkgate.loadtest.samples import Samples
+from inkgate.loadtest.sender import Sender
+from inkgate.loadtest.summary import summarize
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one load showed.
+
+    Attributes:
+        summary: of the window; timeline: of each second from the beginning, warm-up included.
+        samples: every request that has ended, those outside the window too.
+        begins_s: when the window began, in seconds from the beginning.
+        partial: it was stopped before its end. What was on its way then is not in it.
+    """
+
+    summary: Summary
+    timeline: tuple[Second, ...]
+    own: OwnLimits
+    samples: Samples
+    begins_s: float = 0.0
+    partial: bool = False
+
+
+async def run(
+    load: Load, on_second: Callable[[Second], None] | None = None, stop: anyio.Event | None = None
+) -> Measured:
+    """What the service does under `load`. `on_second` hears of every second; once `stop` is set it ends early.
+
+    Raises:
+        LoadImpossible: the plan makes no sense, or the target can't take one of the pages.
+    """
+    load.plan.check()
+    if not load.pages:
+        raise LoadImpossible("There is no page to send.")
+    sender = Sender(load)
+    course = Course(load.plan, sender.now)
+    coming = iter(()) if load.plan.axis is Axis.CONCURRENCY else asks(load)
+    watch = OwnWatch()
+    timeline: list[Second] = []
+    with single_error():
+        async with sender, anyio.create_task_group() as tasks:
+            sender.begin()
+            watch.begin()
+            tasks.start_soon(_drive, load, course, coming, sender)
+            tasks.start_soon(watch.beat)
+            tasks.start_soon(_tell, course, timeline, on_second)
+            tasks.start_soon(_close, course)
+            if stop is not None:
+                tasks.start_soon(_stop, stop, course)
+            await course.over.wait()
+            ended_s = course.now()
+            tasks.cancel_scope.cancel()
+    return _measured(course, timeline, watch, ended_s)
+
+
+async def _drive(load: Load, course: Course, coming: Iterator[Ask], sender: Sender) -> None:
+    if load.plan.axis is Axis.CONCURRENCY:
+        await closed_loop(course, drawing(load), sender)
+    else:
+        await open_loop(course, coming, sender)
+
+
+async def _tell(course: Course, timeline: list[Second], on_second: Callable[[Second], None] | None) -> None:
+    for number in count(1):
+        await anyio.sleep(max(0.0, number - course.now()))
+        timeline.append(course.second())
+        if on_second is not None:
+            on_second(timeline[-1])
+
+
+async def _close(course: Course) -> None:
+    await anyio.sleep(course.ends_s - course.now())
+    course.close()
+
+
+async def _stop(stop: anyio.Event, course: Course) -> None:
+    await stop.wait()
+    course.stop()
+
+
+def _measured(course: Course, timeline: list[Second], watch: OwnWatch, ended_s: float) -> Measured:
+    begins_s = course.begins_s
+    if ended_s <= begins_s:  # stopped while it warmed up: what there is, is better than nothing
+        begins_s = 0.0
+    seconds = max(min(ended_s, course.ends_s) - begins_s, 1e-9)
+    columns = course.samples.columns()
+    summary = summarize(columns, begins_s, seconds, course.plan.deadline_s)
+    own = own_limits(columns, summary, watch.busy_share, watch.late_p99_s)
+    return Measured(summary, tuple(timeline), own, course.samples, begins_s, course.stopped)
