@@ -1,0 +1,43 @@
+"""One request before the load, so that a wrong address or key is told at once and in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inkgate.loadtest.arrivals import Ask
+from inkgate.loadtest.impossible import LoadImpossible
+from inkgate.loadtest.plan import Load
+from inkgate.loadtest.samples import Outcome, Sample
+from inkgate.loadtest.sender import Sender
+from inkgate.loadtest.target import denied
+
+_NO_SUCH_PLACE = ("404", "405")
+
+
+async def try_once(load: Load) -> Sample:
+    """What becomes of one request with the first page for each key of the mix; the last of them.
+
+    A service that is full, or fails, is not told here: that is what a load test is to show.
+
+    Raises:
+        LoadImpossible: nobody listens there, a key is refused, or nothing is at that address.
+    """
+    keys = {share.key: number for number, share in enumerate(load.plan.mix)}
+    found: Sample | None = None
+    async with Sender(replace(load, pages=load.pages[:1])) as sender:
+        for share in keys.values():
+            found = (await sender.send(Ask(sender.now(), 0, share))).sample
+            _judge(load.target.url, found)
+    if found is None:
+        raise LoadImpossible("Nobody is to ask: the mix is empty.")
+    return found
+
+
+def _judge(url: str, found: Sample) -> None:
+    status = found.kind.partition(" ")[0]
+    if status in {"401", "403"}:
+        raise denied(url)
+    if status in _NO_SUCH_PLACE:
+        raise LoadImpossible(f"There is nothing to post pages to at {url} ({found.kind}): another path or protocol?")
+    if found.outcome is Outcome.FAILED and found.kind in {"connection refused", "no connection"}:
+        raise LoadImpossible(f"Nobody listens at {url} ({found.kind}). Is the service running?")
