@@ -8,9 +8,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from inkgate import __version__
+from inkgate.cli.compare_engines import compare_engines
 from inkgate.cli.doctor import doctor
 from inkgate.cli.eval import evaluate
 from inkgate.cli.key import key
+from inkgate.cli.loadtest import loadtest
 from inkgate.cli.read import read
 from inkgate.cli.serve import serve
 
@@ -51,6 +53,8 @@ app.command("serve")(serve)
 app.command("doctor")(doctor)
 app.command("key")(key)
 app.command("eval", no_args_is_help=True)(evaluate)
+app.command("compare-engines", no_args_is_help=True)(compare_engines)
+app.command("loadtest", no_args_is_help=True)(loadtest)
 
 
 def main() -> NoReturn:

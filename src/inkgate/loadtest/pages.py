@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def _count(content: bytes, kind: FileType) -> int | None:
         if kind is FileType.PDF:
             with pypdfium2.PdfDocument(content) as document:
                 return len(document)
-        with Image.open(io.BytesIO(content)) as image:
+        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(content)) as image:
             return image.n_frames if isinstance(image, TiffImageFile) else 1
     except (pypdfium2.PdfiumError, OSError, ValueError):
         return None

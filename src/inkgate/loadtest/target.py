@@ -119,7 +119,7 @@ async def _get(session: aiohttp.ClientSession, url: str, key: str) -> _Said:
             body = await answer.read()
             status = answer.status
     except (aiohttp.ClientError, OSError) as error:
-        raise nobody(url, error) from error
+        raise nobody(_split(url)[0], error) from error
     try:
         said = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -136,4 +136,5 @@ def nobody(url: str, error: BaseException) -> LoadImpossible:
     """The error where there was no answer at all."""
     if isinstance(error, TimeoutError):
         return LoadImpossible(f"{url} does not answer.")
-    return LoadImpossible(f"Nobody listens at {url} ({error}). Is the service running?")
+    why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return LoadImpossible(f"Nobody listens at {url} ({why}). Is the service running?")

@@ -1,0 +1,212 @@
+"""`inkgate loadtest`: load on a running service, and what it shows."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import anyio
+import typer
+
+from inkgate.cli.durations import duration
+from inkgate.cli.loadtest_plan import Wanted, plan_of
+from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
+
+if TYPE_CHECKING:
+    from inkgate.loadtest.pages import LoadPage
+    from inkgate.loadtest.plan import Plan
+    from inkgate.loadtest.results import LoadReport, Second
+    from inkgate.loadtest.run import Measured
+    from inkgate.loadtest.target import Target
+
+NOT_ASKED = 3
+"""Exit status: the service could not be asked, as with `inkgate doctor`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """What the options say of the service."""
+
+    url: str
+    key: str
+    protocol: str | None
+    model: str
+    prompt: str
+    max_tokens: int | None
+
+
+def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
+    url: Annotated[str, typer.Argument(help="The service, such as http://127.0.0.1:7860, or http://host:8000/v1.")],
+    *,
+    pages: Annotated[Path, typer.Option(metavar="DIR", help="Images and PDFs to send; a folder, or one file.")],
+    clients: Annotated[int | None, typer.Option("--clients", "-c", min=1, help="A closed loop of N clients.")] = None,
+    rate: Annotated[float | None, typer.Option(help="An open loop of so many requests a second.")] = None,
+    ramp: Annotated[str | None, typer.Option(metavar="FROM:TO", help="An open loop whose rate rises: 1:100.")] = None,
+    replay: Annotated[Path | None, typer.Option(metavar="FILE", help="Requests when recorded ones came.")] = None,
+    speed: Annotated[float, typer.Option(help="Of a replay: 2 is twice as fast as it was.")] = 1.0,
+    seconds: Annotated[
+        float, typer.Option("--duration", "-z", parser=duration, metavar="TIME", help="For how long requests count.")
+    ] = 60.0,
+    warm: Annotated[
+        float, typer.Option(parser=duration, metavar="TIME", help="How long load is put on before requests count.")
+    ] = 5.0,
+    deadline: Annotated[
+        float, typer.Option(parser=duration, metavar="TIME", help="Until when an answer is in time.")
+    ] = 5.0,
+    timeout: Annotated[float, typer.Option(parser=duration, metavar="TIME", help="When a client leaves.")] = 60.0,
+    arrivals: Annotated[str, typer.Option(help="Of an open loop: poisson, or constant.")] = "poisson",
+    key: Annotated[
+        list[str] | None, typer.Option(envvar="INKGATE_API_KEY", help="An API key. Several are so many tenants.")
+    ] = None,
+    priorities: Annotated[
+        str, typer.Option(metavar="MIX", help="Classes of requests and their weights: interactive=3,batch=1.")
+    ] = "",
+    protocol: Annotated[str | None, typer.Option(help="ocr, simple or chat; else it is found out.")] = None,
+    model: Annotated[str, typer.Option(help="Of a chat completion; else the first that the service lists.")] = "",
+    prompt: Annotated[str, typer.Option(help="Of a chat completion.")] = "OCR:",
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Of a chat completion's answer.")] = None,
+    tell_deadline: Annotated[
+        bool, typer.Option("--tell-deadline", help="Say the deadline to the service (X-Inkgate-Timeout).")
+    ] = False,
+    insist: Annotated[
+        bool, typer.Option("--insist", help="Clients that were refused don't wait as Retry-After says.")
+    ] = False,
+    max_in_flight: Annotated[int, typer.Option(min=1, help="Requests of an open loop on their way at most.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Of arrivals and of the order of pages.")] = 1,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures there.")] = None,
+) -> None:
+    """Put load on an OCR service: inkgate, JSON {"image": ...}, or OpenAI's chat completions.
+
+    Latency counts from the moment at which a request was due, so that a service that stands still shows as latency
+    and not as fewer requests. Ctrl-C ends it early and shows what there is. docs/load-testing.md explains the figures.
+
+    The exit status is 0 when it was measured; 1 when nothing was answered, or this load generator was the bottleneck;
+    3 when the service could not be asked.
+    """
+    from inkgate.loadtest.impossible import LoadImpossible
+    from inkgate.loadtest.pages import load_pages
+    from inkgate.loadtest.plan import Plan
+    from inkgate.loadtest.results import Axis
+
+    wanted = Wanted(clients, rate, ramp, replay, speed, arrivals, priorities, tuple(key or ()))
+    where = _Where(url, (key or [""])[0], protocol, model, prompt, max_tokens)
+    try:
+        common = Plan(
+            Axis.CONCURRENCY,
+            1.0,
+            seconds,
+            warm_s=warm,
+            deadline_s=deadline,
+            timeout_s=timeout,
+            max_in_flight=max_in_flight,
+            seed=seed,
+            tells_deadline=tell_deadline,
+            waits_when_refused=not insist,
+        )
+        plan = plan_of(wanted, common)
+        found = load_pages(pages)
+    except LoadImpossible as error:
+        raise misuse(str(error)) from error
+    _more_files(plan)
+    try:
+        report = anyio.run(_measure, where, found, plan, backend_options={"use_uvloop": sys.platform != "win32"})
+    except LoadImpossible as error:
+        say(str(error))
+        raise typer.Exit(NOT_ASKED) from error
+    _end(report, json)
+
+
+def _more_files(plan: Plan) -> None:
+    """As many open files as this process may have: each request on its way is one."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = 2 * plan.max_in_flight + 100
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+async def _measure(where: _Where, pages: tuple[LoadPage, ...], plan: Plan) -> LoadReport:
+    from inkgate.loadtest.plan import Load
+    from inkgate.loadtest.preflight import try_once
+    from inkgate.loadtest.run import run
+
+    target = await _target(where)
+    load = Load(target, pages, plan)
+    await try_once(load)
+    began = datetime.now(UTC)
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_on_signal, stop)
+        measured = await run(load, _line, stop)
+        tasks.cancel_scope.cancel()
+    return _report(load.target, plan, measured, began)
+
+
+async def _target(where: _Where) -> Target:
+    from dataclasses import replace
+
+    from inkgate.loadtest.impossible import LoadImpossible
+    from inkgate.loadtest.target import ProtocolName, detect
+
+    names = [str(name) for name in ProtocolName]
+    if where.protocol is not None and where.protocol not in names:
+        raise LoadImpossible(f"There is no protocol {where.protocol!r}: it is one of {', '.join(names)}.")
+    spoken = None if where.protocol is None else ProtocolName(where.protocol)
+    target = await detect(where.url, where.key, protocol=spoken, model=where.model)
+    return replace(target, prompt=where.prompt, max_tokens=where.max_tokens)
+
+
+async def _on_signal(stop: anyio.Event) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            stop.set()
+
+
+def _line(second: Second) -> None:
+    p50 = "-" if second.p50_s is None else f"{1000 * second.p50_s:.0f} ms"
+    p99 = "-" if second.p99_s is None else f"{1000 * second.p99_s:.0f} ms"
+    say(
+        f"{second.at:6.0f} s  offered {second.offered:5}  answered {second.answered:5}  errors {second.errors:5}  "
+        f"in flight {second.in_flight:5}  p50 {p50}  p99 {p99}"
+    )
+
+
+def _report(target: Target, plan: Plan, measured: Measured, began: datetime) -> LoadReport:
+    from inkgate.loadtest.machine import this_machine
+    from inkgate.loadtest.results import LoadReport, Point
+
+    return LoadReport(
+        began=began.isoformat(timespec="seconds"),
+        target=target.url,
+        protocol=target.protocol.value,
+        axis=plan.axis,
+        deadline_s=plan.deadline_s,
+        max_error=0.001,
+        points=(Point(plan.level, (measured.summary,)),),
+        timeline=measured.timeline,
+        own=measured.own,
+        machine=this_machine(),
+        partial=measured.partial,
+    )
+
+
+def _end(report: LoadReport, json: Path | None) -> None:
+    """Writes the report, shows it, and ends with the status that it deserves."""
+    from inkgate.loadtest.files import write_json
+    from inkgate.loadtest.text import shown
+
+    if json is not None:
+        write_json(report, json)
+    print(shown(report))
+    if report.partial:
+        raise typer.Exit(INTERRUPTED)
+    nothing = not any(run.answered for point in report.points for run in point.runs)
+    raise typer.Exit(FAILED if nothing or report.own.bottleneck else 0)
