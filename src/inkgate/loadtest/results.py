@@ -125,8 +125,10 @@ class Knee:
     """From where on more load buys nothing.
 
     Attributes:
-        reached: False where goodput still rose at the highest step that kept to the bounds, or no step did.
-        level, low, high: where it is, and the 95 % interval; None where it was not reached.
+        reached: False where goodput still rose at the highest step, or no step kept to the bounds. Where higher steps
+            broke the error bound, it was reached: that is what ends the curve.
+        level, low, high: the smallest step that is as good as the best, and the 95 % interval of the load from which on
+            more brings nothing; None where it was not reached.
         goodput: answers in time a second at it; best: at the best step.
         method: how it was found, in a sentence; why: what limits there, in words.
     """
@@ -201,6 +203,7 @@ class LoadReport:
         target: URL, without any key; protocol: `ocr`, `simple` or `chat`.
         asked: the command's options as they were given.
         partial: it was interrupted, and shows what there was.
+        notes: what else is to be known of it, in sentences.
     """
 
     began: str
@@ -217,3 +220,4 @@ class LoadReport:
     asked: dict[str, str] = field(default_factory=dict)
     partial: bool = False
     format: str = FORMAT
+    notes: tuple[str, ...] = ()

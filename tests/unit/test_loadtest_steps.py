@@ -1,0 +1,205 @@
+"""Steps of load: which levels are measured, in which order, and what is made of them."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from inkgate.loadtest.bench import Bench, Progress
+from inkgate.loadtest.climb import Steps, in_order, parse_steps
+from inkgate.loadtest.impossible import LoadImpossible
+from inkgate.loadtest.plan import Arrivals, Load, Plan
+from inkgate.loadtest.readings import Reading
+from inkgate.loadtest.results import Axis, OwnLimits, Second, ServerSide, Summary
+from inkgate.loadtest.scrape import Scraper
+from inkgate.loadtest.steps import Stepped, run_once, run_steps
+from support import curves
+from support.scripted_load import TARGET, ScriptedService, load
+
+RISES_AND_FALLS = curves.usl(2.0, 0.05, 0.002)
+
+
+async def no_wait(seconds: float) -> None:
+    assert seconds > 0
+    await anyio.lowlevel.checkpoint()
+
+
+def stepped(service: ScriptedService, steps: Steps, what: Load | None = None) -> Stepped:
+    async def main() -> Stepped:
+        bench = Bench(service, Scraper(()), stop=anyio.Event(), sleep=no_wait)
+        return await run_steps(what or load(), steps, bench)
+
+    return anyio.run(main)
+
+
+def levels(service: ScriptedService) -> list[float]:
+    return [plan.level for plan in service.asked]
+
+
+def test_steps_are_measured_in_rounds_up_and_down_each_with_its_own_seed():
+    service = ScriptedService(RISES_AND_FALLS)
+    found = stepped(service, Steps((1, 2, 4, 8), repeats=3))
+    assert levels(service) == [1, 2, 4, 8, 8, 4, 2, 1, 1, 2, 4, 8]
+    assert len({plan.seed for plan in service.asked}) == 12
+    assert [(point.level, len(point.runs)) for point in found.points] == [(1, 3), (2, 3), (4, 3), (8, 3)]
+    assert not found.partial
+
+
+def test_rounds_go_up_and_down_in_turns():
+    assert in_order([4, 1, 2], 0) == [1, 2, 4]
+    assert in_order([4, 1, 2], 1) == [4, 2, 1]
+
+
+def test_knee_is_found_from_the_steps_and_seconds_are_numbered_through():
+    found = stepped(ScriptedService(RISES_AND_FALLS), Steps((1, 2, 4, 8, 16, 32, 64)))
+    assert found.knee is not None
+    assert found.knee.level == 16
+    assert "blocks of seconds" in found.knee.method
+    moments = [second.at for second in found.timeline]
+    assert moments == [float(at) for at in range(1, 7 * 22 + 1)]
+
+
+def test_climb_doubles_until_goodput_falls_and_refines_around_the_knee():
+    service = ScriptedService(curves.usl(2.0, 0.02, 0.004))
+    found = stepped(service, Steps())
+    assert levels(service)[:6] == [1, 2, 4, 8, 16, 32]
+    assert found.knee is not None
+    assert found.knee.level in {10, 11, 12, 13, 14}
+    assert set(levels(service)[6:]) <= set(range(5, 25))
+    assert found.knee.high is not None
+    assert found.knee.low is not None
+    assert found.knee.high / found.knee.low <= 1.6
+
+
+def test_climb_ends_on_a_plateau_after_two_doublings_that_bring_nothing():
+    service = ScriptedService(curves.plateau(1.0, 12.0))
+    stepped(service, Steps())
+    assert max(levels(service)) == 64
+
+
+def test_climb_ends_where_the_error_bound_breaks_and_looks_closer_below():
+    service = ScriptedService(curves.straight(1.0), lambda level: 0.2 if level > 20 else 0.0)
+    found = stepped(service, Steps())
+    assert levels(service)[:6] == [1, 2, 4, 8, 16, 32]
+    assert found.knee is not None
+    assert (found.knee.level, found.knee.high) == (20, 24)
+
+
+def test_climb_goes_no_further_than_it_may():
+    service = ScriptedService(curves.straight(1.0))
+    found = stepped(service, Steps(most=100))
+    assert levels(service) == [1, 2, 4, 8, 16, 32, 64]
+    assert found.knee is not None
+    assert not found.knee.reached
+
+
+def test_climb_of_rates_begins_where_it_is_told():
+    service = ScriptedService(curves.plateau(1.0, 3.0), lambda rate: max(0.0, 1 - 3 / rate))
+    found = stepped(service, Steps(first=0.5), load(Axis.RATE))
+    assert levels(service)[:4] == [0.5, 1, 2, 4]
+    assert found.knee is not None
+    assert found.knee.level == 3
+
+
+def test_repeats_after_a_climb_are_of_the_levels_around_the_knee_and_above():
+    service = ScriptedService(RISES_AND_FALLS)
+    found = stepped(service, Steps(repeats=3))
+    runs = {point.level: len(point.runs) for point in found.points}
+    assert runs[1] == 1
+    assert runs[16] == 3
+    assert runs[64] == 3
+    assert found.knee is not None
+    assert "repeated runs" in found.knee.method
+
+
+def test_next_step_waits_until_a_service_that_failed_answers_again():
+    service = ScriptedService(curves.straight(1.0), lambda level: 0.2 if level == 2 else 0.0, down_for=5)
+    found = stepped(service, Steps((1, 2, 4)))
+    assert service.probes == 6
+    assert levels(service) == [1, 2, 4]
+    assert not found.partial
+
+
+def test_service_that_stays_away_ends_the_steps_and_is_said():
+    service = ScriptedService(curves.straight(1.0), lambda level: 0.2 if level == 2 else 0.0, down_for=10_000)
+    found = stepped(service, Steps((1, 2, 4)))
+    assert levels(service) == [1, 2]
+    assert found.partial
+    assert found.notes == ("After the step at 2 the service answered nothing any more.",)
+
+
+def test_interruption_keeps_what_was_measured():
+    found = stepped(ScriptedService(RISES_AND_FALLS, stop_after=3), Steps((1, 2, 4, 8)))
+    assert found.partial
+    assert [point.level for point in found.points] == [1, 2, 4]
+
+
+def test_a_generator_that_was_the_bottleneck_once_says_at_which_step():
+    own = OwnLimits(bottleneck=True, why="its thread was busy", late_p99_s=0.2, busy_share=0.99, unsent=3)
+    found = stepped(ScriptedService(RISES_AND_FALLS, own=own), Steps((1, 2)))
+    assert found.own.bottleneck
+    assert found.own.why == "at 1: its thread was busy; at 2: its thread was busy"
+    assert found.own.unsent == 6
+
+
+def test_what_changes_its_load_by_itself_is_not_stepped():
+    ramp = Load(TARGET, (), Plan(Axis.RATE, 1, 10, arrivals=Arrivals.RAMP, until_level=5))
+    with pytest.raises(LoadImpossible):
+        stepped(ScriptedService(RISES_AND_FALLS), Steps((1, 2)), ramp)
+    with pytest.raises(LoadImpossible):
+        stepped(ScriptedService(RISES_AND_FALLS), Steps((1, 2), repeats=0))
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def begins(self, progress: Progress) -> None:
+        self.heard.append(f"{progress.number}/{progress.of} at {progress.level:g}")
+
+    def second(self, second: Second, reading: Reading | None) -> None:
+        if reading is not None:
+            self.heard.append(f"second at {second.at:g} kv {reading.kv_share}")
+
+    def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
+        self.heard.append(f"ended {level:g} {server is not None}")
+
+
+def test_one_load_alone_is_watched_and_scraped_and_has_no_knee():
+    class Full:
+        def read(self) -> Reading:
+            return Reading(kv_share=0.9)
+
+    async def main() -> tuple[Stepped, list[str]]:
+        listener = Listener()
+        scraper = Scraper((Full(),))
+        await scraper.take()
+        return await run_once(
+            load(seconds=2), Bench(ScriptedService(RISES_AND_FALLS), scraper, listener)
+        ), listener.heard
+
+    found, heard = anyio.run(main)
+    assert found.knee is None
+    assert found.points[0].server is not None
+    assert found.points[0].server.kv_share == 0.9
+    assert heard[0] == "1/1 at 1"
+    assert heard[-2:] == ["second at 4 kv 0.9", "ended 1 True"]
+
+
+@pytest.mark.parametrize(
+    ("text", "axis", "expected"),
+    [
+        ("1,2,4", Axis.CONCURRENCY, (1, 2, 4)),
+        ("8, 4,4", Axis.CONCURRENCY, (4, 8)),
+        ("0.5,2.5", Axis.RATE, (0.5, 2.5)),
+        ("auto", Axis.RATE, ()),
+    ],
+)
+def test_steps_are_numbers_with_commas_or_auto(text: str, axis: Axis, expected: tuple[float, ...]):
+    assert parse_steps(text, axis) == expected
+
+
+@pytest.mark.parametrize("text", ["", "1;2", "0,1", "-1", "nan", "1,inf", "1.5"])
+def test_other_steps_are_refused(text: str):
+    with pytest.raises(LoadImpossible):
+        parse_steps(text, Axis.CONCURRENCY)
