@@ -1,0 +1,111 @@
+"""Load for `POST /ocr` by Locust (docs/load-testing.md has what it prints):
+
+pip install locust
+locust -f examples/locustfile.py --host http://127.0.0.1:7860 --pages examples --headless -u 8 -r 8 -t 30s
+
+Each user sends a page, waits for the answer, and sends the next one: a closed loop. A user that is refused waits as
+long as `Retry-After` says. An answer counts as failed where a page was not read, whatever its status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import itertools
+import json
+import mimetypes
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from locust import FastHttpUser, events, task
+
+SUFFIXES = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".pdf", ".png", ".tif", ".tiff", ".webp"})
+BOUNDARY = "inkgate-page"
+
+
+class Body(NamedTuple):
+    """A request that is ready to be sent, again and again."""
+
+    content: bytes
+    content_type: str
+
+
+class Verdict(NamedTuple):
+    """`failure`: why it counts as failed; empty where it doesn't. `pause_s`: before the user's next request."""
+
+    failure: str
+    pause_s: float
+
+
+def bodies(folder: Path, form: str) -> list[Body]:
+    """One for each document in `folder`, made once: base64 for each request would be measured as the service's time."""
+    files = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
+    if not files:
+        raise FileNotFoundError(f"{folder} has no image and no PDF.")
+    return [_json(file) if form == "json" else _multipart(file) for file in files]
+
+
+def _json(file: Path) -> Body:
+    image = base64.b64encode(file.read_bytes()).decode()
+    return Body(json.dumps({"image": image}).encode(), "application/json")
+
+
+def _multipart(file: Path) -> Body:
+    kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    head = f'Content-Disposition: form-data; name="file"; filename="page"\r\nContent-Type: {kind}\r\n\r\n'
+    content = b"--%b\r\n%b%b\r\n--%b--\r\n" % (BOUNDARY.encode(), head.encode(), file.read_bytes(), BOUNDARY.encode())
+    return Body(content, f"multipart/form-data; boundary={BOUNDARY}")
+
+
+def judge(status: int, headers: Mapping[str, str], content: bytes) -> Verdict:
+    """What an answer counts as. Refusals are told apart by their code: `503 service_full` is no broken service."""
+    try:
+        answer = json.loads(content)
+    except ValueError:
+        return Verdict(f"{status} without JSON", 0.0)
+    if status == 200:
+        read = answer.get("status", "complete") == "complete"
+        return Verdict("" if read else f"200 {answer['status']}", 0.0)
+    return Verdict(f"{status} {answer.get('code', '')}".rstrip(), float(headers.get("Retry-After") or 0))
+
+
+@events.init_command_line_parser.add_listener
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Locust's way to have options of one's own; each is in the environment, too: LOCUST_PAGES, LOCUST_FORM."""
+    parser.add_argument("--pages", env_var="LOCUST_PAGES", default="examples", help="Folder of images and PDFs.")
+    parser.add_argument("--form", env_var="LOCUST_FORM", default="json", choices=["json", "multipart"])
+
+
+class Reader(FastHttpUser):
+    """A client that reads one page after the other, each user from another one on."""
+
+    network_timeout = 120.0
+    pages: Iterator[Body] | None = None
+    form = ""
+    pause_s = 0.0
+
+    def on_start(self) -> None:
+        """Makes its requests ready; not part of what is measured."""
+        options = self.environment.parsed_options
+        ready = bodies(Path(options.pages), options.form)
+        first = random.randrange(len(ready))  # noqa: S311  # no secret
+        self.pages = itertools.cycle(ready[first:] + ready[:first])
+        self.form = options.form
+
+    def wait_time(self) -> float:
+        """As long as the last answer asked for: no time at all, unless it was a refusal."""
+        return self.pause_s
+
+    @task
+    def read(self) -> None:
+        """One page."""
+        body = next(self.pages)
+        headers = {"Content-Type": body.content_type}
+        name = f"/ocr {self.form}"
+        with self.client.post("/ocr", data=body.content, headers=headers, name=name, catch_response=True) as answer:
+            verdict = judge(answer.status_code, answer.headers or {}, answer.content or b"")
+            self.pause_s = verdict.pause_s
+            if verdict.failure:
+                answer.failure(verdict.failure)

@@ -1,0 +1,108 @@
+"""Services that run already, compared: stubs of model servers, over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from inkgate.comparison.contenders import parse
+from inkgate.comparison.documents import documents
+from inkgate.comparison.results import EngineComparison, EngineMeasured
+from inkgate.comparison.run import Comparing, compare
+from inkgate.loadtest.impossible import LoadImpossible
+from inkgate.loadtest.plan import Plan
+from inkgate.loadtest.results import Axis
+from support.comparisons import MACHINE
+from support.evaluation import draw, write_manifest
+from support.stub_upstream import Reply, Request, error_reply, running_stub
+
+pytestmark = pytest.mark.anyio
+PLAN = Plan(Axis.CONCURRENCY, 2, seconds=0.3, warm_s=0.05, timeout_s=5)
+NOBODY = "http://127.0.0.1:9/v1"
+
+
+def pages(folder: Path) -> Path:
+    draw(folder / "a.png", "hello")
+    draw(folder / "b.png", "hello")
+    (folder / "a.txt").write_text("hello world", encoding="utf-8")
+    return folder
+
+
+async def compared(source: Path, *specs: str, rounds: int = 1, stop: anyio.Event | None = None) -> EngineComparison:
+    said: list[str] = []
+    comparing = Comparing(documents(source), PLAN, rounds=rounds)
+    return await compare(parse(specs), comparing, MACHINE, None, stop or anyio.Event(), said.append)
+
+
+async def only(source: Path, *specs: str) -> EngineMeasured:
+    (engine,) = (await compared(source, *specs)).engines
+    return engine
+
+
+async def test_each_gets_the_same_pages_and_its_figures(tmp_path: Path) -> None:
+    with running_stub(Reply(["hello ", "world"])) as right, running_stub(Reply(["hello"])) as wrong:
+        found = await compared(pages(tmp_path), f"right={right.url}", f"wrong={wrong.url}", rounds=2)
+    assert (found.pages, found.clients, found.rounds, found.partial) == (2, 2, 2, False)
+    good, bad = found.engines
+    assert [engine.name for engine in found.engines] == ["right", "wrong"]
+    assert (good.model, len(good.runs), good.why_not, good.memory_mb) == ("stub-model", 2, "", None)
+    assert good.error_share == 0
+    assert good.p50_s is not None
+    assert (good.answered_per_s or 0) > 0
+    assert good.accuracy is not None
+    assert bad.accuracy is not None
+    assert (good.accuracy.documents, good.accuracy.cer, bad.accuracy.cer) == (1, 0.0, 0.5)
+
+
+async def test_nobody_at_an_address_is_told_and_the_others_are_measured(tmp_path: Path) -> None:
+    with running_stub(Reply(["hello world"])) as there:
+        gone, found = (await compared(pages(tmp_path), f"gone={NOBODY}", f"there={there.url}", rounds=2)).engines
+    assert "Nobody listens" in gone.why_not
+    assert gone.runs == ()
+    assert len(found.runs) == 2
+
+
+async def test_answers_that_fail_are_errors_and_were_not_read(tmp_path: Path) -> None:
+    def every_second(request: Request) -> Reply:
+        asked.append(request)
+        return Reply(["hello world"]) if len(asked) % 2 else error_reply(500, "broken")
+
+    asked: list[Request] = []
+    draw(tmp_path / "a.png", "hello")
+    draw(tmp_path / "b.png", "world")
+    known = [{"path": "a.png", "text": "hello world"}, {"path": "b.png", "text": "hello world"}]
+    for item in known:
+        (tmp_path / item["path"]).with_suffix(".txt").write_text(item["text"], encoding="utf-8")
+    with running_stub(every_second) as stub:
+        engine = await only(tmp_path, stub.url)
+    assert engine.accuracy is not None
+    assert (engine.accuracy.documents, engine.accuracy.unread, engine.accuracy.cer) == (2, 1, 0.5)
+    assert 0 < (engine.error_share or 0) < 1
+    assert any(kind.startswith("500") for kind in engine.errors)
+
+
+async def test_told_to_stop_it_ends_with_what_there_is(tmp_path: Path) -> None:
+    stop = anyio.Event()
+    stop.set()
+    with running_stub(Reply(["hello world"])) as stub:
+        found = await compared(pages(tmp_path), stub.url, stop=stop)
+    assert found.partial
+    assert found.engines[0].notes == ("Interrupted before it was measured.",)
+    assert stub.seen == []
+
+
+async def test_a_manifest_is_read_and_what_does_not_open_is_left_out(tmp_path: Path) -> None:
+    draw(tmp_path / "one.png", "hello")
+    odd = {"path": "odd.png", "pillow": {"opens": False}}
+    manifest = write_manifest(tmp_path, {"path": "one.png", "text": "hello"}, odd)
+    with running_stub(Reply(["hello"])) as stub:
+        engine = await only(manifest, stub.url)
+    assert engine.accuracy is not None
+    assert (engine.accuracy.documents, engine.accuracy.f1) == (1, 1.0)
+
+
+def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(LoadImpossible, match="no file"):
+        documents(tmp_path)

@@ -1,0 +1,53 @@
+"""The most memory that was taken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import pytest
+
+from inkgate.comparison.memory import MemoryWatch, gpu_bytes, tree_bytes
+from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
+
+MB = 1_000_000
+
+
+class Gpus:
+    """Readings one after the other; None is a driver that has gone."""
+
+    def __init__(self, *taken: Sequence[int | None] | None) -> None:
+        self._taken = list(taken)
+
+    def read(self) -> tuple[GpuReading, ...]:
+        taken = self._taken.pop(0)
+        if taken is None:
+            raise GpuUnavailable("gone")
+        return tuple(GpuReading(number, memory_used=used) for number, used in enumerate(taken))
+
+
+@pytest.mark.anyio
+async def test_the_most_that_was_seen_counts_and_of_gpus_what_was_not_there_before() -> None:
+    resident = iter([3 * MB, 9 * MB, 4 * MB])
+    watch = MemoryWatch(Gpus([MB, MB], [5 * MB, MB], None, [2 * MB, 2 * MB]), lambda _: next(resident))
+    for _ in range(3):
+        await watch.look(1)
+    assert (watch.memory_mb, watch.gpu_memory_mb) == (9.0, 4.0)
+
+
+@pytest.mark.anyio
+async def test_without_a_process_and_gpus_nothing_is_known() -> None:
+    watch = MemoryWatch(None)
+    await watch.look(None)
+    assert (watch.memory_mb, watch.gpu_memory_mb) == (None, None)
+
+
+def test_a_process_counts_with_what_it_started_and_one_that_is_gone_for_nothing() -> None:
+    assert tree_bytes(os.getpid()) > MB
+    assert tree_bytes(2**22 + 1) == 0
+
+
+def test_gpus_that_do_not_say_are_not_known() -> None:
+    assert gpu_bytes(None) is None
+    assert gpu_bytes(Gpus([None, None])) is None
+    assert gpu_bytes(Gpus([None, MB])) == MB
