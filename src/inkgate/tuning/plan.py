@@ -1,0 +1,171 @@
+"""What to try next: a pure function of the task, of what was tried, and of the time that is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from inkgate.tuning.journal import Row
+from inkgate.tuning.results import Outcome, Purpose, Settings
+from inkgate.tuning.space import Key
+from inkgate.tuning.standing import Standing
+from inkgate.tuning.task import Task
+
+_FIRST_OVERHEAD_S = 40.0
+"""Start and stop of a service, as long as none was seen."""
+_LEAST_S, _MOST_S = 8.0, 60.0
+_LOADS = 60
+"""Loads that would fill the budget by themselves: at 15 minutes each lasts 15 s."""
+_WANTED = 12
+"""Trials below which each is made shorter rather than their number smaller."""
+_MARGIN = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The next trial; `seconds` of load."""
+
+    settings: Settings
+    purpose: Purpose
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How many trials of `total` go to what; the rest is for search by the surface."""
+
+    spread: int
+    confirm: int
+    heaviest: int
+
+    @classmethod
+    def of(cls, total: int, dials: int, *, heaviest: bool) -> Shares:
+        most = 3 if total >= 30 else 2 if total >= 18 else 1
+        spread = min(4 + 2 * dials, max(3, total // 3))
+        return cls(spread, max(2, total // 5), most if heaviest else 0)
+
+
+class Pace:
+    """How long trials take."""
+
+    def __init__(self, task: Task, rows: Sequence[Row]) -> None:
+        started = [row for row in rows if row.trial.outcome is Outcome.MEASURED]
+        first = min(max(task.budget_s / _LOADS, _LEAST_S), _MOST_S)
+        self.overhead_s = (
+            median(max(row.took_s - row.trial.seconds, 0.0) for row in started) if started else _FIRST_OVERHEAD_S
+        )
+        room = task.budget_s / _WANTED - self.overhead_s
+        self.seconds = max(_LEAST_S, min(first, room)) if started else first
+        self.trial_s = _MARGIN * self.overhead_s + self.seconds
+
+
+def next_step(task: Task, rows: Sequence[Row], spent_s: float) -> Step | None:
+    """The next trial; None when the search is over: all is shown, no time is left for one more, or nothing starts."""
+    standing = Standing(task, rows)
+    pace = Pace(task, standing.rows)
+    if not standing.trials(standing.current):
+        return Step(task.current, Purpose.CURRENT, pace.seconds)
+    to_go = int((task.budget_s - spent_s) / pace.trial_s)
+    if to_go < 1:
+        return None
+    counts = {purpose: sum(row.trial.purpose is purpose for row in standing.rows) for purpose in Purpose}
+    shares = Shares.of(len(standing.rows) + to_go, len(task.dials), heaviest=task.heaviest)
+    if not counts[Purpose.HEAVIEST]:
+        if not counts[Purpose.CONFIRM] and to_go > shares.heaviest + shares.confirm:
+            key = _searched(standing, shares.spread)
+            if key is not None:
+                return Step(standing.space.settings(key), Purpose.SEARCH, pace.seconds)
+        if to_go > shares.heaviest:
+            key = _confirmed(standing)
+            if key is not None:
+                return Step(standing.space.settings(key), Purpose.CONFIRM, pace.seconds)
+    return _shown(standing, shares.heaviest, pace.seconds) if task.heaviest else None
+
+
+def _searched(standing: Standing, spread: int) -> Key | None:
+    """The next of the spread sample, then of the search by the surface."""
+    task = standing.task
+    searched = sum(row.trial.purpose is Purpose.SEARCH for row in standing.rows)
+    if searched < spread:
+        for key in standing.space.spread(4 * spread, task.seed):
+            if not standing.trials(key) and not standing.barred(key):
+                return key
+    if standing.cautious is None:  # nothing was measured: is there anything that stays up?
+        least = (0,) * len(task.dials)
+        return None if standing.trials(least) else least
+    return _drawn(standing, task.seed + 1000 * len(standing.rows))
+
+
+def _drawn(standing: Standing, seed: int) -> Key | None:
+    """Top-two Thompson sampling (Russo 2016) on the surface.
+
+    A surface is drawn that agrees with what was measured, and its best settings are tried; every second time not they,
+    but the best of a further draw in which others are best. So most trials go to settings that may be the best, and as
+    many to telling the favourite from its rivals as to the favourite itself.
+    """
+    if standing.cautious is None:
+        return None
+    space = standing.space
+    around = standing.ranking()[:8] or standing.tried
+    keys = [key for key in space.candidates(around, seed) if not standing.barred(key)]
+    if not keys:
+        return None
+    estimate = standing.cautious.at(space.points(keys))
+    chance = np.random.default_rng(seed)
+    root = np.linalg.cholesky(estimate.covariance + 1e-9 * np.max(estimate.mean) ** 2 * np.eye(len(keys)))
+    draws = estimate.mean[:, None] + root @ chance.standard_normal((len(keys), 32))
+    bests = np.argmax(draws, axis=0)
+    first = int(bests[0])
+    others = [int(best) for best in bests[1:] if best != first]
+    return keys[others[0]] if others and chance.random() < 0.5 else keys[first]
+
+
+def _confirmed(standing: Standing) -> Key | None:
+    """The best and its rival in turns: A B B A, so that a machine that becomes slower is unfair to neither.
+
+    Each round of four has its own two, as they stood when it began; a round ends early with a death.
+    """
+    place, begins = 0, 0
+    for index, row in enumerate(standing.rows):
+        if row.trial.purpose is not Purpose.CONFIRM:
+            continue
+        if place == 0:
+            begins = index
+        place = 0 if standing.barred(standing.space.key(row.trial.settings)) else (place + 1) % 4
+    before = standing if place == 0 else Standing(standing.task, standing.rows[:begins])
+    two = _two(before)
+    if not two or any(standing.barred(key) for key in two):
+        two = _two(standing)
+    if not two:
+        return None
+    return two[0] if place in (0, 3) else two[-1]
+
+
+def _two(standing: Standing) -> list[Key]:
+    """The best by the surface, tried or not, and among the others the one that is most probably better."""
+    if standing.surface is None:
+        return []
+    keys = [key for key in standing.space.candidates(standing.tried, standing.task.seed) if not standing.barred(key)]
+    if not keys:
+        return []
+    estimate = standing.estimate(keys)
+    best = int(np.argmax(estimate.mean))
+    nearest, rival = math.inf, best
+    for index in range(len(keys)):
+        behind, sd = estimate.difference(best, index)
+        if index != best and sd > 0 and behind / sd < nearest:
+            nearest, rival = behind / sd, index
+    return [keys[best], keys[rival]]
+
+
+def _shown(standing: Standing, runs: int, seconds: float) -> Step | None:
+    """The choice under the heaviest images, until it stayed up in so many runs."""
+    key = standing.choice()
+    if key is None:
+        return None
+    done = sum(trial.purpose is Purpose.HEAVIEST for trial in standing.trials(key))
+    return None if done >= runs else Step(standing.space.settings(key), Purpose.HEAVIEST, seconds)

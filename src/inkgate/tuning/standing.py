@@ -1,0 +1,166 @@
+"""What all trials so far say together: which settings are out and why, and how good the others are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from inkgate.tuning.dials import QUALITY
+from inkgate.tuning.journal import Row
+from inkgate.tuning.results import Judged, Outcome, Purpose, Trial
+from inkgate.tuning.score import failed_share, fails_too_often, least_accuracy, outcome, score
+from inkgate.tuning.space import Key, Space
+from inkgate.tuning.surface import Estimate, Surface
+from inkgate.tuning.task import Task
+
+TIE = 0.02
+"""Share of the best score that may be given up for settings that ask less of the machine."""
+SURE = 1.96
+"""Standard deviations of a 95 % interval."""
+_STARTS_THAT_FAIL = 2
+_UNFIT = {Outcome.DIED: "died", Outcome.STORMED: "preempted most of what it read"}
+
+
+class Standing:
+    """Of `rows`, trials of `task`. What was stopped counts for nothing."""
+
+    def __init__(self, task: Task, rows: Iterable[Row]) -> None:
+        self.task = task
+        self.space = Space(task.dials)
+        self.rows = [row for row in rows if row.trial.outcome is not Outcome.STOPPED]
+        self._trials: dict[Key, list[Trial]] = {}
+        for row in self.rows:
+            self._trials.setdefault(self.space.key(row.trial.settings), []).append(row.trial)
+        self.current = self.space.key(task.current)
+        self._least_accuracy = least_accuracy(task.targets, self.trials(self.current))
+        self.out = {key: why for key in self._trials if (why := self._why_out(key))}
+        """Those tried that are not allowed, and why."""
+        self._unfit = [key for key, trials in self._trials.items() if any(outcome(trial) in _UNFIT for trial in trials)]
+        read_otherwise = any(dial.path in QUALITY for dial in task.dials)
+        self._misread = [key for key in self._trials if read_otherwise and self._misreads(key)]
+
+    def trials(self, key: Key) -> Sequence[Trial]:
+        return self._trials.get(key, ())
+
+    def barred(self, key: Key) -> bool:
+        """Whether it is not worth trying (again): it is out, or asks more than something that died, all else equal."""
+        return (
+            key in self.out
+            or any(self.space.at_least(key, unfit) for unfit in self._unfit)
+            or any(self.space.at_least(misread, key, QUALITY) for misread in self._misread)
+        )
+
+    def measured(self, key: Key) -> list[Trial]:
+        """Its trials that count for its score."""
+        return [trial for trial in self.trials(key) if _counts(trial)]
+
+    @property
+    def tried(self) -> list[Key]:
+        return list(self._trials)
+
+    @cached_property
+    def surface(self) -> Surface | None:
+        """Through the scores of what was measured under the usual load; None while there is none above 0."""
+        return self._surface([row for row in self.rows if _counts(row.trial)])
+
+    @cached_property
+    def cautious(self) -> Surface | None:
+        """The same, in which what did not start scored nothing: to try what is beside it last."""
+        counted = (row for row in self.rows if _counts(row.trial) or row.trial.outcome is Outcome.NOT_STARTED)
+        return self._surface(list(counted))
+
+    def estimate(self, keys: Sequence[Key]) -> Estimate:
+        """Scores at `keys`. There must be a surface."""
+        assert self.surface is not None  # noqa: S101 - the caller's part
+        return self.surface.at(self.space.points(keys))
+
+    def ranking(self) -> list[Key]:
+        """What was measured and is allowed, the best first."""
+        keys = [key for key in self._trials if self.measured(key) and not self.barred(key)]
+        if not keys or self.surface is None:
+            return []
+        mean = self.estimate(keys).mean
+        return [keys[index] for index in np.argsort(-mean)]
+
+    def choice(self) -> Key | None:
+        """The settings to take: of those that can't be told from the best, the one that asks least of the machine."""
+        keys = self.ranking()
+        if not keys:
+            return None
+        estimate = self.estimate(keys)
+        best = float(estimate.mean[0])
+        alike = [0]
+        for index in range(1, len(keys)):
+            lost, sd = estimate.difference(0, index)
+            if lost <= SURE * sd and lost <= TIE * best:
+                alike.append(index)
+        return min((keys[index] for index in alike), key=self.space.weight)
+
+    def judged(self, key: Key) -> Judged:
+        """All that is known of `key`: the score and its 95 % interval are the surface's, neighbours included."""
+        trials = self.trials(key)
+        numbers = tuple(trial.number for trial in trials)
+        why_not = self.out.get(key, "")
+        if not why_not and self.barred(key):
+            why_not = "asks as much as settings that did not stay up, or more"
+        settings = self.space.settings(key)
+        if self.surface is None or not self.measured(key):
+            return Judged(settings, numbers, 0.0, 0.0, 0.0, allowed=False, why_not=why_not or "was not measured")
+        estimate = self.estimate([key])
+        mean, sd = float(estimate.mean[0]), float(estimate.sd[0])
+        low, high = max(0.0, mean - SURE * sd), mean + SURE * sd
+        return Judged(settings, numbers, mean, low, high, allowed=not why_not, why_not=why_not)
+
+    def _surface(self, rows: Sequence[Row]) -> Surface | None:
+        scores = [
+            score(row.trial.summary, self.task.targets) if row.trial.summary and _counts(row.trial) else 0.0
+            for row in rows
+        ]
+        if not scores or max(scores) <= 0:
+            return None
+        points = self.space.points([self.space.key(row.trial.settings) for row in rows])
+        times = np.array([(row.at_s + row.took_s / 2) / self.task.budget_s for row in rows])
+        return Surface(points, times, np.array(scores))
+
+    def _why_out(self, key: Key) -> str:
+        trials = self._trials[key]
+        for purposes, where in (
+            ({Purpose.HEAVIEST}, " under the heaviest images"),
+            (set(Purpose) - {Purpose.HEAVIEST}, ""),
+        ):
+            here = [outcome(trial) for trial in trials if trial.purpose in purposes]
+            for kind, words in _UNFIT.items():
+                if kind in here:
+                    return f"{words} in {_of(Counter(here)[kind], len(here))}{where}"
+        failed = [trial for trial in trials if trial.outcome is Outcome.NOT_STARTED]
+        if len(failed) >= _STARTS_THAT_FAIL:
+            return f"did not start in {_of(len(failed), len(trials))}" + (
+                f": {failed[-1].why}" if failed[-1].why else ""
+            )
+        summaries = [trial.summary for trial in self.measured(key) if trial.summary is not None]
+        if fails_too_often(summaries, self.task.targets.max_error):
+            allowed = f"{100 * self.task.targets.max_error:.3g} %"
+            return f"{100 * failed_share(summaries):.2g} % of its requests failed, where {allowed} may"
+        if self._misreads(key):
+            found, least = self._accuracy(key) or 0.0, self._least_accuracy or 0.0
+            return f"reads {100 * found:.1f} % of characters right, where {100 * least:.1f} % are asked for"
+        return ""
+
+    def _accuracy(self, key: Key) -> float | None:
+        known = [trial.accuracy for trial in self.measured(key) if trial.accuracy is not None]
+        return sum(known) / len(known) if known else None
+
+    def _misreads(self, key: Key) -> bool:
+        found = self._accuracy(key)
+        return found is not None and self._least_accuracy is not None and found < self._least_accuracy
+
+
+def _counts(trial: Trial) -> bool:
+    return outcome(trial) is Outcome.MEASURED and trial.summary is not None and trial.purpose is not Purpose.HEAVIEST
+
+
+def _of(count: int, all_of: int) -> str:
+    return f"{count} of {all_of} runs" if all_of > 1 else "its only run"
