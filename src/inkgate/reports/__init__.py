@@ -1,0 +1,1 @@
+"""Reports of load tests and of searches for settings: one HTML file, charts, tables, and two runs side by side."""

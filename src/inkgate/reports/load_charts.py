@@ -1,0 +1,217 @@
+"""The charts of a load test: the curve with its knee, latencies, how requests ended, the server, and every second."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inkgate.loadtest.results import LoadReport, Point, ServerSide
+from inkgate.reports.axes import legend, levels_axis, reach, seconds_axis
+from inkgate.reports.charts import BAD, DASHES, FIVE, FOUR, MARKERS, ONE, THREE, TWO, WIDE, Chart
+from inkgate.reports.endings import ENDINGS, ending_shares
+from inkgate.reports.wording import axis_words, interval, level_words, number, seconds
+
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
+_TALL = (8.6, 4.4)
+
+
+def load_charts(report: LoadReport) -> Iterator[Chart]:
+    """Those that there is something for: a curve takes two points."""
+    measured = [point for point in report.points if point.runs]
+    if len(measured) > 1:
+        yield _curve_chart(report)
+        yield _latency_chart(report)
+        yield _endings_chart(report)
+        if any(_server_lines(measured)):
+            yield _server_chart(report)
+    if len(report.timeline) > 1:
+        yield _timeline_chart(report)
+
+
+def _curve_chart(report: LoadReport) -> Chart:
+    knee = report.knee
+    said = "no knee was reached"
+    if knee is not None and knee.reached and knee.level is not None:
+        said = f"the knee is at {number(knee.level)}, with a 95 % interval from {interval(knee.low, knee.high)}"
+    best = max(report.points, key=lambda point: goodput(point) if point.runs else 0.0)
+    return Chart(
+        "curve",
+        "Answers in time, by load",
+        f"Dots are means of a step's repeats, bars their least and most. In time: within {seconds(report.deadline_s)}.",
+        f"Goodput by load: at most {number(goodput(best))} a second at {level_words(report.axis, best.level)}; {said}.",
+        partial(_curve, report),
+        WIDE,
+    )
+
+
+def goodput(point: Point) -> float:
+    """Answers in time a second, the mean of a point's runs."""
+    return float(np.mean([run.goodput for run in point.runs]))
+
+
+def _curve(report: LoadReport, figure: FigureBase) -> None:
+    axes = figure.add_subplot()
+    points = [point for point in report.points if point.runs]
+    levels = [point.level for point in points]
+    knee = report.knee
+    if knee is not None and knee.usl is not None:
+        usl, grid = knee.usl, np.geomspace(min(levels), max(levels), 200)
+        fitted = usl.capacity * grid / (1 + usl.contention * (grid - 1) + usl.coherency * grid * (grid - 1))
+        axes.plot(grid, fitted, color=TWO, linestyle=DASHES[1], linewidth=1.3, label="Universal Scalability Law")
+    answered = [float(np.mean([run.answered_per_s for run in point.runs])) for point in points]
+    good = [goodput(point) for point in points]
+    if any(late - intime > 0.02 * late for late, intime in zip(answered, good, strict=True)):
+        axes.plot(levels, answered, color=FIVE, linestyle=DASHES[2], marker=MARKERS[1], label="answered, late ones too")
+    low, high = reach([[run.goodput for run in point.runs] for point in points])
+    axes.errorbar(levels, good, yerr=(low, high), color=ONE, marker=MARKERS[0], capsize=2.5, label="answered in time")
+    levels_axis(axes, report.axis, levels)
+    axes.set_ylim(0, 1.16 * max(*answered, *good, 1e-09))
+    axes.set_ylabel("a second")
+    if knee is not None and knee.reached and knee.level is not None:
+        if knee.low is not None and knee.high is not None:
+            axes.axvspan(knee.low, knee.high, color=ONE, alpha=0.11, linewidth=0)
+        axes.axvline(knee.level, color=ONE, linewidth=1.2)
+        where = {"xy": (knee.level, 1.0), "xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        axes.annotate(f"knee: {number(knee.level)}", xytext=(5, -10), color=ONE, fontweight="bold", **where)
+    legend(axes)
+
+
+def _latency_chart(report: LoadReport) -> Chart:
+    return Chart(
+        "latency",
+        "Latency, by load",
+        "From the moment a request was due to the end of its answer; means of the repeats.",
+        "Percentiles of latency by load; the table below has the figures.",
+        partial(_latency, report),
+    )
+
+
+def _latency(report: LoadReport, figure: FigureBase) -> None:
+    axes = figure.add_subplot()
+    points = [point for point in report.points if any(run.latency for run in point.runs)]
+    levels = [point.level for point in points]
+    percentiles = {
+        "p50": [_mean([run.latency.p50_s for run in point.runs if run.latency]) for point in points],
+        "p95": [_mean([run.latency.p95_s for run in point.runs if run.latency]) for point in points],
+        "p99": [_mean([run.latency.p99_s for run in point.runs if run.latency]) for point in points],
+    }
+    for (name, values), colour, dash, marker in zip(
+        percentiles.items(), (ONE, TWO, FOUR), DASHES, MARKERS, strict=False
+    ):
+        axes.plot(levels, values, color=colour, linestyle=dash, marker=marker, label=name)
+    axes.axhline(report.deadline_s, color=BAD, linewidth=1, linestyle=DASHES[1], label="deadline")
+    seconds_axis(axes)
+    levels_axis(axes, report.axis, levels)
+    legend(axes)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if values else math.nan
+
+
+def _endings_chart(report: LoadReport) -> Chart:
+    return Chart(
+        "endings",
+        "How requests ended, by load",
+        "Shares of all requests that were due.",
+        "Shares of requests answered in time, late, refused and failed, by load; the table below has the figures.",
+        partial(_endings, report),
+    )
+
+
+def _endings(report: LoadReport, figure: FigureBase) -> None:
+    axes = figure.add_subplot()
+    points = [point for point in report.points if point.runs]
+    places = np.arange(len(points))
+    base = np.zeros(len(points))
+    shares = [ending_shares(point.runs) for point in points]
+    for number_of, ending in enumerate(ENDINGS):
+        heights = np.array([100 * each[number_of] for each in shares])
+        if heights.any():
+            axes.bar(
+                places, heights, bottom=base, width=0.78, color=ending.colour, hatch=ending.hatch, label=ending.name
+            )
+        base += heights
+    axes.set_xticks(places, [f"{point.level:g}" for point in points])
+    axes.set_xlabel(axis_words(report.axis))
+    axes.set_ylim(0, 100)
+    axes.set_ylabel("% of requests")
+    legend(axes)
+
+
+Line = tuple[str, list[float], str]
+
+
+def _server_lines(points: Sequence[Point]) -> Iterator[Line]:
+    """Shares that the server told of at every step: the name, per cent, and the colour."""
+    shares: tuple[tuple[str, Callable[[ServerSide], float | None], str], ...] = (
+        ("GPU", lambda server: server.gpu_share, ONE),
+        ("KV cache", lambda server: server.kv_share, TWO),
+        ("GPU memory", lambda server: server.gpu_memory_share, THREE),
+    )
+    for name, share_of, colour in shares:
+        values = [share_of(point.server) if point.server else None for point in points]
+        if any(value is not None for value in values):
+            yield name, [math.nan if value is None else 100 * value for value in values], colour
+
+
+def _server_chart(report: LoadReport) -> Chart:
+    return Chart(
+        "server",
+        "What the server said, by load",
+        "The highest seen at each step.",
+        "Use of the GPU, its memory and the KV cache by load; the table below has the figures.",
+        partial(_server, report),
+    )
+
+
+def _server(report: LoadReport, figure: FigureBase) -> None:
+    axes = figure.add_subplot()
+    points = [point for point in report.points if point.runs]
+    levels = [point.level for point in points]
+    for (name, values, colour), dash, marker in zip(_server_lines(points), DASHES, MARKERS, strict=False):
+        axes.plot(levels, values, color=colour, linestyle=dash, marker=marker, label=name)
+    axes.set_ylim(0, 105)
+    axes.set_ylabel("% in use")
+    levels_axis(axes, report.axis, levels)
+    legend(axes)
+
+
+def _timeline_chart(report: LoadReport) -> Chart:
+    return Chart(
+        "timeline",
+        "Every second",
+        "Above: requests due and answers in time. Below: half of the answers of that second were faster than p50, all "
+        "but a hundredth faster than p99.",
+        f"{len(report.timeline)} seconds of offered load, answers in time and latency.",
+        partial(_timeline, report),
+        _TALL,
+    )
+
+
+def _timeline(report: LoadReport, figure: FigureBase) -> None:
+    rates, latencies = figure.subplots(2, 1, sharex=True)
+    at = [second.at for second in report.timeline]
+    rates.plot(at, [second.offered for second in report.timeline], color=FIVE, linewidth=1, label="due")
+    rates.plot(at, [second.in_time for second in report.timeline], color=ONE, linewidth=1.2, label="answered in time")
+    if any(second.errors for second in report.timeline):
+        rates.plot(at, [second.errors for second in report.timeline], color=BAD, linewidth=1, label="not answered")
+    rates.set_ylim(bottom=0)
+    rates.set_ylabel("a second")
+    rates.tick_params(labelbottom=False)
+    legend(rates)
+    lines = {"p50": [second.p50_s for second in report.timeline], "p99": [second.p99_s for second in report.timeline]}
+    for (name, values), colour in zip(lines.items(), (ONE, FOUR), strict=True):
+        known = [math.nan if value is None else value for value in values]
+        latencies.plot(at, known, color=colour, linewidth=1, label=name)
+    latencies.axhline(report.deadline_s, color=BAD, linewidth=1, linestyle=DASHES[1], label="deadline")
+    seconds_axis(latencies)
+    latencies.set_xlabel("seconds from the start")
+    latencies.margins(x=0.01)
+    legend(latencies)

@@ -1,0 +1,74 @@
+"""HTML that can't be broken by what stands in it: every text is escaped, unless it is Markup already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Final
+
+_VOID: Final = frozenset({"meta", "br", "hr", "img", "col"})
+_NO_PLACE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+"""Control characters, halves of pairs, and signs that turn the direction of text around: shown as a replacement."""
+
+
+class Markup(str):
+    """Text that is HTML."""
+
+    __slots__ = ()
+
+
+Content = str | Iterable[str] | None
+
+
+def shown(raw: str) -> str:
+    """The text with nothing in it that HTML or XML could not hold or that would turn its direction around."""
+    return _NO_PLACE.sub("\N{REPLACEMENT CHARACTER}", raw)
+
+
+def text(raw: str) -> Markup:
+    """The text as HTML that shows it and does nothing."""
+    return Markup(escape(shown(raw), quote=True))
+
+
+def tag(name: str, /, *content: Content, **attributes: str | None) -> Markup:
+    """An element. Attributes without value are left out; `_` in their names is `-`, `class_` is `class`."""
+    shown = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{text(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{shown}>" if name in _VOID else f"<{name}{shown}>{joined(*content)}</{name}>")
+
+
+def joined(*content: Content) -> Markup:
+    """One after another; texts are escaped, None is nothing."""
+    parts: list[str] = []
+    for each in content:
+        if isinstance(each, Markup):
+            parts.append(each)
+        elif isinstance(each, str):
+            parts.append(text(each))
+        elif each is not None:
+            parts += [joined(part) for part in each]
+    return Markup("".join(parts))
+
+
+def table(
+    head: Sequence[Content], rows: Iterable[Sequence[Content]], *, marked: int | None = None, words: int = 1
+) -> Markup:
+    """A table. The first `words` columns are text, the others figures. `marked`: a row that stands out."""
+
+    def cells(name: str, row: Sequence[Content], **attributes: str) -> Markup:
+        return joined(
+            *(
+                tag(name, cell, class_="word" if number < words else "figure", **attributes)
+                for number, cell in enumerate(row)
+            )
+        )
+
+    body = [
+        tag("tr", cells("td", row), class_="marked" if number == marked else None) for number, row in enumerate(rows)
+    ]
+    inside = tag("table", tag("thead", tag("tr", cells("th", head, scope="col"))), tag("tbody", body))
+    return tag("div", inside, class_="wide", tabindex="0", role="group", aria_label="table")

@@ -1,0 +1,101 @@
+"""Figures and findings in words: the same in tables, on charts and in sentences."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from inkgate.loadtest.results import Axis
+from inkgate.reports.differences import ALIKE, Ratio, Verdict
+
+NONE = "–"
+"""What stands where there is no figure."""
+_DIGITS = 3
+
+
+def number(value: float | None, digits: int = _DIGITS) -> str:
+    """Rounded to so many significant digits, thousands with a comma: `1,240`, `9.63`, `0.0042`."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{round(value, places):,.{places}f}"
+
+
+def count(value: float | None) -> str:
+    """A whole number, thousands with a comma."""
+    return NONE if value is None else f"{value:,.0f}"
+
+
+def seconds(value: float | None) -> str:
+    """A duration: `850 µs`, `12 ms`, `1.24 s`, `3 min 20 s`."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value >= 120:
+        minutes, rest = divmod(round(value), 60)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    if value >= 0.9995:
+        return f"{number(value)} s"
+    return f"{number(value * 1e3)} ms" if value >= 0.9995e-3 or value == 0 else f"{number(value * 1e6)} µs"
+
+
+def share(value: float | None) -> str:
+    """Of 1, in per cent: `0 %`, `0.05 %`, `12 %`."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    return f"{number(100 * value, 2 if abs(value) < 0.1 else _DIGITS)} %"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """`12 to 20`; what stands for no figure where one end is missing."""
+    return NONE if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def change(value: float | None) -> str:
+    """A ratio as what it changes: `+18 %`, `−6.2 %`."""
+    if value is None or not math.isfinite(value):
+        return NONE
+    if value >= 10:
+        return f"× {number(value)}"
+    percent = 100 * (value - 1)
+    digits = 1 if abs(percent) < 10 else 0
+    return f"{'−' if round(percent, digits) < 0 else '+'}{abs(percent):.{digits}f} %"
+
+
+def moment(iso: str) -> str:
+    """`21 November 2026, 16:20 UTC`; what can't be read is shown as it is."""
+    try:
+        when = datetime.fromisoformat(iso)
+    except ValueError:
+        return iso
+    return f"{when.day} {when:%B %Y, %H:%M} UTC"
+
+
+def axis_words(axis: Axis) -> str:
+    """What the axis of a chart says."""
+    return "requests in flight" if axis is Axis.CONCURRENCY else "requests offered a second"
+
+
+def level_words(axis: Axis, level: float) -> str:
+    """A load in words: `16 requests in flight`."""
+    unit = "in flight" if axis is Axis.CONCURRENCY else "a second"
+    return f"{level:g} request{'' if level == 1 else 's'} {unit}"
+
+
+def ratio_words(found: Ratio, what: str, where: str, *, more: str, less: str) -> str:
+    """What a comparison found, in a sentence. `more`, `less`: than A, such as `longer` and `shorter`."""
+    sentence = _ratio_words(found, what, more if (found.ratio or 0) > 1 else less)
+    return f"At {where}, {sentence}." if where else f"{sentence[:1].upper()}{sentence[1:]}."
+
+
+def _ratio_words(found: Ratio, what: str, direction: str) -> str:
+    if found.ratio is None or found.low is None or found.high is None:
+        return f"whether their {what} differ can't be told: {found.why}"
+    limits = f"{100 * found.confidence:.0f} % interval {change(found.low)} to {change(found.high)}"
+    if found.verdict is Verdict.NOT_TELLABLE:
+        return f"it is not tellable whether their {what} differ: {change(found.ratio)}, {limits}"
+    if found.verdict is Verdict.NONE:
+        return f"their {what} do not differ by more than {100 * ALIKE:.0f} %: {change(found.ratio)}, {limits}"
+    amount = change(found.ratio).lstrip("+−")
+    return f"B has {amount} {direction} {what} than A, {limits}: the difference is real"
