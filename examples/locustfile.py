@@ -1,7 +1,7 @@
 """Load for `POST /ocr` by Locust (docs/load-testing.md has what it prints):
 
-pip install locust
-locust -f examples/locustfile.py --host http://127.0.0.1:7860 --pages examples --headless -u 8 -r 8 -t 30s
+    pip install locust
+    locust -f examples/locustfile.py --host http://127.0.0.1:7860 --pages examples --headless -u 8 -r 8 -t 30s
 
 Each user sends a page, waits for the answer, and sends the next one: a closed loop. A user that is refused waits as
 long as `Retry-After` says. An answer counts as failed where a page was not read, whatever its status.
@@ -82,7 +82,7 @@ class Reader(FastHttpUser):
     """A client that reads one page after the other, each user from another one on."""
 
     network_timeout = 120.0
-    pages: Iterator[Body] | None = None
+    pages: Iterator[Body] = iter(())
     form = ""
     pause_s = 0.0
 
