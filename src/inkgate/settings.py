@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -283,6 +284,15 @@ class VllmSettings(Branch):
         200, ge=0, description="Repeats of a pattern after which vLLM itself ends an answer; under 2: never."
     )
     managed: ManagedSettings = ManagedSettings()
+
+    @model_validator(mode="after")
+    def _one_way_to_log_in(self) -> Self:
+        if self.api_key.get_secret_value() and any("@" in urlsplit(url).netloc for url in self.urls):
+            raise ValueError(
+                "engine.vllm.api_key and a user and password in engine.vllm.urls are both sent as the header "
+                "Authorization: give one of them"
+            )
+        return self
 
 
 class TransformersSettings(Branch):

@@ -71,6 +71,17 @@ def test_a_key_comes_with_the_hash_that_settings_keep_and_is_new_each_time() -> 
         assert f'key_hashes = ["{hashlib.sha256(key.encode()).hexdigest()}"]' in text
 
 
+def test_settings_that_do_not_go_together_are_told_of_without_their_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "both.toml"
+    file.write_text('[engine.vllm]\nurls = ["http://me:hush@a:8000/v1"]\napi_key = "open-sesame"\n')
+    ended = runner.invoke(app, ["serve", "--config", str(file)])
+    assert ended.exit_code == 2
+    told = " ".join(ended.stderr.split())
+    assert "engine.vllm.api_key and a user and password in engine.vllm.urls" in told
+    assert "hush" not in told
+    assert "sesame" not in told
+
+
 def test_variables_that_are_no_settings_are_found_with_the_nearest_that_is() -> None:
     every = {variable(path): "" for path, _ in setting_fields()}
     fine = {"PATH": "", "INKGATE_CONFIG": "", "INKGATE_REQUIRE_ALL": "1", "INKGATE_SERVER": "{}"}

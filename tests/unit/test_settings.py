@@ -26,6 +26,14 @@ def test_unknown_names_and_impossible_values_are_errors(flags: dict[str, dict[st
         load_settings(**flags)
 
 
+def test_a_model_server_is_told_one_key_and_not_two() -> None:
+    urls = ["http://a:8000/v1", "http://me:secret@b:8000/v1"]
+    with pytest.raises(ValidationError, match=r"engine\.vllm\.api_key and a user and password in engine\.vllm\.urls"):
+        load_settings(engine={"vllm": {"urls": urls, "api_key": "k"}})
+    assert load_settings(engine={"vllm": {"urls": urls}}).engine.vllm.urls == tuple(urls)
+    assert load_settings(engine={"vllm": {"urls": urls[:1], "api_key": "k"}}).engine.vllm.api_key.get_secret_value()
+
+
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         load_settings(tmp_path / "nowhere.toml")

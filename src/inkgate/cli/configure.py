@@ -122,6 +122,8 @@ def describe(mistake: Mapping[str, Any], config: Path | None) -> str:
     if mistake["type"] == "extra_forbidden":
         known = {".".join(setting) for setting, _ in setting_fields()}
         return f"{name}{_origin(path, config)} is not a setting.{_nearest(name, known)}"
+    if isinstance(mistake["input"], Mapping):  # of settings that don't go together; some of them are secret
+        return f"{mistake['msg'].removeprefix('Value error, ')}."
     shown = repr(mistake["input"])
     value = shown if len(shown) <= 60 else shown[:60] + "…"
     return f"{name} = {value}{_origin(path, config)}: {mistake['msg']}."
