@@ -167,7 +167,8 @@ class Second:
     """One second of the run. `level`: what was asked for then.
 
     `sizes`: how many answers had a latency from 2^(k/16) up to 2^((k+1)/16) milliseconds, as pairs (k, how many) sorted
-    by k: what percentiles of any part of a run are found from, within 2 %; empty where it was not kept.
+    by k: what percentiles of any part of a run are found from, within 2 %; empty where it was not kept. `kinds`: of
+    errors, how often each.
     """
 
     at: float
@@ -180,6 +181,7 @@ class Second:
     p50_s: float | None
     p99_s: float | None
     sizes: tuple[tuple[int, int], ...] = ()
+    kinds: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

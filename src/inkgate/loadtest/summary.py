@@ -70,6 +70,7 @@ def second(ended: Columns, at: float, level: float, deadline_s: float, offered: 
         p50_s=middle,
         p99_s=high,
         sizes=sizes(answered),
+        kinds=_errors(ended),
     )
 
 
