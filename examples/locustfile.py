@@ -102,7 +102,7 @@ class Reader(FastHttpUser):
     def read(self) -> None:
         """One page."""
         body = next(self.pages)
-        headers = {"Content-Type": body.content_type}
+        headers = {"Content-Type": body.content_type, "Cache-Control": "no-store"}  # read, not from inkgate's cache
         name = f"/ocr {self.form}"
         with self.client.post("/ocr", data=body.content, headers=headers, name=name, catch_response=True) as answer:
             verdict = judge(answer.status_code, answer.headers or {}, answer.content or b"")

@@ -171,9 +171,6 @@ class _Visit:
         async with AsyncInkgateClient(target.origin, target.key) as client:
             state = await client.state()
         self._found.add(model=state.build.model, engine=state.build.inference_engine)
-        cache = state.settings.get("cache", {})
-        if cache.get("enabled"):
-            self._found.note("Its cache is on: a page that comes again is not read again.")
 
     def _keep_memory(self, memory: MemoryWatch) -> None:
         before = self._found.measured
