@@ -182,9 +182,10 @@ def _servers() -> list[AnyPanel]:
         ).span(6),
         lines(
             "Queue within",
-            "Mean wait in each one's own queue.",
+            "Mean wait in each one's own queue, and of images to be prepared.",
             "s",
             (f"max by (replica) (inkgate_replica_queue_seconds{{{HERE}}})", "{{replica}}"),
+            (f"max by (replica) (inkgate_replica_render_seconds{{{HERE}}})", "{{replica}} images"),
         ).span(6),
         lines(
             "Put back",

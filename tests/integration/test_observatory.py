@@ -20,7 +20,7 @@ from inkgate.bootstrap import Service, running
 from inkgate.bootstrap.observatory import Observatory
 from inkgate.bootstrap.stack import build_parts
 from inkgate.settings import load_settings
-from inkgate.telemetry.state import CacheState, State
+from inkgate.telemetry.state import CacheState, PdfJobs, State
 from support.api_client import pdf
 from support.managed import FakeVllm
 from support.ppocr import drawn
@@ -31,6 +31,13 @@ pytestmark = pytest.mark.anyio
 STATE = TypeAdapter(State)
 RECORDED = (Path(__file__).parents[1] / "data" / "vllm-0.32-metrics.txt").read_bytes()
 SECRET = "open-sesame"  # noqa: S105 - what must be shown nowhere
+
+
+class Pdf:
+    """PDF workers of which one is gone; the other has work, and more waits."""
+
+    worker_lives = ((0, 4),)
+    pdf_jobs = (2, 1, 3)
 
 
 @asynccontextmanager
@@ -182,7 +189,7 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     }
     settings = load_settings(None, engine=own, cache={"redis_url": f"redis://:{SECRET}@localhost"})
     parts = build_parts(settings)
-    observatory = Observatory(parts.observed, settings, parts.metrics, lambda: [(0, 4)], lambda: 1000.0)
+    observatory = Observatory(parts.observed, settings, parts.metrics, Pdf(), lambda: 1000.0)
     observatory.ask_also(lambda: ["it is Sunday"])
     assert parts.observed.breaker is not None
     parts.observed.breaker.trip("a GPU is too hot")
@@ -195,6 +202,10 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
         (parts.engine.name, "open", 1),
         ("redis", "closed", 0),
     ]
+    assert state.pdf == PdfJobs(workers=2, busy=1, waiting=3)
+    assert state.machine is not None
+    assert 0 < state.machine.memory_available_bytes < state.build.memory_bytes
+    assert state.build.fell_back == ""
     assert state.reasons == (
         f"engine: calls to {parts.engine.name} are stopped: a GPU is too hot",
         "it is Sunday",

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from inkgate.documents.pdf.pool import PdfDocument, PdfPool
 from inkgate.errors import EngineFailed, InputRejected
@@ -174,12 +175,16 @@ async def test_calls_that_wait_are_served_in_the_order_they_came() -> None:
         tasks.start_soon(ask, large, "large 1", 1)
         tasks.start_soon(ask, small, "small 0", 0)
         tasks.start_soon(ask, large, "large 2", 2)
+        await checkpoint()  # each has asked then, and none has been answered
+        assert pool.jobs == (1, 1, 3)
     assert order == ["large 0", "large 1", "small 0", "large 2"]
 
 
 async def test_workers_start_when_needed_and_prefer_documents_they_know() -> None:
     async with PdfPool(PdfSettings(workers=3, warm_workers=0)) as pool:
         assert pool.worker_pids == ()
+        await anyio.wait_all_tasks_blocked()
+        assert pool.jobs == (3, 0, 0)
         async with pool.open(numbered_pages(), PdfText.NEVER) as pdf:
             for index in (0, 1, 2):
                 await pdf.page(index)

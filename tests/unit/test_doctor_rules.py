@@ -9,7 +9,7 @@ import pytest
 
 from inkgate.doctor.findings import Severity
 from inkgate.doctor.judge import RULES, code_of, judge
-from inkgate.telemetry.state import BreakerReading, CacheState, Gpu, Process, State, Work
+from inkgate.telemetry.state import BreakerReading, CacheState, Gpu, Machine, PdfJobs, Process, State, Work
 from support.states import (
     GB,
     NOW,
@@ -73,6 +73,18 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
     "gpu-hot": (changed(VLLM, gpus=gpu(temperature_c=92.0)), Severity.CRITICAL),
     "gpu-memory-full": (changed(VLLM, gpus=gpu(memory_used=139 * GB)), Severity.CRITICAL),
     "memory-full": (changed(HEALTHY, processes=(Process("gateway", 1, 14 * GB, 1.0),)), Severity.WARNING),
+    "swapping": (
+        changed(with_history(HEALTHY, swap_in=20e6), machine=Machine(GB // 10, 4 * GB, 2 * GB, 9 * GB)),
+        Severity.WARNING,
+    ),
+    "gpu-fell-back": (
+        built(HEALTHY, inference_engine="onnxruntime f32", fell_back="CUDAExecutionProvider can't be used"),
+        Severity.WARNING,
+    ),
+    "pdf-workers-few": (
+        changed(with_history(HEALTHY, pdf_waiting=6, documents=8, cpu=2.5), pdf=PdfJobs(2, 2, 6)),
+        Severity.WARNING,
+    ),
     "processes-restarted": (changed(HEALTHY, processes=(Process("engine", 1, GB, 1.0, started=3),)), Severity.WARNING),
     "replica-flapping": (
         changed(VLLM, replicas=(replica("a", taken_out=9, why="upstream_stalled"),)),
@@ -204,6 +216,10 @@ HARMLESS: dict[str, State] = {
         VLLM, started_at=NOW - 9e5, breakers=(BreakerReading("paddleocr-vl", "closed", 5),)
     ),
     "PDF workers killed by a few documents": changed(HEALTHY, processes=(Process("pdf", 1, 1, 1.0, started=2),)),
+    "PDFs wait for rendering, and the engine is full all the same": with_history(HEALTHY, pdf_waiting=6, in_flight=2),
+    "PDFs wait for rendering, and all cores are busy": with_history(HEALTHY, pdf_waiting=6, cpu=7.8),
+    "some memory lies in swap, and stays there": changed(HEALTHY, machine=Machine(8 * GB, 4 * GB, GB, 3 * GB)),
+    "a little comes back from swap": with_history(HEALTHY, swap_in=50_000.0),
     "broken images": changed(HEALTHY, work=Work(pages={"ok": 50, "image_corrupt": 50})),
     "few refusals": with_history(HEALTHY, requests=100.0, refused=1.0),
     "a GPU at its power limit": changed(VLLM, gpus=gpu(throttled=("power",), temperature_c=80.0)),

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from inkgate.telemetry.history import History, point, quantile
-from inkgate.telemetry.state import Batches, CacheState, Gpu, Process, Queue, State, Work
+from inkgate.telemetry.state import Batches, CacheState, Gpu, Machine, PdfJobs, Process, Queue, State, Work
 from support.clock import Clock
 from support.states import embedded_state
 
@@ -79,6 +79,22 @@ def test_the_queue_is_the_one_before_what_computes() -> None:
     pages, house = IDLE.queues[0], replace(IDLE.house, documents=9)
     found = point(IDLE, replace(IDLE, house=house, queues=(pages, calls)), 5.0, (), None)
     assert (found.documents, found.in_flight, found.limit, found.waiting) == (9, 30, 32, 10)
+
+
+def test_pages_wait_before_the_calls_of_model_servers_do() -> None:
+    calls = Queue("calls", 32, 256, 30, {"normal": 6}, 0.5, 2.0)
+    pages = replace(IDLE.queues[0], waiting={"interactive": 1, "batch": 40})
+    found = point(IDLE, replace(IDLE, queues=(pages, calls), pdf=PdfJobs(2, 2, 5)), 5.0, (), None)
+    assert (found.pages_waiting, found.waiting, found.pdf_waiting) == (41, 6, 5)
+    alone = point(IDLE, replace(IDLE, queues=(pages,), pdf=None), 5.0, (), None)
+    assert (alone.pages_waiting, alone.waiting, alone.pdf_waiting) == (41, 41, 0)
+
+
+def test_what_came_back_from_swap_is_a_rate() -> None:
+    before = replace(IDLE, machine=Machine(1, 2, 3, 1_000_000))
+    after = replace(IDLE, machine=Machine(1, 2, 3, 6_000_000))
+    assert point(before, after, 5.0, (), None).swap_in == 1_000_000
+    assert point(replace(IDLE, machine=None), after, 5.0, (), None).swap_in == 0
 
 
 def test_of_gpus_the_busiest_and_the_fullest_count() -> None:

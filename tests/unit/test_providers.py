@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from inkgate.errors import EngineFailed
+from inkgate.runtimes.onnx import OnnxRuntime, lost_by
 from inkgate.runtimes.providers import Accelerator, ShapeRange, Wanted, accelerator
 from inkgate.settings import OnnxRuntimeSettings, Provider
 
@@ -52,6 +53,32 @@ def test_what_is_not_there_is_an_error_that_says_what_to_install(
         accelerator(wanted(provider=asked), available)
     assert failed.value.code == "provider_unavailable"
     assert all(word in failed.value.detail for word in (f"no {missing}", *available, "onnxruntime-gpu"))
+
+
+def test_a_gpu_that_is_there_by_its_name_alone_is_told_of() -> None:
+    with pytest.warns(UserWarning, match=CUDA):
+        runtime = OnnxRuntime(1, wanted(), available=[CUDA, CPU])
+    assert runtime.name == "onnxruntime f32"
+    assert CUDA in runtime.fell_back
+    assert OnnxRuntime(1, wanted(), available=[CPU]).fell_back == ""
+
+
+class Session:
+    """One that uses these providers."""
+
+    def __init__(self, *providers: str) -> None:
+        self._providers = list(providers)
+
+    def get_providers(self) -> list[str]:
+        return self._providers
+
+
+def test_models_whose_provider_failed_are_named() -> None:
+    on = Accelerator(Provider.TENSORRT, wanted())
+    sessions = {Session(*EVERY): "lines.onnx", Session(CUDA, CPU): "boxes.onnx"}
+    assert lost_by(sessions, on) == ""
+    assert lost_by({**sessions, Session(CUDA, CPU): "lines.onnx"}, on) == "lines.onnx"
+    assert lost_by({**sessions, Session(CPU): "boxes.onnx", Session(CPU): "lines.onnx"}, on) == "boxes.onnx, lines.onnx"
 
 
 def test_the_cpu_is_last_and_has_nothing_to_choose() -> None:

@@ -117,7 +117,7 @@ def test_each_metric_of_the_catalogue_has_a_value_in_a_state_that_has_all() -> N
     full = replace(
         BUSY,
         replicas=(replace(BUSY.replicas[0], running=1, waiting=1, preemptions=1, generation_tokens=1, queue_s=1.0,
-                          pressure=1.0),),
+                          render_s=1.0, pressure=1.0),),
     )  # fmt: skip
     families = {family.name: family for family in registry_of(full).collect()}
     assert {name.removesuffix("_total") for name in STATE} == families.keys()

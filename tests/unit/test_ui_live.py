@@ -8,7 +8,7 @@ import pytest
 from inkgate.telemetry.state import BreakerReading, Point
 from inkgate.ui.charts import Chart, Series, drawn, nice_top
 from inkgate.ui.live import live_panel
-from support.states import embedded_state
+from support.states import embedded_state, vllm_state
 
 WORDS = {"now": "now", "ago": "15 min ago", "no_data": "nothing yet"}
 
@@ -71,6 +71,13 @@ def test_the_panel_shows_what_there_is_and_warns_of_what_is_wrong() -> None:
     assert "<b>down" not in html
     assert "KV cache" not in html
     assert "最近 15 分钟" in live_panel(state, "zh")
+
+
+def test_before_model_servers_pages_and_calls_wait() -> None:
+    history = (point(1.0, pages_waiting=12),)
+    assert "pages 12; calls 0" in live_panel(vllm_state(history=history), "en")
+    assert "calls" not in live_panel(embedded_state(history=history), "en")
+    assert "页 12" in live_panel(vllm_state(history=history), "zh")
 
 
 def test_gpu_and_kv_cache_are_shown_where_there_are_any() -> None:

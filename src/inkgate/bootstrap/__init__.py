@@ -57,7 +57,7 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
     memory = MemoryReturn()
     with single_error():
         async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
-            observatory = Observatory(parts.observed, settings, parts.metrics, lambda: opener.worker_lives)
+            observatory = Observatory(parts.observed, settings, parts.metrics, opener)
             for run in (memory.run, observatory.run, *parts.background):
                 background.start_soon(run)
             try:

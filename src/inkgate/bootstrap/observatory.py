@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from inkgate.bootstrap.calls import ModelServers
 from inkgate.bootstrap.observed import KeptPages, Observed
@@ -22,19 +23,33 @@ from inkgate.serving.replicas import Replica, ReplicaState
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
 from inkgate.telemetry.history import History, WorkDone
-from inkgate.telemetry.processes import Place, Processes
+from inkgate.telemetry.processes import Place, Processes, machine
 from inkgate.telemetry.state import (
     Batches,
     BreakerReading,
     CacheState,
     House,
+    PdfJobs,
     Queue,
     ReplicaReading,
     State,
 )
 
-Lives = Callable[[], Iterable[tuple[int, int]]]
-"""Of each place for a process: its number, 0 for none, and how many there were."""
+
+class PdfWork(Protocol):
+    """What opens and renders PDFs: Opener."""
+
+    @property
+    def worker_lives(self) -> Iterable[tuple[int, int]]:
+        """Of each place for a process: its number, 0 for none, and how many there were."""
+        ...
+
+    @property
+    def pdf_jobs(self) -> tuple[int, int, int]:
+        """Places for workers; those that have a job; jobs that wait for one."""
+        ...
+
+
 _VLLM_THERE = frozenset({supervisor.State.STARTING, supervisor.State.READY})
 
 
@@ -50,9 +65,9 @@ class Observatory:
     """
 
     def __init__(
-        self, observed: Observed, settings: Settings, work: WorkDone, pdf: Lives, clock: Callable[[], float] = now
+        self, observed: Observed, settings: Settings, work: WorkDone, pdf: PdfWork, clock: Callable[[], float] = now
     ) -> None:
-        """`pdf`: of the processes that render PDFs. `clock`: seconds since the epoch."""
+        """`clock`: seconds since the epoch."""
         self._observed = observed
         self._settings = shown_settings(settings)
         self._work = work
@@ -82,13 +97,15 @@ class Observatory:
         return State(
             at=self._clock(),
             started_at=self._started_at,
-            build=seen.build,
+            build=replace(seen.build, fell_back=seen.runtime.fell_back),
             ready=not reasons,
             reasons=reasons,
             house=self._house(),
             queues=tuple(self._queues()),
             work=self._work.work(),
             processes=self._processes.read(),
+            machine=machine(),
+            pdf=PdfJobs(*self._pdf.pdf_jobs),
             rung=seen.ladder.level,
             rungs=tuple(rung.value for rung in RUNGS),
             batches=tuple(_batches(figures) for figures in seen.batchers.figures),
@@ -136,7 +153,7 @@ class Observatory:
 
     def _places(self) -> Iterator[Place]:
         seen = self._observed
-        for pid, started in self._pdf():
+        for pid, started in self._pdf.worker_lives:
             yield Place("pdf", pid, started)
         for pid, started in () if seen.workers is None else seen.workers.lives:
             if started:

@@ -8,6 +8,7 @@ from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.calls import ModelServers
 from inkgate.bootstrap.gpus import LastRead
 from inkgate.engines.workers.pool import WorkerPool
+from inkgate.runtimes.base import Runtime
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import Cache
@@ -41,6 +42,7 @@ class Observed:
     """
 
     build: Build
+    runtime: Runtime
     house: AdmissionLimiter
     door: Shedding
     pages: Scheduler

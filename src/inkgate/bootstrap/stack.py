@@ -80,6 +80,7 @@ def build_parts(settings: Settings) -> Parts:
     door = Shedding(limiter, ladder)
     observed = Observed(
         build_of(engine.name, found.model, runtime.name),
+        runtime,
         limiter,
         door,
         scheduler,

@@ -25,14 +25,8 @@ def lasting(points: Iterable[Point]) -> tuple[Point, ...]:
 
 
 def pressed(state: State) -> tuple[Point, ...]:
-    """The points of the last minute at which pages or calls waited for the engine; none where that was under 15 s.
-
-    A point has what waited for model servers, where there are any. That pages wait before those is known of now alone:
-    then they did at the points, too, that had more documents than there are places for pages.
-    """
-    pages = queue(state, "pages")
-    most = pages.limit if pages is not None and waiting(pages) else None
-    return lasting(p for p in recent(state) if p.waiting > 0 or (most is not None and p.documents > most))
+    """The points of the last minute at which pages or calls waited for the engine; none where that was under 15 s."""
+    return lasting(p for p in recent(state) if p.waiting > 0 or p.pages_waiting > 0)
 
 
 def mean(points: Iterable[Point], value: Callable[[Point], float | None]) -> float | None:

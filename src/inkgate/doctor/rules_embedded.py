@@ -74,6 +74,26 @@ def preprocessing(state: State) -> Finding | None:
     return Finding("preprocessing", Severity.WARNING, title, evidence, (_before_engine(slowest, state, points),))
 
 
+def pdf_workers_few(state: State) -> Finding | None:
+    """PDFs wait to be opened and rendered, and the engine for their pages. When: for 15 s of the last minute jobs of
+    PDFs waited for a worker (`pdf.workers`), the engine had free places, and under 80 % of the cores were in use.
+    """
+    points = lasting(p for p in recent(state) if p.pdf_waiting and not p.waiting and p.in_flight < p.limit)
+    share = cpu_share(state, points)
+    if state.pdf is None or not points or (share or 0.0) >= BUSY:
+        return None
+    evidence = [
+        Evidence("jobs of PDFs waiting", round(mean(points, lambda p: float(p.pdf_waiting)) or 0.0, 1)),
+        Evidence("PDF workers", state.pdf.workers, against=f"{state.pdf.busy} of them busy now"),
+        Evidence("pages at the engine", round(mean(points, lambda p: float(p.in_flight)) or 0.0, 1)),
+    ]
+    if share is not None:
+        evidence.append(Evidence("cores in use", share, "share"))
+    advice = Advice("Open and render more PDFs at once.", "pdf.workers", 2 * state.pdf.workers, state.pdf.workers)
+    title = "There are too few PDF workers: the engine waits for pages that nobody renders."
+    return Finding("pdf-workers-few", Severity.WARNING, title, tuple(evidence), (advice,))
+
+
 def event_loop_late(state: State) -> Finding | None:
     """The event loop, which answers everybody, is late. When: by over 0.25 s at most, in the mean of 15 s and more of
     the last minute; an idle loop is late by milliseconds.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import linear_regression
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.load import mean, pressed, uptime_s, value_of
+from inkgate.doctor.load import lasting, mean, pressed, recent, uptime_s, value_of
 from inkgate.telemetry.state import Point, State
 
 _WARM_S = 300.0
@@ -33,6 +33,31 @@ def memory_full(state: State) -> Finding | None:
     if isinstance(workers, int) and workers > 1:
         advice.append(Advice("Or run fewer PDF workers.", "pdf.workers", workers // 2, workers))
     return Finding("memory-full", severity, "The machine's memory is nearly used up.", evidence, tuple(advice))
+
+
+def swapping(state: State) -> Finding | None:
+    """The machine swaps: what is read back from a disk is waited for. When: over 1 MB a second came back from swap in
+    the mean of 15 s and more of the last minute. Whose memory that was isn't known; in a container it is all of the
+    machine's.
+    """
+    points = lasting(point for point in recent(state) if point.swap_in > 0)
+    back = mean(points, lambda point: point.swap_in)
+    if back is None or back <= _MB:
+        return None
+    evidence = [Evidence("read back from swap", round(back), "bytes a second", "over 1 MB")]
+    if state.machine is not None:
+        machine = state.machine
+        evidence.append(
+            Evidence("swap in use", machine.swap_used_bytes, "bytes", f"of {machine.swap_total_bytes / 1e9:.1f} GB")
+        )
+        evidence.append(Evidence("memory that can be had", machine.memory_available_bytes, "bytes"))
+    evidence.append(Evidence("memory of the service", sum(p.rss_bytes for p in state.processes), "bytes"))
+    advice = [Advice("Give the machine more memory, or take other work off it.")]
+    workers = value_of(state.settings, "pdf.workers")
+    if isinstance(workers, int) and workers > 1:
+        advice.append(Advice("Or run fewer PDF workers.", "pdf.workers", workers // 2, workers))
+    title = "The machine swaps: work waits for a disk instead of memory."
+    return Finding("swapping", Severity.WARNING, title, tuple(evidence), tuple(advice))
 
 
 def memory_leaking(state: State) -> Finding | None:

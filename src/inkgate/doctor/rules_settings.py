@@ -47,6 +47,29 @@ def accelerators_missing(state: State) -> Finding | None:
     return Finding("accelerators-missing", severity, title, evidence, advice)
 
 
+def gpu_fell_back(state: State) -> Finding | None:
+    """Models that were to be computed on a GPU are computed on the CPU. When: this ONNX Runtime has a provider for a
+    GPU (CUDA or TensorRT) that could not be used at the start, or that failed later: ONNX Runtime then goes on with the
+    next by itself. Of worker processes only what was so at the start is known. Where a provider is asked for by name,
+    the service doesn't start without it.
+    """
+    if not state.build.fell_back:
+        return None
+    path = "engine.ppocr.onnxruntime.provider"
+    now = value_of(state.settings, path)
+    evidence = (
+        Evidence("reason", state.build.fell_back),
+        Evidence("computed by", state.build.inference_engine),
+        *([Evidence(path, now)] if isinstance(now, str) else []),
+    )
+    advice = (
+        Advice("Install what ONNX Runtime says on standard error, and start the service again (docs/gpu.md)."),
+        Advice("Or let the CPU compute on purpose.", path, "cpu", now if isinstance(now, str) else None),
+    )
+    title = "The GPU is not used: its execution provider fell back to the CPU."
+    return Finding("gpu-fell-back", Severity.WARNING, title, evidence, advice)
+
+
 def batches_capped(state: State) -> Finding | None:
     """Calls of the recogniser can't have many lines. When: `engine.ppocr.batching.max_batch` is under 4."""
     path = "engine.ppocr.batching.max_batch"

@@ -81,6 +81,11 @@ class Opener:
         """See PdfPool."""
         return self._pool.worker_lives
 
+    @property
+    def pdf_jobs(self) -> tuple[int, int, int]:
+        """See PdfPool.jobs."""
+        return self._pool.jobs
+
     @asynccontextmanager
     async def open(self, document: Document, pdf_text: PdfText | None = None) -> AsyncIterator[OpenDocument]:
         """The document, open until the context ends. `pdf_text` None: as the settings say.

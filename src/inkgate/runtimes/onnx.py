@@ -6,7 +6,8 @@ import base64
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import structlog
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from inkgate.errors import EngineFailed
 from inkgate.runtimes import columns_head
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray
-from inkgate.runtimes.providers import Accelerator, Options, Wanted, accelerator
+from inkgate.runtimes.providers import NAMES, Accelerator, Options, Wanted, accelerator
 from inkgate.settings import Provider
 
 # The official builds of ONNX Runtime send usage data to their maker unless this is set before the library is loaded
@@ -32,25 +33,39 @@ ON_CPU = Accelerator()
 class OnnxRuntime:
     """A Runtime, on the CPU in float32."""
 
-    def __init__(self, threads: int, wanted: Wanted | None = None) -> None:
-        """`threads`: for one call of a model; 0: one for each core.
+    def __init__(self, threads: int, wanted: Wanted | None = None, available: Sequence[str] | None = None) -> None:
+        """`threads`: for one call of a model; 0: one for each core. `available`: the providers of this ONNX Runtime,
+        as it says itself.
 
         Raises:
             EngineFailed: "provider_unavailable": what is wanted by name isn't in this ONNX Runtime, or can't be used.
         """
         self._threads = threads
-        self._on = _usable(wanted) if wanted else ON_CPU
+        self._on, self._refused = ON_CPU, ""
+        if wanted:
+            self._on, self._refused = _usable(wanted, available or onnxruntime.get_available_providers())
+        self._sessions: WeakKeyDictionary[onnxruntime.InferenceSession, str] = WeakKeyDictionary()
         self.name = f"onnxruntime {self._on.name}"
 
     def open(self, path: Path) -> OnnxModel:
         """Raises EngineFailed("provider_unavailable") where a GPU is wanted and can't be used for this model."""
-        return OnnxModel(path, self._threads, self._on)
+        model = OnnxModel(path, self._threads, self._on)
+        self._sessions[model.session] = path.name
+        return model
+
+    @property
+    def fell_back(self) -> str:
+        """See Runtime. ONNX Runtime goes on with the next provider by itself where one fails."""
+        lost = lost_by(dict(self._sessions), self._on)
+        return self._refused or (f"{NAMES[self._on.provider]} failed, and computes no more: {lost}" if lost else "")
 
     def open_columns(self, path: Path) -> ColumnModel:
         """Raises as `open`."""
         if self._on.provider is Provider.CPU:
             return OnnxColumns(self.open(path))
-        return OnnxDeviceColumns(path, self._threads, self._on)
+        columns = OnnxDeviceColumns(path, self._threads, self._on)
+        self._sessions[columns.session] = path.name
+        return columns
 
 
 class OnnxModel:
@@ -58,13 +73,13 @@ class OnnxModel:
 
     def __init__(self, path: Path, threads: int, on: Accelerator = ON_CPU) -> None:
         """Loads the model. `threads`: for one `run`; 0 lets the runtime take every core."""
-        self._session = _opened(path, threads, on)
-        self._input_name = self._session.get_inputs()[0].name
-        self.metadata = _metadata(self._session)
+        self.session = _opened(path, threads, on)
+        self._input_name = self.session.get_inputs()[0].name
+        self.metadata = _metadata(self.session)
 
     def run(self, tensor: FloatArray) -> list[FloatArray]:
         """All outputs of the model for one input tensor, in the model's order. Blocking."""
-        outputs: Any = self._session.run(None, {self._input_name: tensor})
+        outputs: Any = self.session.run(None, {self._input_name: tensor})
         return list(outputs)
 
 
@@ -90,17 +105,17 @@ class OnnxDeviceColumns:
 
     def __init__(self, path: Path, threads: int, on: Accelerator) -> None:
         """Loads the model, and the small one. Raises as OnnxRuntime.open."""
-        self._session = _opened(path, threads, on)
+        self.session = _opened(path, threads, on)
         self._head = _session(_head(), threads, on.providers(columns_head.INPUT))
         self._device = on.device
-        self.metadata = _metadata(self._session)
+        self.metadata = _metadata(self.session)
 
     def run(self, tensor: FloatArray) -> Columns:
         """See ColumnModel."""
-        binding = self._session.io_binding()
-        binding.bind_cpu_input(self._session.get_inputs()[0].name, tensor)
-        binding.bind_output(self._session.get_outputs()[0].name, *self._device)
-        self._session.run_with_iobinding(binding)
+        binding = self.session.io_binding()
+        binding.bind_cpu_input(self.session.get_inputs()[0].name, tensor)
+        binding.bind_output(self.session.get_outputs()[0].name, *self._device)
+        self.session.run_with_iobinding(binding)
         (softmax,) = binding.get_outputs()
         head = self._head.io_binding()
         head.bind_ortvalue_input(columns_head.INPUT, softmax)
@@ -132,17 +147,28 @@ class OnnxGraph:
         return list(outputs)
 
 
-def _usable(wanted: Wanted) -> Accelerator:
-    """What is wanted, tried out; the CPU where a GPU is there by its name alone. Raises as OnnxRuntime."""
-    on = accelerator(wanted, onnxruntime.get_available_providers())
+class _Session(Protocol):
+    def get_providers(self) -> list[str]: ...
+
+
+def lost_by(sessions: Mapping[_Session, str], on: Accelerator) -> str:
+    """The files, of those that sessions were opened from, whose first provider isn't in use any more."""
+    return ", ".join(
+        sorted(file for session, file in sessions.items() if on.providers(file)[0][0] not in session.get_providers())
+    )
+
+
+def _usable(wanted: Wanted, available: Sequence[str]) -> tuple[Accelerator, str]:
+    """What is wanted, tried out; the CPU, and why, where a GPU is there by its name alone. Raises as OnnxRuntime."""
+    on = accelerator(wanted, available)
     try:
         _session(_head(), 1, on.providers(columns_head.INPUT))
     except EngineFailed as error:
         if wanted.gpu:
             raise
         log.warning("gpu_not_used", reason=error.detail)
-        return ON_CPU
-    return on
+        return ON_CPU, error.detail
+    return on, ""
 
 
 def _head() -> bytes:

@@ -61,6 +61,11 @@ class OpenVinoRuntime:
         if cache is not None:
             self._config["CACHE_DIR"] = str(cache)
 
+    @property
+    def fell_back(self) -> str:
+        """See Runtime. It computes on the CPU alone."""
+        return ""
+
     def open(self, path: Path) -> OpenVinoModel:
         """Raises RuntimeError where the file is no model, or is to be in int8 and not the version calibrated for it."""
         model = self._model(path)

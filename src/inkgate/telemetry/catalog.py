@@ -162,6 +162,7 @@ REPLICAS = _table(
     _counter("inkgate_replica_preemptions_total", "Requests that it put back for lack of KV cache.", "replica"),
     _counter("inkgate_replica_generation_tokens_total", "Tokens that it generated.", "replica"),
     _gauge("inkgate_replica_queue_seconds", "Mean wait in its own queue.", "replica"),
+    _gauge("inkgate_replica_render_seconds", "How long images wait there to be prepared, by Little's law.", "replica"),
     _gauge("inkgate_replica_pressure", "The largest of its signals over its target; 1 and more: too much.", "replica"),
     _counter("inkgate_replica_taken_out_total", "Times that it was taken out of service.", "replica"),
 )

@@ -6,12 +6,14 @@ import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from inkgate.telemetry.tracing import NOT_RECORDING, Tracer
 
 _CLOSE_S = 3.0
+_USUAL_PATH = "/v1/traces"
 
 
 class TracingUnavailable(Exception):
@@ -32,6 +34,13 @@ class TracingOptions(Protocol):
 
     @property
     def service_name(self) -> str: ...
+
+
+def traces_address(endpoint: str) -> str:
+    """Where traces are posted. An address without a path gets OTLP's usual one."""
+    if urlsplit(endpoint).path in {"", "/"}:
+        return endpoint.rstrip("/") + _USUAL_PATH
+    return endpoint
 
 
 @contextmanager

@@ -11,13 +11,14 @@ from typing import Protocol
 import anyio
 
 from inkgate.telemetry.metrics import NO_WORK
-from inkgate.telemetry.state import Batches, Point, Process, Queue, State, Work
+from inkgate.telemetry.state import Batches, Machine, Point, Process, Queue, State, Work
 
 STEP_S = 5.0
 _KEPT_S = 900.0
 _TICK_S = 0.25
 """Between looks at how late the event loop is."""
 _RECOGNIZER = "recognizer"
+_PAGES = "pages"
 _REFUSED = frozenset({429, 503})
 
 
@@ -117,6 +118,9 @@ def point(before: State, after: State, span_s: float, durations: Sequence[float]
         kv_usage=max((replica.kv_usage for replica in after.replicas if replica.kv_usage is not None), default=None),
         loop_lag_s=lag_s,
         tokens_out=max(0, work.tokens_out - was.tokens_out) / span_s,
+        pages_waiting=sum(waiting for each in after.queues if each.name == _PAGES for waiting in each.waiting.values()),
+        pdf_waiting=0 if after.pdf is None else after.pdf.waiting,
+        swap_in=_swapped_in(before.machine, after.machine) / span_s,
     )
 
 
@@ -161,6 +165,10 @@ def _cache_share(before: State, after: State) -> float | None:
     more = _more(after.cache.found, {} if before.cache is None else before.cache.found)
     every = sum(more.values())
     return 1 - more.get("run", 0) / every if every > 0 else None
+
+
+def _swapped_in(before: Machine | None, after: Machine | None) -> int:
+    return 0 if before is None or after is None else max(0, after.swapped_in_bytes - before.swapped_in_bytes)
 
 
 def _cores(before: Sequence[Process], after: Sequence[Process], span_s: float) -> float:

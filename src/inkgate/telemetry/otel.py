@@ -9,7 +9,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from threading import Thread
 from time import time_ns
-from urllib.parse import urlsplit
 
 import structlog
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -32,6 +31,7 @@ from opentelemetry.trace import Span as OtelSpan
 from opentelemetry.trace import Tracer as OtelTracer
 
 from inkgate import __version__
+from inkgate.telemetry.exporting import traces_address
 from inkgate.telemetry.tracing import NOT_RECORDING, Attributes, Span, TraceContext
 
 log = structlog.get_logger(__name__)
@@ -41,7 +41,6 @@ _QUEUE = 4096
 """Spans that wait to be sent; more are dropped, the oldest first."""
 _BATCH = 512
 _DELAY_MS = 2000.0
-_USUAL_PATH = "/v1/traces"
 _KINDS = {"call": SpanKind.CLIENT}
 """By the name of a span, where it is not about this service alone."""
 
@@ -158,9 +157,7 @@ class _Told(SpanExporter):
 
 def exporter_to(endpoint: str, headers: Mapping[str, str]) -> SpanExporter:
     """To a collector that speaks OTLP over HTTP. An address without a path gets the usual one."""
-    if urlsplit(endpoint).path in {"", "/"}:
-        endpoint = endpoint.rstrip("/") + _USUAL_PATH
-    return OTLPSpanExporter(endpoint, headers=dict(headers), timeout=_TIMEOUT_S)
+    return OTLPSpanExporter(traces_address(endpoint), headers=dict(headers), timeout=_TIMEOUT_S)
 
 
 def _remote(context: TraceContext) -> SpanContext:

@@ -9,7 +9,7 @@ from time import monotonic
 
 import psutil
 
-from inkgate.telemetry.state import Process
+from inkgate.telemetry.state import Machine, Process
 
 _FRESH_S = 0.5
 """Readings are good for so long: several may ask at once, and a process is read in some tenths of a millisecond."""
@@ -41,6 +41,17 @@ class _Taken:
 
 
 _NOTHING = _Taken(0, 0.0)
+
+
+def machine() -> Machine | None:
+    """The machine's memory now, in a tenth of a millisecond; None where it doesn't say. In a container, too, it is the
+    machine's, and swapping is that of all who are on it.
+    """
+    try:
+        memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    except (OSError, RuntimeError):
+        return None
+    return Machine(memory.available, swap.total, swap.used, swap.sin)
 
 
 class Processes:

@@ -149,6 +149,7 @@ REPLICA_READINGS: dict[str, Reading] = {
     "inkgate_replica_preemptions_total": _of_replicas(lambda replica: replica.preemptions),
     "inkgate_replica_generation_tokens_total": _of_replicas(lambda replica: replica.generation_tokens),
     "inkgate_replica_queue_seconds": _of_replicas(lambda replica: replica.queue_s),
+    "inkgate_replica_render_seconds": _of_replicas(lambda replica: replica.render_s),
     "inkgate_replica_pressure": _of_replicas(lambda replica: replica.pressure),
     "inkgate_replica_taken_out_total": _of_replicas(lambda replica: replica.taken_out),
 }

@@ -9,47 +9,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from inkgate.telemetry.state_hardware import Build, Gpu, Machine, Process
 
-@dataclass(frozen=True, slots=True)
-class Build:
-    """What runs, and on what.
-
-    Attributes:
-        engine: its own name, as in results, such as `ppocr` or `paddleocr-vl-1.6`.
-        model: what reads, with its version, such as `PP-OCRv6 small` or the name under which vLLM serves it.
-        inference_engine: what computes it, such as `openvino bf16`, `vllm` or `transformers`.
-        cores: that this process may use.
-        accelerators: what would make it faster, by name (`uvloop`, `openvino`, `cuda`, `tensorrt`), and whether it is
-            in use.
-    """
-
-    version: str
-    engine: str
-    model: str
-    inference_engine: str
-    python: str
-    platform: str
-    cores: int
-    memory_bytes: int
-    accelerators: Mapping[str, bool] = field(default_factory=dict)
+__all__ = [
+    "Batches",
+    "BreakerReading",
+    "Build",
+    "CacheState",
+    "Gpu",
+    "House",
+    "Machine",
+    "PdfJobs",
+    "Point",
+    "Process",
+    "Queue",
+    "ReplicaReading",
+    "State",
+    "Work",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
-    """One process of the service.
+class PdfJobs:
+    """Opening PDFs, looking at their pages and rendering them. `workers`: places for processes that do it."""
 
-    Attributes:
-        kind: `gateway`, `pdf`, `engine` (a worker of the embedded one) or `vllm` (managed).
-        pid: 0 while there is none in this place: it died, and is about to be started again.
-        cpu_s: in the first of its kind, with that of those of the kind that are gone: sums never fall.
-        started: times a process in this place was started: more than 1 where it died.
-    """
-
-    kind: str
-    pid: int
-    rss_bytes: int
-    cpu_s: float
-    started: int = 1
+    workers: int
+    busy: int
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,21 +149,6 @@ class ReplicaReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Gpu:
-    """One GPU. `utilisation`: 0 to 1. `throttled`: for what its clocks are held down (`thermal`, `power`)."""
-
-    index: int
-    name: str = ""
-    utilisation: float | None = None
-    memory_used: int | None = None
-    memory_total: int | None = None
-    temperature_c: float | None = None
-    power_w: float | None = None
-    clock_mhz: float | None = None
-    throttled: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Work:
     """What was done.
 
@@ -211,9 +182,11 @@ class Point:
         cache_share: part of the pages that came from the cache or were joined.
         cpu: cores that all processes of the service used.
         in_flight, limit, waiting: of the queue right before what computes: `calls` if there is one, else `pages`.
+        pages_waiting: of the queue `pages`; pdf_waiting: jobs of PDFs that no worker is free for.
         gpu: utilisation of the busiest, 0 to 1; gpu_memory: used part of the memory of the fullest.
         kv_usage: of the fullest model server, 0 to 1.
         loop_lag_s: how late the event loop was at most.
+        swap_in: bytes that the machine read back from swap, a second.
     """
 
     at: float
@@ -237,6 +210,9 @@ class Point:
     kv_usage: float | None = None
     loop_lag_s: float | None = None
     tokens_out: float = 0.0
+    pages_waiting: int = 0
+    pdf_waiting: int = 0
+    swap_in: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +236,8 @@ class State:
     queues: tuple[Queue, ...]
     work: Work
     processes: tuple[Process, ...]
+    machine: Machine | None = None
+    pdf: PdfJobs | None = None
     rung: int = 0
     rungs: tuple[str, ...] = ()
     batches: tuple[Batches, ...] = ()

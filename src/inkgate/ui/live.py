@@ -70,7 +70,7 @@ def _charts(scribe: _Scribe, state: State) -> list[Chart]:
             line("in_flight", lambda p: float(p.in_flight), filled=True),
             line("limit", lambda p: float(p.limit), "ink-two"),
         ),
-        chart("live_waiting", "", line("live_waiting", lambda p: float(p.waiting), filled=True)),
+        chart("live_waiting", "", *_waiting(scribe, state)),
         chart("live_pages", "per_second", line("live_pages", lambda p: p.pages, filled=True)),
         chart("live_batch", "items", line("live_batch", lambda p: p.mean_batch)),
         chart("live_cache", "percent_of_pages", line("live_cache", lambda p: p.cache_share, filled=True), percent=True),
@@ -91,6 +91,16 @@ def _charts(scribe: _Scribe, state: State) -> list[Chart]:
     cores = float(max(state.build.cores, 1))
     charts.append(chart("live_cpu", "cores", line("live_cpu", lambda p: p.cpu, filled=True), least_top=cores))
     return charts
+
+
+def _waiting(scribe: _Scribe, state: State) -> list[Series]:
+    """Pages; before model servers, calls to them too: a page that has its turn makes several."""
+    if len(state.queues) < 2:
+        return [scribe.line("live_waiting", lambda p: float(p.waiting), filled=True)]
+    return [
+        scribe.line("pages_waiting", lambda p: float(p.pages_waiting), filled=True),
+        scribe.line("calls_waiting", lambda p: float(p.waiting), "ink-two"),
+    ]
 
 
 def _chips(scribe: _Scribe, state: State) -> list[str]:

@@ -117,6 +117,8 @@ WORDS = {
     "live_latency": "Latency",
     "live_in_flight": "Pages in flight",
     "live_waiting": "Waiting",
+    "pages_waiting": "pages",
+    "calls_waiting": "calls",
     "live_batch": "Batch size",
     "live_gpu": "GPU",
     "live_gpu_memory": "GPU memory",

@@ -117,6 +117,8 @@ WORDS = {
     "live_latency": "延迟",
     "live_in_flight": "处理中的页",
     "live_waiting": "等待",
+    "pages_waiting": "页",
+    "calls_waiting": "调用",
     "live_batch": "批大小",
     "live_gpu": "GPU",
     "live_gpu_memory": "GPU 显存",

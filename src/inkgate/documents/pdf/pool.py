@@ -85,6 +85,12 @@ class PdfPool:
         """
         return tuple((lane.pid or 0, lane.deaths + 1) for lane in self._lanes if lane.pid or lane.deaths)
 
+    @property
+    def jobs(self) -> tuple[int, int, int]:
+        """Places for workers; those that have a job; jobs that wait for one."""
+        waiting = sum(not job.abandoned for job in self._waiting)
+        return len(self._lanes), len(self._lanes) - len(self._idle), waiting
+
     @asynccontextmanager
     async def open(self, data: bytes, pdf_text: PdfText) -> AsyncIterator[PdfDocument]:
         """The document in `data`. `pdf_text` says whether its pages offer their own text.
