@@ -14,7 +14,7 @@ from inkgate.engines.vllm.managed.command import free_port, server_command, serv
 from inkgate.engines.vllm.preset import Launch
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.errors import InputRejected
-from inkgate.settings import ManagedSettings, VllmSettings
+from inkgate.settings import ManagedSettings, TracingSettings, VllmSettings
 
 PADDLE = find_preset("paddleocr-vl")
 
@@ -78,6 +78,25 @@ def test_several_api_servers_are_started_by_the_command_which_alone_can(python: 
     words = server_command(PADDLE, VllmSettings(managed=managed)).arguments(16)
     assert words[1:5] == ["-m", "vllm.entrypoints.cli.main", "serve", "--model"]
     assert words[-2:] == ["--api-server-count", "2"]
+
+
+def test_vllm_sends_its_part_of_traces_where_ours_go(python: str) -> None:
+    headers = {"authorization": SecretStr("Bearer a,b")}
+    tracing = TracingSettings(endpoint="http://127.0.0.1:4318/", headers=headers, service_name="ocr")
+    managed = ManagedSettings(python=python, extra_flags=("--enforce-eager",))
+    command = server_command(PADDLE, VllmSettings(managed=managed), tracing)
+    assert command.flags == ("--otlp-traces-endpoint", "http://127.0.0.1:4318/v1/traces", "--enforce-eager")
+    assert command.environment["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"] == "http/protobuf"
+    assert command.environment["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] == "authorization=Bearer%20a%2Cb"
+    assert command.environment["OTEL_SERVICE_NAME"] == "ocr-vllm"
+
+
+@pytest.mark.parametrize("endpoint", ["", "http://user:secret@127.0.0.1:4318", "http://127.0.0.1/v1/traces?key=secret"])
+def test_without_an_endpoint_or_with_a_secret_in_it_vllm_sends_none(python: str, endpoint: str) -> None:
+    settings = VllmSettings(managed=ManagedSettings(python=python))
+    command = server_command(PADDLE, settings, TracingSettings(endpoint=endpoint))
+    assert command.flags == ()
+    assert not [name for name in command.environment if name.startswith("OTEL_EXPORTER_OTLP_TRACES")]
 
 
 def test_what_a_preset_says_stands_where_the_settings_say_nothing(python: str) -> None:

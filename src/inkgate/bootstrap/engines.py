@@ -119,7 +119,7 @@ def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: Callab
     """The engine for a model on vLLM, ours or another's."""
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()
-    managed = None if vllm.urls else ManagedServer(server_command(preset, vllm), vllm.managed, key)
+    managed = None if vllm.urls else ManagedServer(server_command(preset, vllm, settings.tracing), vllm.managed, key)
     servers = model_servers(settings, managed, on_out, watch)
     engine: Engine = Vllm(preset, vllm, servers.upstream, Others(embedded.layout, embedded.engine))
     background = servers.background

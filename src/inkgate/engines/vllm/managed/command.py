@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from inkgate.engines.vllm.managed.traces import traces_environment, traces_flags
 from inkgate.engines.vllm.preset import Launch, Preset
 from inkgate.errors import InputRejected
-from inkgate.settings import ManagedSettings, VllmSettings
+from inkgate.settings import ManagedSettings, TracingSettings, VllmSettings
 
 HOST = "127.0.0.1"
 MODULE = "vllm.entrypoints.openai.api_server"
@@ -64,13 +65,13 @@ class ServerCommand:
         ]
 
 
-def server_command(preset: Preset, settings: VllmSettings) -> ServerCommand:
-    """How the server for `preset` is started. Its port is chosen here, and kept.
+def server_command(preset: Preset, settings: VllmSettings, tracing: TracingSettings | None = None) -> ServerCommand:
+    """How the server for `preset` is started. Its port is chosen here, and kept. `tracing`: where its traces go, too.
 
     Raises:
         InputRejected: "engine_incomplete": there is no Python with vLLM, or no model is named.
     """
-    managed = settings.managed
+    managed, traces = settings.managed, tracing or TracingSettings()
     model = managed.model or preset.launch.model
     if not model:
         raise InputRejected(
@@ -92,11 +93,11 @@ def server_command(preset: Preset, settings: VllmSettings) -> ServerCommand:
         name=settings.model or preset.served_names[0],
         port=managed.port or free_port(),
         launch=launch,
-        flags=(*_flags(managed), *managed.extra_flags),
+        flags=(*_flags(managed), *traces_flags(traces), *managed.extra_flags),
         environment=server_environment(
             os.environ,  # noqa: TID251 - the child gets what we were given; no setting is read
             python,
-            managed.environment,
+            traces_environment(traces) | managed.environment,
             settings.api_key.get_secret_value(),
         ),
     )
