@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import Browser
 
+from support.browser import chromium, require_chromium, running_page
 from support.real_vllm import VllmProcess, require_vllm, running_vllm
 from support.server import Server, running_server
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
@@ -15,6 +17,21 @@ _PIECES = ("Invoice", " number", " 20417")
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     with running_server() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """For one file: while Playwright is there, no other test of its thread can run an event loop."""
+    require_chromium()
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def page_server(browser: Browser) -> Iterator[Server]:
+    """A server whose web page is loaded."""
+    with running_page() as started:
         yield started
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from support.browser import chromium, give, require_chromium, running_page, shoot, visit
+from support.browser import give, shoot, visit
 from support.pdf_writer import paragraph, text_at, text_pdf
 from support.server import Server
 
@@ -18,19 +17,6 @@ SAMPLE = ROOT / "examples" / "report.png"
 BROKEN = ROOT / "tests" / "data" / "images" / "broken.png"
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    require_chromium()
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def server(browser: Browser) -> Iterator[Server]:
-    with running_page() as started:
-        yield started
 
 
 def three_pages() -> tuple[str, bytes]:
@@ -46,9 +32,9 @@ def read(page: Page, task: str = "text") -> None:
 
 
 def test_an_image_is_shown_with_its_boxes_and_text_and_each_leads_to_the_other(
-    browser: Browser, server: Server
+    browser: Browser, page_server: Server
 ) -> None:
-    with visit(browser, server) as page:
+    with visit(browser, page_server) as page:
         shoot(page, "empty")
         give(page, SAMPLE)
         read(page, "parse")
@@ -72,8 +58,8 @@ def test_an_image_is_shown_with_its_boxes_and_text_and_each_leads_to_the_other(
         expect(page.locator("#ink-lines [aria-selected=true]")).to_be_focused()
 
 
-def test_markdown_is_rendered_and_every_format_can_be_saved(browser: Browser, server: Server) -> None:
-    with visit(browser, server) as page:
+def test_markdown_is_rendered_and_every_format_can_be_saved(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
         give(page, SAMPLE)
         read(page, "parse")
         page.click("#ink-tab-markdown")
@@ -91,8 +77,8 @@ def test_markdown_is_rendered_and_every_format_can_be_saved(browser: Browser, se
         assert json.loads(saved["report.json"])["page_count"] == 1
 
 
-def test_a_pdf_is_read_page_by_page_and_walked_through(browser: Browser, server: Server) -> None:
-    with visit(browser, server) as page:
+def test_a_pdf_is_read_page_by_page_and_walked_through(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
         give(page, three_pages())
         read(page)
         expect(page.locator("#ink-where")).to_have_text("Page 1 of 3")
@@ -106,8 +92,8 @@ def test_a_pdf_is_read_page_by_page_and_walked_through(browser: Browser, server:
         shoot(page, "pdf")
 
 
-def test_some_pages_only_are_read_and_shown_under_their_own_numbers(browser: Browser, server: Server) -> None:
-    with visit(browser, server) as page:
+def test_some_pages_only_are_read_and_shown_under_their_own_numbers(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
         give(page, three_pages())
         page.fill("#ink-pages", "2")
         read(page)
@@ -115,8 +101,8 @@ def test_some_pages_only_are_read_and_shown_under_their_own_numbers(browser: Bro
         assert "page 2" in (page.get_attribute("#ink-picture", "alt") or "").lower()
 
 
-def test_a_bad_file_is_told_in_plain_words_beside_the_good_one(browser: Browser, server: Server) -> None:
-    with visit(browser, server) as page:
+def test_a_bad_file_is_told_in_plain_words_beside_the_good_one(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
         give(page, BROKEN, SAMPLE)
         read(page)
         problem = page.locator("#ink-problems .ink-problem")
@@ -127,8 +113,8 @@ def test_a_bad_file_is_told_in_plain_words_beside_the_good_one(browser: Browser,
         shoot(page, "error")
 
 
-def test_the_page_speaks_the_visitors_language_and_can_be_switched(browser: Browser, server: Server) -> None:
-    with visit(browser, server, locale="zh-CN") as page:
+def test_the_page_speaks_the_visitors_language_and_can_be_switched(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server, locale="zh-CN") as page:
         expect(page.locator("#ink-go")).to_have_text("开始识别")
         assert page.get_attribute("html", "lang") == "zh-CN"
         give(page, BROKEN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -12,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from inkgate.client import InkgateClient
 from inkgate.telemetry.state import State
-from support.browser import FOLDER, chromium, give, require_chromium, running_page, shoot, visit
+from support.browser import FOLDER, give, running_page, shoot, visit
 from support.pdf_writer import paragraph, text_at, text_pdf
 from support.server import Server
 
@@ -48,21 +47,8 @@ UNNAMED = """() => {
 OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    require_chromium()
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def server(browser: Browser) -> Iterator[Server]:
-    with running_page() as started:
-        yield started
-
-
-def test_the_live_tab_moves_under_load(browser: Browser, server: Server) -> None:
-    with visit(browser, server) as page:
+def test_the_live_tab_moves_under_load(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
         page.click("#ink-tab-live")
         chart = page.get_by_role("img", name="Pages, per second")
         expect(chart).to_be_visible()
@@ -70,7 +56,7 @@ def test_the_live_tab_moves_under_load(browser: Browser, server: Server) -> None
         with httpx.Client(timeout=60) as client:
             for number in range(60 if FOLDER else 6):
                 data = SAMPLE.read_bytes() if number % 4 else text_pdf(text_at(30, 380, f"Page {number}", 24))
-                assert client.post(f"{server.url}/ocr?pdf_text=never", files={"file": data}).status_code == 200
+                assert client.post(f"{page_server.url}/ocr?pdf_text=never", files={"file": data}).status_code == 200
                 if FOLDER:
                     page.wait_for_timeout(500 + 400 * (number % 5))
         # Other tests may have had pages read before, which the panel shows already: it has to change as well.
@@ -85,8 +71,8 @@ def test_the_live_tab_moves_under_load(browser: Browser, server: Server) -> None
         shoot(page, "live")
 
 
-def test_a_dark_screen_is_honoured(browser: Browser, server: Server) -> None:
-    with visit(browser, server, dark=True) as page:
+def test_a_dark_screen_is_honoured(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server, dark=True) as page:
         page.click("#ink-tab-live")
         expect(page.locator(".ink-chart").first).to_be_visible()
         colour = page.evaluate("getComputedStyle(document.querySelector('.ink-chart')).backgroundColor")
@@ -94,8 +80,8 @@ def test_a_dark_screen_is_honoured(browser: Browser, server: Server) -> None:
         shoot(page, "live-dark")
 
 
-def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, server: Server) -> None:
-    with visit(browser, server, width=375, height=812) as page:
+def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server, width=375, height=812) as page:
         assert page.evaluate(OVERFLOW) <= 0
         give(page, SAMPLE)
         page.select_option("#ink-task", "parse")
@@ -111,8 +97,8 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, server: S
         assert page.evaluate(OVERFLOW) <= 0
 
 
-def test_everything_has_a_name_and_the_keyboard_reaches_it(browser: Browser, server: Server) -> None:
-    with visit(browser, server) as page:
+def test_everything_has_a_name_and_the_keyboard_reaches_it(browser: Browser, page_server: Server) -> None:
+    with visit(browser, page_server) as page:
         give(page, SAMPLE)
         assert page.evaluate(UNNAMED) == []
         reached: list[str] = []
@@ -130,15 +116,15 @@ def test_everything_has_a_name_and_the_keyboard_reaches_it(browser: Browser, ser
         expect(page.locator("#ink-markdown")).to_be_visible()
 
 
-def test_stop_stops_the_reading_itself(browser: Browser, server: Server) -> None:
+def test_stop_stops_the_reading_itself(browser: Browser, page_server: Server) -> None:
     pages = [text_at(30, 380, f"Part {number} of a long document", 18) + paragraph() for number in range(150)]
 
     def state() -> State:
-        with InkgateClient(server.url) as client:
+        with InkgateClient(page_server.url) as client:
             return client.state()
 
     before = sum(state().work.pages.values())
-    with visit(browser, server) as page:
+    with visit(browser, page_server) as page:
         give(page, ("long.pdf", text_pdf(*pages)))
         page.select_option("#ink-pdf", "never")
         page.click("#ink-go")
