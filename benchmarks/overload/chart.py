@@ -17,7 +17,7 @@ def draw(points: Sequence[tuple[str, float, float]], file: Path) -> None:
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     for system in dict.fromkeys(name for name, _, _ in points):
-        mine = [(load, goodput) for name, load, goodput in points if name == system]
+        mine = sorted((load, goodput) for name, load, goodput in points if name == system)
         axes.plot([load for load, _ in mine], [goodput for _, goodput in mine], marker="o", label=system)
     loads = sorted({load for _, load, _ in points})
     axes.set_xscale("log")
