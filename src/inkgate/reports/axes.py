@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from inkgate.loadtest.results import Axis
-from inkgate.reports.wording import axis_words, seconds
+from inkgate.reports.wording import axis_words, plain, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _WIDE_RANGE = 12
 """Levels whose most is so many times their least are shown on a logarithmic axis."""
-_LABELS = 14
+_APART = 0.42
+"""Inches between labels along the x axis, so that they don't run into each other."""
 
 
 def levels_axis(axes: Axes, axis: Axis, levels: Sequence[float]) -> None:
-    """Loads along the x axis: a tick at each level, as far as there is room."""
+    """Loads along the x axis: a tick at each level, labelled as far as there is room."""
     from matplotlib.ticker import NullLocator
 
+    scale: Callable[[float], float] = float
     if levels and min(levels) > 0 and max(levels) / min(levels) >= _WIDE_RANGE:
         axes.set_xscale("log")
-    step = -(-len(levels) // _LABELS)
-    shown = levels[::step]
-    axes.set_xticks(list(shown), [f"{level:g}" for level in shown])
+        scale = math.log
+    width = axes.figure.bbox.width / axes.figure.dpi - 1
+    reach = scale(max(levels)) - scale(min(levels)) or 1.0
+    labels, last = [], -math.inf
+    for level in levels:
+        place = width * scale(level) / reach
+        room = place - last >= _APART
+        labels.append(plain(level) if room else "")
+        last = place if room else last
+    axes.set_xticks(list(levels), labels)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(axis_words(axis))
 
@@ -37,7 +47,7 @@ def seconds_axis(axes: Axes) -> None:
     low, high = axes.get_ylim()
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,)))
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds(value, exact=True)))
 
 
 def legend(axes: Axes) -> None:

@@ -44,7 +44,7 @@ class Chart:
     Attributes:
         title: what it shows; caption: how to read it; alt: what it says, for those who can't see it.
         draw: draws it on an empty figure, in the colours above.
-        size: inches, width and height; what is wide takes the page's whole width.
+        size: inches, width and height; what is wide takes the page's whole width, and is drawn narrow for telephones.
     """
 
     name: str
@@ -55,7 +55,8 @@ class Chart:
     size: tuple[float, float] = NARROW
 
 
-Drawer = Callable[[Chart], Markup]
+Drawer = Callable[[Chart, tuple[float, float]], Markup]
+"""Draws a chart in a size in inches."""
 
 
 def drawer() -> Drawer | None:

@@ -72,10 +72,14 @@ def _look(salt: str) -> Iterator[None]:
         yield
 
 
-def inline(chart: Chart) -> Markup:
-    """An `svg` element for a page: its colours are the page's variables, its font is the page's, no style."""
-    with _look(chart.name):
-        figure = Figure(figsize=chart.size)
+def inline(chart: Chart, size: tuple[float, float]) -> Markup:
+    """An `svg` element for a page: its colours are the page's variables, its font is the page's, no style.
+
+    `size`: width and height in inches, which decide how large text is beside the rest.
+    """
+    name = f"{chart.name}-{size[0]:.0f}"
+    with _look(name):
+        figure = Figure(figsize=size)
         chart.draw(figure)
         written = BytesIO()
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
@@ -85,9 +89,9 @@ def inline(chart: Chart) -> Markup:
     root.attrib.clear()
     root.attrib.update(view | {"stroke-linejoin": "round", "stroke-linecap": "butt"})
     for child in list(root):
-        if child.tag != f"{_SVG}g":  # metadata, and a style that is said by the two attributes
-            root.remove(child)
-    _rename(root, chart.name)
+        if child.tag == f"{_SVG}metadata" or child.find(f"{_SVG}style") is not None:
+            root.remove(child)  # the style says what the two attributes say; other definitions are hatches
+    _rename(root, name)
     for element in root.iter():
         _unstyle(element)
     return Markup(ET.tostring(root, encoding="unicode"))

@@ -13,12 +13,11 @@ from inkgate.loadtest.results import LoadReport, Point, ServerSide
 from inkgate.reports.axes import legend, levels_axis, reach, seconds_axis
 from inkgate.reports.charts import BAD, DASHES, FIVE, FOUR, MARKERS, ONE, THREE, TWO, WIDE, Chart
 from inkgate.reports.endings import ENDINGS, ending_shares
-from inkgate.reports.wording import axis_words, interval, level_words, number, seconds
+from inkgate.reports.timeline_chart import timeline_chart
+from inkgate.reports.wording import axis_words, interval, level_words, number, plain, seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
-
-_TALL = (8.6, 4.4)
 
 
 def load_charts(report: LoadReport) -> Iterator[Chart]:
@@ -31,19 +30,20 @@ def load_charts(report: LoadReport) -> Iterator[Chart]:
         if any(_server_lines(measured)):
             yield _server_chart(report)
     if len(report.timeline) > 1:
-        yield _timeline_chart(report)
+        yield timeline_chart(report)
 
 
 def _curve_chart(report: LoadReport) -> Chart:
     knee = report.knee
     said = "no knee was reached"
     if knee is not None and knee.reached and knee.level is not None:
-        said = f"the knee is at {number(knee.level)}, with a 95 % interval from {interval(knee.low, knee.high)}"
+        said = f"the knee is at {plain(knee.level)}, with a 95 % interval from {interval(knee.low, knee.high)}"
+    deadline = seconds(report.deadline_s, exact=True)
     best = max(report.points, key=lambda point: goodput(point) if point.runs else 0.0)
     return Chart(
         "curve",
         "Answers in time, by load",
-        f"Dots are means of a step's repeats, bars their least and most. In time: within {seconds(report.deadline_s)}.",
+        f"Dots are means of a step's repeats, bars their least and most. In time: within {deadline}.",
         f"Goodput by load: at most {number(goodput(best))} a second at {level_words(report.axis, best.level)}; {said}.",
         partial(_curve, report),
         WIDE,
@@ -63,11 +63,11 @@ def _curve(report: LoadReport, figure: FigureBase) -> None:
     if knee is not None and knee.usl is not None:
         usl, grid = knee.usl, np.geomspace(min(levels), max(levels), 200)
         fitted = usl.capacity * grid / (1 + usl.contention * (grid - 1) + usl.coherency * grid * (grid - 1))
-        axes.plot(grid, fitted, color=TWO, linestyle=DASHES[1], linewidth=1.3, label="Universal Scalability Law")
+        axes.plot(grid, fitted, color=TWO, linestyle=DASHES[1], linewidth=1.3, label="fit: scalability law")
     answered = [float(np.mean([run.answered_per_s for run in point.runs])) for point in points]
     good = [goodput(point) for point in points]
     if any(late - intime > 0.02 * late for late, intime in zip(answered, good, strict=True)):
-        axes.plot(levels, answered, color=FIVE, linestyle=DASHES[2], marker=MARKERS[1], label="answered, late ones too")
+        axes.plot(levels, answered, color=FIVE, linestyle=DASHES[2], marker=MARKERS[1], label="late ones too")
     low, high = reach([[run.goodput for run in point.runs] for point in points])
     axes.errorbar(levels, good, yerr=(low, high), color=ONE, marker=MARKERS[0], capsize=2.5, label="answered in time")
     levels_axis(axes, report.axis, levels)
@@ -78,7 +78,7 @@ def _curve(report: LoadReport, figure: FigureBase) -> None:
             axes.axvspan(knee.low, knee.high, color=ONE, alpha=0.11, linewidth=0)
         axes.axvline(knee.level, color=ONE, linewidth=1.2)
         where = {"xy": (knee.level, 1.0), "xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-        axes.annotate(f"knee: {number(knee.level)}", xytext=(5, -10), color=ONE, fontweight="bold", **where)
+        axes.annotate(f"knee: {plain(knee.level)}", xytext=(5, -10), color=ONE, fontweight="bold", **where)
     legend(axes)
 
 
@@ -138,7 +138,7 @@ def _endings(report: LoadReport, figure: FigureBase) -> None:
                 places, heights, bottom=base, width=0.78, color=ending.colour, hatch=ending.hatch, label=ending.name
             )
         base += heights
-    axes.set_xticks(places, [f"{point.level:g}" for point in points])
+    axes.set_xticks(places, [plain(point.level) for point in points])
     axes.set_xlabel(axis_words(report.axis))
     axes.set_ylim(0, 100)
     axes.set_ylabel("% of requests")
@@ -168,6 +168,7 @@ def _server_chart(report: LoadReport) -> Chart:
         "The highest seen at each step.",
         "Use of the GPU, its memory and the KV cache by load; the table below has the figures.",
         partial(_server, report),
+        (8.6, 2.8),
     )
 
 
@@ -181,37 +182,3 @@ def _server(report: LoadReport, figure: FigureBase) -> None:
     axes.set_ylabel("% in use")
     levels_axis(axes, report.axis, levels)
     legend(axes)
-
-
-def _timeline_chart(report: LoadReport) -> Chart:
-    return Chart(
-        "timeline",
-        "Every second",
-        "Above: requests due and answers in time. Below: half of the answers of that second were faster than p50, all "
-        "but a hundredth faster than p99.",
-        f"{len(report.timeline)} seconds of offered load, answers in time and latency.",
-        partial(_timeline, report),
-        _TALL,
-    )
-
-
-def _timeline(report: LoadReport, figure: FigureBase) -> None:
-    rates, latencies = figure.subplots(2, 1, sharex=True)
-    at = [second.at for second in report.timeline]
-    rates.plot(at, [second.offered for second in report.timeline], color=FIVE, linewidth=1, label="due")
-    rates.plot(at, [second.in_time for second in report.timeline], color=ONE, linewidth=1.2, label="answered in time")
-    if any(second.errors for second in report.timeline):
-        rates.plot(at, [second.errors for second in report.timeline], color=BAD, linewidth=1, label="not answered")
-    rates.set_ylim(bottom=0)
-    rates.set_ylabel("a second")
-    rates.tick_params(labelbottom=False)
-    legend(rates)
-    lines = {"p50": [second.p50_s for second in report.timeline], "p99": [second.p99_s for second in report.timeline]}
-    for (name, values), colour in zip(lines.items(), (ONE, FOUR), strict=True):
-        known = [math.nan if value is None else value for value in values]
-        latencies.plot(at, known, color=colour, linewidth=1, label=name)
-    latencies.axhline(report.deadline_s, color=BAD, linewidth=1, linestyle=DASHES[1], label="deadline")
-    seconds_axis(latencies)
-    latencies.set_xlabel("seconds from the start")
-    latencies.margins(x=0.01)
-    legend(latencies)

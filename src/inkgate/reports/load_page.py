@@ -10,15 +10,27 @@ from inkgate.reports.endings import ENDINGS, ending_shares
 from inkgate.reports.load_charts import goodput, load_charts
 from inkgate.reports.markup import Content, Markup, joined, table, tag
 from inkgate.reports.page import document, facts, figures, header, machine_section, note, section, tiles
-from inkgate.reports.wording import NONE, axis_words, count, interval, level_words, moment, number, seconds, share
+from inkgate.reports.wording import (
+    NONE,
+    axis_words,
+    count,
+    interval,
+    level_words,
+    moment,
+    number,
+    plain,
+    seconds,
+    share,
+)
 
 
 def load_html(report: LoadReport, draw: Drawer | None) -> str:
     """The whole file."""
     headline = load_headline(report)
+    deadline = seconds(report.deadline_s, exact=True)
     lede = (
         tag("b", report.target), f", asked in the form “{report.protocol}”. {moment(report.began)}. ",
-        f"In time means within {seconds(report.deadline_s)}; at most {share(report.max_error)} of requests may fail.",
+        f"In time means within {deadline}; at most {share(report.max_error)} of requests may fail.",
     )  # fmt: skip
     return document(
         f"Load test of {report.target}: {headline}",
@@ -58,6 +70,8 @@ def _notes(report: LoadReport) -> Iterator[Markup]:
         yield note(f"{count(report.own.unsent)} requests were never sent:", "too many were in flight already.")
     if not any(point.runs for point in report.points):
         yield note("There is nothing to show:", "no step was finished.")
+    for said in report.notes:
+        yield note("Note:", said)
 
 
 def _tiles(report: LoadReport) -> Markup | None:
@@ -85,7 +99,7 @@ def _knee_tile(report: LoadReport, knee: Knee) -> tuple[str, str, str, str]:
     if not knee.reached or knee.level is None:
         return "knee", "not reached", "", f"best {number(knee.best)} answers in time / s"
     between = f"95 % interval {interval(knee.low, knee.high)}" if knee.low is not None else ""
-    return "knee", number(knee.level), "in flight" if report.axis.value == "concurrency" else "/ s", between
+    return "knee", plain(knee.level), "in flight" if report.axis.value == "concurrency" else "/ s", between
 
 
 def _spread(values: Sequence[float], where: str) -> str:
@@ -127,7 +141,7 @@ def _step(point: Point) -> list[Content]:
     times = [latency.p50_s, latency.p95_s, latency.p99_s, latency.most_s] if latency else [None] * 4
     offered = sum(run.offered_per_s for run in point.runs) / len(point.runs)
     return [
-        f"{point.level:g}",
+        plain(point.level, 4),
         count(len(point.runs)),
         number(offered),
         number(goodput(point)),
@@ -151,7 +165,7 @@ def _server(report: LoadReport) -> Markup | None:
         "restarts",
         "MB",
     ]
-    rows = [[f"{point.level:g}", *_said(point.server)] for point in points if point.server is not None]
+    rows = [[plain(point.level, 4), *_said(point.server)] for point in points if point.server is not None]
     about = "Shares and memory are the highest seen, requests running and waiting are means, the rest are counts."
     return section("What the server said", about, table(head, rows))
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from inkgate import __version__
 from inkgate.loadtest.results import Machine
-from inkgate.reports.charts import REMEDY, WIDE, Chart, Drawer
+from inkgate.reports.charts import NARROW, REMEDY, WIDE, Chart, Drawer
 from inkgate.reports.markup import Content, Markup, joined, tag
 from inkgate.reports.wording import count, number
 
@@ -71,13 +71,25 @@ def figures(charts: Iterable[Chart], draw: Drawer | None) -> Markup:
         tag(
             "figure",
             tag("h3", chart.title),
-            tag("div", draw(chart), class_="draw"),
+            _drawn(chart, draw),
             tag("figcaption", chart.caption),
-            class_="broad" if chart.size[0] >= WIDE[0] else None,
+            class_="broad" if _broad(chart) else None,
         )
         for chart in charts
     ]
     return tag("div", shown, class_="charts") if shown else joined()
+
+
+def _broad(chart: Chart) -> bool:
+    return chart.size[0] >= WIDE[0]
+
+
+def _drawn(chart: Chart, draw: Drawer) -> Markup:
+    """What is wide is drawn for narrow screens as well: the style sheet shows one of the two."""
+    if not _broad(chart):
+        return tag("div", draw(chart, chart.size), class_="draw")
+    narrow = tag("div", draw(chart, (NARROW[0], max(NARROW[1], chart.size[1]))), class_="draw small")
+    return joined(tag("div", draw(chart, chart.size), class_="draw large"), narrow)
 
 
 def facts(known: Mapping[str, str] | Sequence[tuple[str, str]]) -> Markup:

@@ -23,33 +23,40 @@ def number(value: float | None, digits: int = _DIGITS) -> str:
     return f"{round(value, places):,.{places}f}"
 
 
+def plain(value: float | None, digits: int = _DIGITS) -> str:
+    """The same for what was chosen and not measured: without zeros at the end."""
+    shown = number(value, digits)
+    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+
+
 def count(value: float | None) -> str:
     """A whole number, thousands with a comma."""
     return NONE if value is None else f"{value:,.0f}"
 
 
-def seconds(value: float | None) -> str:
-    """A duration: `850 µs`, `12 ms`, `1.24 s`, `3 min 20 s`."""
+def seconds(value: float | None, *, exact: bool = False) -> str:
+    """A duration: `850 µs`, `12.0 ms`, `1.24 s`, `3 min 20 s`. `exact`: it was chosen, so `12 ms`."""
     if value is None or not math.isfinite(value):
         return NONE
     if value >= 120:
         minutes, rest = divmod(round(value), 60)
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    shown = plain if exact else number
     if value >= 0.9995:
-        return f"{number(value)} s"
-    return f"{number(value * 1e3)} ms" if value >= 0.9995e-3 or value == 0 else f"{number(value * 1e6)} µs"
+        return f"{shown(value)} s"
+    return f"{shown(value * 1e3)} ms" if value >= 0.9995e-3 or value == 0 else f"{shown(value * 1e6)} µs"
 
 
 def share(value: float | None) -> str:
     """Of 1, in per cent: `0 %`, `0.05 %`, `12 %`."""
     if value is None or not math.isfinite(value):
         return NONE
-    return f"{number(100 * value, 2 if abs(value) < 0.1 else _DIGITS)} %"
+    return f"{plain(100 * value, 2 if abs(value) < 0.1 else _DIGITS)} %"
 
 
 def interval(low: float | None, high: float | None) -> str:
     """`12 to 20`; what stands for no figure where one end is missing."""
-    return NONE if low is None or high is None else f"{number(low)} to {number(high)}"
+    return NONE if low is None or high is None else f"{plain(low)} to {plain(high)}"
 
 
 def change(value: float | None) -> str:
@@ -80,7 +87,7 @@ def axis_words(axis: Axis) -> str:
 def level_words(axis: Axis, level: float) -> str:
     """A load in words: `16 requests in flight`."""
     unit = "in flight" if axis is Axis.CONCURRENCY else "a second"
-    return f"{level:g} request{'' if level == 1 else 's'} {unit}"
+    return f"{plain(level, 4)} request{'' if level == 1 else 's'} {unit}"
 
 
 def ratio_words(found: Ratio, what: str, where: str, *, more: str, less: str) -> str:

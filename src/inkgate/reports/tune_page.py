@@ -1,0 +1,201 @@
+"""A search for settings as a page: what to set and why, what the current settings lose, and every trial."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from inkgate.loadtest.results import Summary
+from inkgate.reports.charts import Drawer
+from inkgate.reports.markup import Content, Markup, joined, table, tag
+from inkgate.reports.page import document, figures, header, machine_section, note, section, tiles
+from inkgate.reports.trials import OUTCOMES, same, settings_words, short_names, standings, value_words
+from inkgate.reports.tune_charts import tune_charts
+from inkgate.reports.wording import NONE, change, count, moment, number, plain, seconds, share
+from inkgate.tuning.results import Judged, Outcome, Purpose, TuneReport
+from inkgate.tuning.score import unit
+
+_PURPOSES = {
+    Purpose.CURRENT: "current settings",
+    Purpose.SEARCH: "search",
+    Purpose.CONFIRM: "confirmation",
+    Purpose.HEAVIEST: "heaviest images",
+}
+
+
+def tune_html(report: TuneReport, draw: Drawer | None) -> str:
+    """The whole file."""
+    headline, targets = tune_headline(report), report.targets
+    until = seconds(targets.deadline_s, exact=True)
+    lede = (
+        f". {moment(report.began)}. Answers within {until} count, at most {share(targets.max_error)} of requests may fail; "
+        f"judged by {unit(targets)}, with {plain(report.demand)} requests a second offered."
+    )
+    return document(
+        f"Settings for {report.engine}: {headline}",
+        header("inkgate tune", headline, tag("b", report.engine), lede),
+        list(_notes(report)),
+        _tiles(report),
+        _recommended(report),
+        section("What was found", "", figures(tune_charts(report), draw)),
+        _before_after(report),
+        _dials(report),
+        _trials(report),
+        machine_section(report.machine, {}),
+    )
+
+
+def tune_headline(report: TuneReport) -> str:
+    """What to set, in a sentence."""
+    if report.chosen is None:
+        return "Nothing that was tried kept to the targets" if report.trials else "Nothing was tried"
+    chosen = settings_words(report.chosen.settings, short_names(report.dials))
+    if same(report.chosen, report.current):
+        return f"Keep {chosen}: nothing better was found"
+    return f"Set {chosen}"
+
+
+def _notes(report: TuneReport) -> Iterator[Markup]:
+    if report.partial:
+        yield note("This report is partial.", "The search was interrupted; `inkgate tune --resume` goes on with it.")
+    bad = sum(trial.outcome in (Outcome.DIED, Outcome.STORMED, Outcome.NOT_STARTED) for trial in report.trials)
+    if bad:
+        ended = f"{bad} of {len(report.trials)} trials"
+        yield note(
+            f"{ended} died, did not start, or preempted without end.", "They are marked below, and count as that."
+        )
+
+
+def _tiles(report: TuneReport) -> Markup | None:
+    chosen, current = report.chosen, report.current
+    if chosen is None:
+        return None
+    cells = [("score of the chosen", number(chosen.score), "", f"95 %: {number(chosen.low)} to {number(chosen.high)}")]
+    if current is not None and not same(chosen, current):
+        if current.score > 0:
+            better = chosen.score / current.score
+            cells.append(("against the current", change(better), "", f"which score {number(current.score)}"))
+        else:
+            cells.append(("the current", "out", "", current.why_not))
+    runs = [summary for summary in _summaries(report, chosen) if summary.latency is not None]
+    p95s = [run.latency.p95_s for run in runs if run.latency is not None]
+    if p95s:
+        cells.append(("p95", seconds(sum(p95s) / len(p95s)), "", f"of the chosen, {_runs(len(p95s))}"))
+    memory = _memory(report, chosen)
+    if memory is not None:
+        cells.append(("most memory", count(memory), "MB", "of the chosen, under the heaviest too"))
+    cells.append(("trials", count(len(report.trials)), "", f"{len(report.judged)} different settings"))
+    return tiles(*cells)
+
+
+def _runs(many: int) -> str:
+    return "1 run" if many == 1 else f"{many} runs"
+
+
+def _summaries(report: TuneReport, judged: Judged) -> list[Summary]:
+    """Of the measured trials under the usual load."""
+    return [
+        trial.summary
+        for trial in report.trials
+        if trial.number in judged.trials
+        and trial.outcome is Outcome.MEASURED
+        and trial.purpose is not Purpose.HEAVIEST
+        and trial.summary is not None
+    ]
+
+
+def _memory(report: TuneReport, judged: Judged) -> float | None:
+    servers = [trial.server for trial in report.trials if trial.number in judged.trials and trial.server is not None]
+    return max((server.memory_mb for server in servers if server.memory_mb is not None), default=None)
+
+
+def _recommended(report: TuneReport) -> Markup:
+    reasons = tag("ul", [tag("li", reason) for reason in (*report.reasons, report.loses) if reason], class_="reasons")
+    fragment = tag("pre", tag("code", report.fragment.strip()), tabindex="0") if report.fragment.strip() else None
+    title = "What to set, and why" if report.chosen is not None else "Why nothing is recommended"
+    return section(title, "", fragment, reasons)
+
+
+def _before_after(report: TuneReport) -> Markup | None:
+    chosen, current = report.chosen, report.current
+    if chosen is None or current is None or same(chosen, current):
+        return None
+    before, after = _means(report, current), _means(report, chosen)
+    rows = [
+        [name, first, second, change(after[name][1] / before[name][1]) if _ratio(before, after, name) else NONE]
+        for name in before
+        for first, second in [(before[name][0], after[name][0])]
+    ]
+    about = "Means of all measured trials of either; scores with their 95 % intervals."
+    return section("Before and after", about, table(["", "current", "chosen", "change"], rows))
+
+
+Means = dict[str, tuple[str, float]]
+
+
+def _ratio(before: Means, after: Means, name: str) -> bool:
+    return before[name][1] > 0 and after[name][1] > 0
+
+
+def _means(report: TuneReport, judged: Judged) -> Means:
+    runs = _summaries(report, judged)
+    latencies = [run.latency for run in runs if run.latency is not None]
+
+    def mean(values: Sequence[float]) -> float:
+        return sum(values) / len(values) if values else 0.0
+
+    goodput = mean([run.goodput for run in runs])
+    p50, p95 = mean([each.p50_s for each in latencies]), mean([each.p95_s for each in latencies])
+    unanswered = mean([run.error_share for run in runs])
+    memory = _memory(report, judged) or 0.0
+    score = f"{number(judged.score)} ({number(judged.low)} to {number(judged.high)})" if judged.score else NONE
+    return {
+        unit(report.targets): (score, judged.score),
+        "answers in time / s": (number(goodput) if runs else NONE, goodput),
+        "p50": (seconds(p50) if latencies else NONE, p50),
+        "p95": (seconds(p95) if latencies else NONE, p95),
+        "not answered": (share(unanswered) if runs else NONE, 0.0),
+        "most memory, MB": (count(memory) if memory else NONE, memory),
+    }
+
+
+def _dials(report: TuneReport) -> Markup:
+    chosen = report.chosen.settings if report.chosen is not None else {}
+    current = report.current.settings if report.current is not None else {}
+    rows = [
+        [tag("code", dial.path), dial.why, ", ".join(map(value_words, dial.values)),
+         value_words(current.get(dial.path)), value_words(chosen.get(dial.path))]
+        for dial in report.dials
+    ]  # fmt: skip
+    head = ["setting", "what it trades", "values", "current", "chosen"]
+    return section("Dials", "What was searched over.", table(head, rows, words=3)) if rows else joined()
+
+
+def _trials(report: TuneReport) -> Markup:
+    if not report.trials:
+        return joined()
+    names = short_names(report.dials)
+    fates = {number_of: each for each in standings(report) for number_of in each.judged.trials}
+    rows: list[list[Content]] = []
+    for trial in report.trials:
+        run, server = trial.summary, trial.server
+        ended = OUTCOMES[trial.outcome]
+        why = trial.why or (fates[trial.number].judged.why_not if trial.number in fates else "")
+        rows.append(
+            [
+                count(trial.number),
+                _PURPOSES[trial.purpose],
+                settings_words(trial.settings, names),
+                tag("span", ended, class_=None if trial.outcome is Outcome.MEASURED else "pill bad"),
+                number(run.goodput) if run is not None else NONE,
+                seconds(run.latency.p95_s) if run is not None and run.latency is not None else NONE,
+                share(run.error_share) if run is not None else NONE,
+                share(server.kv_share) if server is not None else NONE,
+                count(server.preemptions) if server is not None else NONE,
+                count(server.memory_mb) if server is not None else NONE,
+                tag("i", why),
+            ]
+        )
+    head = ["no.", "for", "settings", "how it ended", "in time / s", "p95", "not answered", "KV cache", "preempted",
+            "MB", "why"]  # fmt: skip
+    about = " ".join(report.notes)
+    return section("Every trial", about, table(head, rows, words=4))
