@@ -2,7 +2,8 @@
 
     python -m benchmarks.overload.pages --json FILE
 
-Everything over `POST /ocr`, open loop, the cache off. Pages are receipts and screens drawn here, of three sizes.
+Everything over `POST /ocr`, open loop, the cache off. Pages are receipts and screens drawn here, of three sizes. Loads are
+run from the least to the most and back, and both runs of a load are one row: a machine that slows down is unfair to none.
 """
 
 from __future__ import annotations
@@ -153,25 +154,27 @@ class Options:
 
 
 async def load_curve(url: str, capacity: float, options: Options) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for load in LOADS:
-        asks = arrivals(load * capacity, options.seconds, seed=int(load * 100))
+    together: dict[float, Result] = {}
+    for turn, load in enumerate((*LOADS, *reversed(LOADS))):
+        asks = arrivals(load * capacity, options.seconds, seed=int(load * 100) + turn)
         result = await offered(url, asks, options.seconds, options.deadline_s)
-        rows.append(
-            {
-                "load": load,
-                "offered": len(asks),
-                **{name: result.count(name) for name in ("good", "late", "refused", "failed")},
-                "goodput_of_capacity": round(result.goodput / capacity, 3),
-                "p50_s": _rounded(result.quantile(0.5, "good")),
-                "p99_s": _rounded(result.quantile(0.99, "good")),
-                "refusal_p50_ms": _rounded(result.quantile(0.5, "refused"), 1000),
-                "refusal_p99_ms": _rounded(result.quantile(0.99, "refused"), 1000),
-            }
-        )
-        print(rows[-1], file=sys.stderr, flush=True)
+        print(row_of(load, capacity, result), file=sys.stderr, flush=True)
+        together[load] = together[load].followed_by(result) if load in together else result
         await asyncio.sleep(2)
-    return rows
+    return [row_of(load, capacity, result) for load, result in together.items()]
+
+
+def row_of(load: float, capacity: float, result: Result) -> dict[str, object]:
+    return {
+        "load": load,
+        "offered": len(result.told),
+        **{name: result.count(name) for name in ("good", "late", "refused", "failed")},
+        "goodput_of_capacity": round(result.goodput / capacity, 3),
+        "p50_s": _rounded(result.quantile(0.5, "good")),
+        "p99_s": _rounded(result.quantile(0.99, "good")),
+        "refusal_p50_ms": _rounded(result.quantile(0.5, "refused"), 1000),
+        "refusal_p99_ms": _rounded(result.quantile(0.99, "refused"), 1000),
+    }
 
 
 async def beside_a_pdf(url: str, capacity: float, options: Options) -> dict[str, object]:
