@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
+from anyio.abc import TaskStatus
 
 from inkgate.cli.durations import duration
 from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
@@ -129,16 +130,17 @@ async def _compare(contenders: Sequence[Contender], comparing: Comparing) -> Eng
     stop = anyio.Event()
     with ExitStack() as stack, single_error():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_stop_when_told, stop)
+            await tasks.start(_stop_when_told, stop)
             gpus = gpu_reader(stack)
             found = await compare(contenders, comparing, this_machine(), gpus, stop, say)
             tasks.cancel_scope.cancel()
     return found
 
 
-async def _stop_when_told(stop: anyio.Event) -> None:
+async def _stop_when_told(stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
     """Ctrl-C and SIGTERM end it in order; the services have processes of their own, which don't get them."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        task_status.started()
         async for _ in signals:
             if not stop.is_set():
                 say("Stopping: what was measured is shown.")

@@ -141,9 +141,10 @@ class _Visit:
                 self._say(f"{plan.level:g} clients for {plan.seconds:g} s")
                 self._loading = True
                 measured = await run(Load(target, pages, plan), stop=stop)
+            self._keep(measured)
             if service is not None:
                 self._keep_memory(memory)
-            self._keep(measured, service)
+                await self._ask_for_deaths(target, service)
 
     @asynccontextmanager
     async def _placed(self) -> AsyncIterator[tuple[str, ServiceProcess | None]]:
@@ -172,6 +173,17 @@ class _Visit:
             state = await client.state()
         self._found.add(model=state.build.model, engine=state.build.inference_engine)
 
+    async def _ask_for_deaths(self, target: Target, service: ServiceProcess) -> None:
+        """A model server or a worker that dies is started again: nothing of it is seen but errors."""
+        if service.ended.is_set():
+            self._found.add(why_not=f"It ended under load, with status {service.status}.")
+            return
+        async with AsyncInkgateClient(target.origin, target.key) as client:
+            processes = (await client.state()).processes
+        deaths = sum(process.started - 1 for process in processes if process.started > 1)
+        if deaths:
+            self._found.note(f"Processes of it died, and were started again: {deaths}.")
+
     def _keep_memory(self, memory: MemoryWatch) -> None:
         before = self._found.measured
         self._found.add(
@@ -179,7 +191,7 @@ class _Visit:
             gpu_memory_mb=_most(before.gpu_memory_mb, memory.gpu_memory_mb),
         )
 
-    def _keep(self, measured: Measured, service: ServiceProcess | None) -> None:
+    def _keep(self, measured: Measured) -> None:
         before = self._found.measured
         self._found.add(runs=(*before.runs, measured.summary), own=_worse(before.own, measured.own))
         if measured.own.bottleneck:
@@ -188,8 +200,6 @@ class _Visit:
             self._found.note("Some answers were read with less care than asked for (docs/overload.md, the ladder).")
         if measured.partial:
             self._found.note("A run was interrupted.")
-        if service is not None and service.ended.is_set():
-            self._found.add(why_not=f"It ended under load, with status {service.status}.")
 
     def _say(self, what: str) -> None:
         self._told(f"{self._contender.name}: {what}{self._where}")
