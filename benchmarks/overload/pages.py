@@ -2,8 +2,9 @@
 
     python -m benchmarks.overload.pages --json FILE
 
-Everything over `POST /ocr`, open loop, the cache off. Pages are receipts and screens drawn here, of three sizes. Loads are
-run from the least to the most and back, and both runs of a load are one row: a machine that slows down is unfair to none.
+Everything over `POST /ocr`, open loop, the cache off. Pages are receipts and screens drawn here, of three sizes.
+Loads are run from the least to the most and back, and both runs of a load are one row: a machine that slows down is
+unfair to none.
 """
 
 from __future__ import annotations
