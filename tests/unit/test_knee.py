@@ -129,3 +129,10 @@ def test_too_few_requests_to_rule_out_failures_is_said():
 def test_the_same_points_give_the_same_knee_in_any_order():
     points = measured(RISES_SLOWLY, 5, Measuring(3, 0.08))
     assert knee(points) == knee(points[::-1])
+
+
+def test_a_step_far_beyond_where_hardly_an_answer_is_in_time_does_not_blur_the_knee():
+    points = measured(PLATEAU, 1, Measuring(3, 0.005))
+    late = [measured(curves.straight(0.0), 1)[0].runs[0], *measured(curves.plateau(1.0, 0.3), 1)[0].runs[:2]]
+    found = knee([*points[:6], Point(64.0, tuple(late))])
+    assert (found.level, found.low, found.high) == (16, 8, 16)

@@ -1,8 +1,9 @@
 """How much goodput varies when the same load is measured again, told from repeated runs or from blocks of seconds.
 
 Resampling of residuals (A. C. Davison, D. V. Hinkley, Bootstrap Methods and their Application, 1997, section 6.3): what
-runs differ from their level's mean by, as a share of it, is pooled over all levels, scaled by sqrt(n / (n - 1)) for the
-mean that was taken from the same n runs, and drawn from with replacement.
+runs differ from their level's mean by, as a share of it, is pooled over all levels of half of the best goodput or more,
+scaled by sqrt(n / (n - 1)) for the mean that was taken from the same n runs, and drawn from with replacement. Lower
+levels are left out: where hardly an answer is in time, goodput varies by many times its mean.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from inkgate.loadtest.results import Point, Second
 
 DRAWS = 2000
+LEAST_SHARE = 0.5
 LEAST_BLOCKS = 4
 MOST_BLOCKS = 20
 BLOCK_S = 2.0
@@ -63,12 +65,14 @@ def mean_goodput(point: Point) -> float:
 
 
 def _residuals(samples: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], int]:
-    """Relative residuals of all levels, and how many of them are free."""
+    """Relative residuals of all levels that count, and how many of them are free."""
+    several = [sample for sample in samples if len(sample) > 1]
+    best = max((float(sample.mean()) for sample in several), default=0.0)
     pooled: list[NDArray[np.float64]] = []
     freedom = 0
-    for sample in samples:
-        mean = float(sample.mean()) if len(sample) else 0.0
-        if len(sample) > 1 and mean > 0:
+    for sample in several:
+        mean = float(sample.mean())
+        if mean > 0 and mean >= LEAST_SHARE * best:
             pooled.append((sample / mean - 1) * math.sqrt(len(sample) / (len(sample) - 1)))
             freedom += len(sample) - 1
     return (np.concatenate(pooled) if pooled else np.zeros(1)), freedom

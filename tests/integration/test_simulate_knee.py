@@ -1,0 +1,35 @@
+"""Knees of simulated cards: found from a curve that was measured there as a real service's would be."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.simulate.card import RTX_4090D
+from benchmarks.simulate.stepped import Simulated, curve
+from inkgate.loadtest.knee import find_knee
+from inkgate.loadtest.results import Axis
+
+
+@pytest.mark.slow
+def test_knee_of_the_4090d_lies_where_it_begins_to_run_out_of_memory() -> None:
+    points = curve(Simulated(seconds=40), (4, 8, 16, 24, 32, 64), 3)
+    knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)
+    assert knee.reached
+    assert knee.level in {16, 24}
+    assert knee.low is not None
+    assert knee.high is not None
+    assert knee.low >= 8
+    assert knee.high <= 64
+    assert "mostly connection refused" in knee.why
+
+
+def test_knee_of_a_card_with_memory_enough_lies_where_answers_come_too_late() -> None:
+    points = curve(Simulated(RTX_4090D.undying().slower(4), seconds=60), (4, 8, 16, 32, 64), 2)
+    knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)
+    assert knee.level == 8
+    assert "come after the deadline of 5 s" in knee.why
+
+
+def test_too_low_steps_do_not_reach_the_knee() -> None:
+    knee = find_knee(curve(Simulated(seconds=20), (1, 2, 4, 8), 2), Axis.CONCURRENCY, 5.0, 0.001)
+    assert not knee.reached
