@@ -1,0 +1,96 @@
+"""Steps of load on a service that listens: real requests, a curve, and what is kept when it is interrupted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import anyio
+import pytest
+from aiohttp import web
+
+from inkgate.loadtest.bench import Bench, Progress
+from inkgate.loadtest.climb import Steps
+from inkgate.loadtest.readings import Reading
+from inkgate.loadtest.results import Axis, Second, ServerSide, Summary
+from inkgate.loadtest.run import run
+from inkgate.loadtest.scrape import Scraper
+from inkgate.loadtest.steps import run_once, run_steps
+from inkgate.loadtest.target import ProtocolName
+from support.load_target import closed_plan, load_target, open_plan, text
+
+pytestmark = pytest.mark.anyio
+
+
+class Answering:
+    """A source that says always the same."""
+
+    def read(self) -> Reading:
+        return Reading(kv_share=0.5)
+
+
+class StopsAtSecond:
+    """A Watcher that interrupts when the run of this number begins."""
+
+    def __init__(self, number: int, stop: anyio.Event) -> None:
+        self._number = number
+        self._stop = stop
+
+    def begins(self, progress: Progress) -> None:
+        if progress.number == self._number:
+            self._stop.set()
+
+    def second(self, second: Second, reading: Reading | None) -> None:
+        return
+
+    def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
+        return
+
+
+async def test_steps_of_clients_are_measured_with_requests():
+    async with load_target() as target:
+        load = target.load(ProtocolName.SIMPLE, closed_plan())
+        stepped = await run_steps(load, Steps((1, 2), repeats=2), Bench(run, Scraper([Answering()])))
+    assert [(point.level, len(point.runs)) for point in stepped.points] == [(1, 2), (2, 2)]
+    assert all(summary.answered == summary.offered > 0 for point in stepped.points for summary in point.runs)
+    assert all(point.server == ServerSide(kv_share=0.5) for point in stepped.points)
+    assert stepped.knee is not None
+    assert not stepped.partial
+
+
+async def test_a_service_that_fails_at_a_step_is_tried_until_it_answers():
+    failing = 0
+
+    async def reply(request: web.Request, number: int) -> web.StreamResponse:
+        nonlocal failing
+        if number in {30, 31}:
+            failing += 1
+            return web.Response(status=500)
+        return await text(request, number)
+
+    async with load_target(reply) as target:
+        load = target.load(ProtocolName.SIMPLE, replace(open_plan(), axis=Axis.RATE))
+        stepped = await run_steps(load, Steps((50, 100, 200)), Bench(run, Scraper(())))
+    assert failing == 2
+    assert [point.level for point in stepped.points] == [50, 100, 200]
+    assert sum(summary.failed for point in stepped.points for summary in point.runs) == 2
+    assert not stepped.partial
+
+
+async def test_interruption_ends_the_step_that_goes_on_and_keeps_those_before():
+    stop = anyio.Event()
+    async with load_target() as target:
+        load = target.load(ProtocolName.SIMPLE, closed_plan())
+        bench = Bench(run, Scraper(()), StopsAtSecond(2, stop), stop)
+        stepped = await run_steps(load, Steps((1, 2, 4)), bench)
+    assert stepped.partial
+    assert stepped.points[0].level == 1
+    assert all(point.level < 4 for point in stepped.points)
+
+
+async def test_one_load_alone_is_one_point():
+    async with load_target() as target:
+        stepped = await run_once(target.load(ProtocolName.SIMPLE, open_plan()), Bench(run, Scraper(())))
+    [point] = stepped.points
+    assert point.level == 100
+    assert point.runs[0].answered == 30
+    assert stepped.knee is None
