@@ -1,0 +1,105 @@
+"""The load test of `inkgate loadtest` from the first request to its report."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import anyio
+
+if TYPE_CHECKING:
+    from inkgate.loadtest.bench import Bench
+    from inkgate.loadtest.climb import Steps
+    from inkgate.loadtest.live import LiveView, PlainLines
+    from inkgate.loadtest.plan import Load, Plan
+    from inkgate.loadtest.results import Axis, LoadReport
+    from inkgate.loadtest.steps import Stepped
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What the options say of the load test beside its load.
+
+    Attributes:
+        steps: None for one load alone.
+        metrics_url: of a vLLM behind the service; empty where that is the service, or there is none.
+        asked: the options as they are reported.
+    """
+
+    steps: Steps | None
+    max_error: float
+    metrics_url: str
+    asked: Mapping[str, str]
+
+
+def steps_of(levels: str | None, rates: str | None, repeats: int, plan: Plan) -> tuple[Steps | None, Plan]:
+    """What `--steps` and `--rate-steps` ask for, and the plan along the axis that they mean.
+
+    Raises:
+        LoadImpossible: they contradict each other or the plan, or are not understood.
+    """
+    from dataclasses import replace
+
+    from inkgate.loadtest.climb import Steps, parse_steps
+    from inkgate.loadtest.impossible import LoadImpossible
+    from inkgate.loadtest.plan import Arrivals
+    from inkgate.loadtest.results import Axis
+
+    if levels is None and rates is None:
+        if repeats > 1:
+            raise LoadImpossible("--repeats is for --steps and --rate-steps.")
+        return None, plan
+    if levels is not None and rates is not None:
+        raise LoadImpossible("--steps and --rate-steps are different loads: give one of them.")
+    if plan.arrivals in {Arrivals.RAMP, Arrivals.REPLAY}:
+        raise LoadImpossible("A ramp or recorded traffic can't be taken in steps.")
+    axis = Axis.CONCURRENCY if levels is not None else Axis.RATE
+    found = parse_steps(levels or rates or "", axis)
+    first = plan.level if plan.axis is axis else 1.0
+    return Steps(found, repeats, first), replace(plan, axis=axis, level=found[0] if found else first)
+
+
+async def measure(load: Load, course: Course) -> LoadReport:
+    """Puts the load on the service and shows it meanwhile, until it is over or interrupted."""
+    from inkgate.loadtest.bench import Bench
+    from inkgate.loadtest.report import Circumstances, assemble
+    from inkgate.loadtest.run import run
+    from inkgate.loadtest.scrape import Scraper, sources
+
+    began = datetime.now(UTC)
+    stop = anyio.Event()
+    with ExitStack() as opened:
+        found = opened.enter_context(sources(load.target.origin, load.target.key, course.metrics_url))
+        view = opened.enter_context(_view(f"{load.target.url} ({load.target.protocol})", load.plan.axis))
+        bench = Bench(run, Scraper(found), view, stop, course.max_error)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_on_signal, stop)
+            stepped = await _all(load, course, bench)
+            tasks.cancel_scope.cancel()
+    return assemble(load, stepped, Circumstances(began, course.max_error, course.asked))
+
+
+async def _all(load: Load, course: Course, bench: Bench) -> Stepped:
+    from inkgate.loadtest.steps import run_once, run_steps
+
+    return await (run_once(load, bench) if course.steps is None else run_steps(load, course.steps, bench))
+
+
+def _view(title: str, axis: Axis) -> LiveView | PlainLines:
+    from rich.console import Console
+
+    from inkgate.loadtest.live import LiveView, PlainLines
+
+    console = Console(stderr=True)
+    # what is printed in the end goes to standard output: a file there still leaves a terminal to watch at
+    return LiveView(title, axis, console) if console.is_terminal else PlainLines(axis, console)
+
+
+async def _on_signal(stop: anyio.Event) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            stop.set()
