@@ -1,4 +1,4 @@
-"""Boxes from probability maps, and the size at which a page is looked at."""
+"""Boxes from probability maps, and where they are on the page."""
 
 from __future__ import annotations
 
@@ -7,19 +7,11 @@ from dataclasses import replace
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from inkgate.engines.ppocr.detection import (
-    DetectionOptions,
-    boxes_from_map,
-    longest_side_of,
-    working_size,
-)
-from inkgate.types import Size
+from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, TextDetector, boxes_from_map
+from inkgate.runtimes.base import FloatArray
 
 OPTIONS = DetectionOptions(longest_side=2000, shortest_side=736, threshold=0.3, box_threshold=0.5, unclip_ratio=1.5)
-SIDES = st.integers(1, 40_000)
 
 
 def rectangle(left: int, top: int, right: int, bottom: int, value: float = 0.9) -> np.ndarray:
@@ -94,37 +86,38 @@ def test_the_best_boxes_come_first() -> None:
     assert found.scores[0] > found.scores[1]
 
 
-@given(width=SIDES, height=SIDES)
-def test_any_page_is_looked_at_in_bounded_multiples_of_32(width: int, height: int) -> None:
-    size = working_size(Size(width, height), OPTIONS)
-    assert size.width % 32 == size.height % 32 == 0
-    assert min(size.width, size.height) >= 32
-    # The area of a 1:1 page, but for strips that are thinner than the 32 pixels they must have.
-    assert size.pixels <= (2000 + 32) ** 2 * max(1, 32 * 736 / min(width, height) / 736)
+class Bright:
+    """A Model of detection: the probability is how light the picture is. `shapes`: of what it was given."""
+
+    def __init__(self) -> None:
+        self.metadata: dict[str, str] = {}
+        self.shapes: list[tuple[int, ...]] = []
+
+    def run(self, tensor: FloatArray) -> list[FloatArray]:
+        self.shapes.append(tensor.shape)
+        return [(tensor[:, :1] + 1) / 2]
 
 
-@pytest.mark.parametrize(
-    ("page", "looked_at"),
-    [
-        (Size(1240, 1754), Size(1216, 1728)),  # as it is
-        (Size(2480, 3508), Size(1408, 1984)),  # shrunk
-        (Size(300, 400), Size(736, 960)),  # enlarged to the shortest side
-        (Size(500, 4000), Size(512, 3968)),  # a strip may be longer
-    ],
-)
-def test_pages_are_looked_at_at_a_legible_size(page: Size, looked_at: Size) -> None:
-    assert working_size(page, OPTIONS) == looked_at
+@pytest.mark.parametrize(("left", "top"), [(40, 30), (900, 1240), (500, 700)])
+def test_a_box_is_where_it_is_on_the_page_wherever_the_model_was_shown_of_it(left: int, top: int) -> None:
+    page = np.zeros((1300, 1000, 3), np.uint8)
+    page[top : top + 20, left : left + 80] = 255
+    model = Bright()
+
+    (boxes,) = TextDetector(model).predict([DetectionInput(page, replace(OPTIONS, unclip_ratio=0))])
+
+    assert model.shapes[0][2] < 200
+    assert boxes.quads[0].min(axis=0) == pytest.approx([left, top], abs=3)
+    assert boxes.quads[0].max(axis=0) == pytest.approx([left + 80, top + 20], abs=3)
 
 
-@given(width=SIDES, height=SIDES)
-def test_long_sides_have_few_lengths(width: int, height: int) -> None:
-    size = working_size(Size(width, height), OPTIONS)
-    assert all(side % 64 == 0 for side in (size.width, size.height) if side > 768)
+def test_what_a_padded_page_ends_in_is_no_text() -> None:
+    page = np.full((800, 800, 3), 255, np.uint8)
+    page[0], page[:, 0] = 0, 0  # so that there is something, up to all edges
+    page[-1], page[:, -1] = 200, 200
+    model = Bright()
 
+    (boxes,) = TextDetector(model).predict([DetectionInput(page, OPTIONS)])
 
-def test_an_elongated_page_has_the_area_of_a_2_to_1_page_at_most() -> None:
-    assert longest_side_of(Size(1000, 1500), 2000) == 2000
-    assert longest_side_of(Size(1000, 2000), 2000) == 2000
-    long = longest_side_of(Size(100, 800), 2000)
-    assert long == 4000
-    assert long * long / 8 == 2000 * 1000
+    assert model.shapes == [(1, 3, 832, 832)]
+    assert (boxes.quads <= 800).all()

@@ -7,7 +7,6 @@ cores are taken as lines, and each is grown back by area * ratio / perimeter.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
@@ -15,16 +14,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from inkgate.engines.ppocr.page_window import cut, printed_part, scaled_to, shown_side, working_size
 from inkgate.runtimes.base import FloatArray, Model
 from inkgate.types import RgbArray, Size
 
-_STRIDE = 32
-"""The model halves its input five times."""
-_COARSE_FROM = 768
-"""Sides from here on are multiples of 64: OpenVINO prepares its kernels anew for each size of page and keeps them, 20
-to 130 ms of processor time and 4 MB. Shorter sides stay as they are: there, 64 would change a page's aspect more."""
-_MOST_ENLARGED = 3.0
-"""Small images (a table cut out, a word) are not blown up further: their text would be too large for the model."""
 _MAX_BOXES = 3000
 _MIN_CORE_PX = 3.0
 """Cores narrower than this, in pixels of the map, are noise (PaddleOCR's `min_size`)."""
@@ -80,59 +73,40 @@ class TextDetector:
 
     @staticmethod
     def shape_of(item: DetectionInput) -> Hashable:
-        """The size at which the page is looked at. Options may mix: each item is looked at with its own."""
-        return _working_size_of(item)
+        """The most of the page that is looked at. Options may mix: each item is looked at with its own."""
+        return _most_shown(item)
 
     @staticmethod
     def cost(item: DetectionInput) -> int:
-        return _working_size_of(item).pixels
+        return _most_shown(item).pixels
 
     @staticmethod
     def content(item: DetectionInput) -> int:
-        """As `cost`: pages are not padded."""
-        return _working_size_of(item).pixels
+        """As `cost`: how much is blank is known once it is looked at."""
+        return _most_shown(item).pixels
 
     def _detect(self, rgb: RgbArray, options: DetectionOptions) -> TextBoxes:
         height, width = rgb.shape[:2]
-        size = working_size(Size(width, height), options)
-        shrinks = size.width < width
-        resized = cv2.resize(
-            rgb, (size.width, size.height), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
-        )
+        size = working_size(Size(width, height), options.longest_side, options.shortest_side)
+        page = scaled_to(rgb, size)
+        rows, columns = printed_part(page)
         # The models were trained on what cv2.imread returns: blue, green, red.
-        tensor = cv2.dnn.blobFromImage(resized, scalefactor=1 / 127.5, mean=(127.5, 127.5, 127.5), swapRB=True)
+        tensor = cv2.dnn.blobFromImage(
+            cut(page, rows, columns), scalefactor=1 / 127.5, mean=(127.5, 127.5, 127.5), swapRB=True
+        )
         probabilities = self._model.run(np.asarray(tensor, np.float32))[0][0, 0]
-        boxes = boxes_from_map(probabilities, options)
+        # Beyond the page, where it was padded, there is no text.
+        inside = probabilities[: size.height - rows.start, : size.width - columns.start]
+        boxes = boxes_from_map(np.ascontiguousarray(inside), options)
         factors = np.array([width / size.width, height / size.height], np.float32)
-        quads = np.clip(boxes.quads * factors, 0, np.array([width, height], np.float32))
-        return TextBoxes(quads.astype(np.float32), boxes.scores)
+        quads = (boxes.quads + np.array([columns.start, rows.start], np.float32)) * factors
+        return TextBoxes(np.clip(quads, 0, np.array([width, height], np.float32)).astype(np.float32), boxes.scores)
 
 
-def working_size(size: Size, options: DetectionOptions) -> Size:
-    """The size at which a page is looked at: multiples of 32 or 64, its aspect kept but for that rounding.
-
-    The longest side is at most `longest_side`; pages longer than 2:1 (receipts, strips, screenshots) may be longer
-    as long as their area is no more than that of a 2:1 page, so that their text stays legible.
-    """
-    most = longest_side_of(size, options.longest_side) / max(size.width, size.height)
-    scale = min(max(1.0, options.shortest_side / min(size.width, size.height)), _MOST_ENLARGED, most)
-    return Size(_to_stride(size.width * scale), _to_stride(size.height * scale))
-
-
-def _working_size_of(item: DetectionInput) -> Size:
+def _most_shown(item: DetectionInput) -> Size:
     height, width = item.rgb.shape[:2]
-    return working_size(Size(width, height), item.options)
-
-
-def longest_side_of(size: Size, limit: int) -> int:
-    """How long a page's longest side may be where that of a page is `limit`: longer for pages beyond 2:1."""
-    elongation = max(size.width, size.height) / min(size.width, size.height)
-    return round(limit * max(1.0, math.sqrt(elongation / 2)))
-
-
-def _to_stride(length: float) -> int:
-    stride = _STRIDE if length < _COARSE_FROM else 2 * _STRIDE
-    return max(round(length / stride), 1) * stride
+    size = working_size(Size(width, height), item.options.longest_side, item.options.shortest_side)
+    return Size(shown_side(size.width), shown_side(size.height))
 
 
 def boxes_from_map(probabilities: FloatArray, options: DetectionOptions) -> TextBoxes:
