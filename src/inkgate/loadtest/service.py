@@ -31,12 +31,14 @@ MEASURED: Mapping[str, Value] = {
     "metrics.port": 0,
     "tracing.endpoint": "",
     "log.format": "json",
+    "log.level": "info",  # it says that it is ready
     "ui.enabled": False,
     "cache.enabled": False,
 }
 """A service that is measured is for this machine alone, and reads each page: one that it has kept costs nothing."""
 
 _KEPT_LINES = 200
+_REST_OF_LOG_S = 2.0
 
 
 class ServiceNotStarted(Exception):
@@ -65,6 +67,7 @@ class ServiceProcess:
     def __init__(self, child: Child) -> None:
         self._child = child
         self._ready = anyio.Event()
+        self._said_all = anyio.Event()
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self.url = ""
         self.ended = anyio.Event()
@@ -98,7 +101,13 @@ class ServiceProcess:
             if event.get("event") == "ready":
                 self.url = str(event["url"])
                 self._ready.set()
+        self._said_all.set()
+
+    async def watch(self) -> None:
+        """Waits for its end: until this runs not even its number is known."""
         self.status = await self._child.wait()
+        with anyio.move_on_after(_REST_OF_LOG_S):
+            await self._said_all.wait()
         self.ended.set()
         self._ready.set()
 
@@ -119,11 +128,15 @@ async def serving(serve: Serve) -> AsyncIterator[ServiceProcess]:
         with single_error():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(service.listen)
+                tasks.start_soon(service.watch)
                 try:
                     await service.wait_ready(serve.start_s)
                     yield service
                 finally:
                     await child.stop()
+                    with anyio.CancelScope(shield=True):  # it has ended
+                        service.status = await child.wait()
+                    service.ended.set()
                     tasks.cancel_scope.cancel()
     finally:
         child.close()
