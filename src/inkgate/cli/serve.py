@@ -13,6 +13,10 @@ from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, V
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
 from inkgate.settings import USUAL_METRICS_PORT, Settings
 
+_SWITCH_S = 0.0005
+"""How long a thread that computes in Python keeps the event loop waiting for the interpreter: a request wants it several
+times, so that Python's 5 ms each are felt in every refusal while the embedded engine is busy."""
+
 
 def serve(
     *,
@@ -55,6 +59,7 @@ def _run(settings: Settings) -> None:
     from inkgate.telemetry.logs import configure_logs
 
     configure_logs(settings.log)
+    sys.setswitchinterval(_SWITCH_S)
     try:
         anyio.run(bootstrap.serve, settings, _greet, backend_options={"use_uvloop": True})
     except TracingUnavailable as error:
