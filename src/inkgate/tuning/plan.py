@@ -67,6 +67,8 @@ def next_step(task: Task, rows: Sequence[Row], spent_s: float) -> Step | None:
     """The next trial; None when the search is over: all is shown, no time is left for one more, or nothing starts."""
     standing = Standing(task, rows)
     pace = Pace(task, standing.rows)
+    if spent_s >= task.budget_s:
+        return None
     if not standing.trials(standing.current):
         return Step(task.current, Purpose.CURRENT, pace.seconds)
     to_go = int((task.budget_s - spent_s) / pace.trial_s)
@@ -147,12 +149,15 @@ def _confirmed(standing: Standing) -> Key | None:
 
 def _two(standing: Standing) -> list[Key]:
     """The best by the surface, tried or not, and among the others the one that is most probably better."""
-    if standing.surface is None:
+    if standing.surface is None or standing.cautious is None:
         return []
-    keys = [key for key in standing.space.candidates(standing.tried, standing.task.seed) if not standing.barred(key)]
+    space = standing.space
+    keys = [key for key in space.candidates(standing.tried, standing.task.seed) if not standing.barred(key)]
     if not keys:
         return []
     estimate = standing.estimate(keys)
+    untried = [index for index, key in enumerate(keys) if not standing.measured(key)]
+    estimate.mean[untried] = standing.cautious.at(space.points(keys)).mean[untried]
     best = int(np.argmax(estimate.mean))
     nearest, rival = math.inf, best
     for index in range(len(keys)):

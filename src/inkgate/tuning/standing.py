@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from statistics import fmean
 
 import numpy as np
 
@@ -17,9 +18,14 @@ from inkgate.tuning.surface import Estimate, Surface
 from inkgate.tuning.task import Task
 
 TIE = 0.02
-"""Share of the best score that may be given up for settings that ask less of the machine."""
+"""Share of the best score that may be given up for settings that ask less of the machine; and they may lose more than
+MOST_LOST only with a probability of 10 %."""
+MOST_LOST = 0.05
+FALLEN = 0.5
+"""Share of the best score below which settings are beyond a cliff: a smooth surface is not drawn through them."""
 SURE = 1.96
 """Standard deviations of a 95 % interval."""
+_NINE_OF_TEN = 1.28
 _STARTS_THAT_FAIL = 2
 _UNFIT = {Outcome.DIED: "died", Outcome.STORMED: "preempted most of what it read"}
 
@@ -63,19 +69,34 @@ class Standing:
 
     @cached_property
     def surface(self) -> Surface | None:
-        """Through the scores of what was measured under the usual load; None while there is none above 0."""
-        return self._surface([row for row in self.rows if _counts(row.trial)])
+        """Through the scores measured under the usual load, but for fallen ones; None while there is none above 0."""
+        counted = [row for row in self.rows if _counts(row.trial)]
+        return self._surface([row for row in counted if self.space.key(row.trial.settings) not in self.fallen])
 
     @cached_property
     def cautious(self) -> Surface | None:
-        """The same, in which what did not start scored nothing: to try what is beside it last."""
+        """The same with what fell, and what did not start as if it had: to try what is beside them last."""
         counted = (row for row in self.rows if _counts(row.trial) or row.trial.outcome is Outcome.NOT_STARTED)
         return self._surface(list(counted))
 
+    @cached_property
+    def fallen(self) -> dict[Key, float]:
+        """Settings far below the best, and their own mean scores."""
+        means = {key: fmean(map(self._score, trials)) for key in self._trials if (trials := self.measured(key))}
+        best = max(means.values(), default=0.0)
+        return {key: mean for key, mean in means.items() if mean < FALLEN * best}
+
     def estimate(self, keys: Sequence[Key]) -> Estimate:
-        """Scores at `keys`. There must be a surface."""
+        """Scores at `keys`: the surface's, and those of fallen ones as they were measured. There must be a surface."""
         assert self.surface is not None  # noqa: S101 - the caller's part
-        return self.surface.at(self.space.points(keys))
+        found = self.surface.at(self.space.points(keys))
+        for index, key in enumerate(keys):
+            if key in self.fallen:
+                found.mean[index] = self.fallen[key]
+                found.covariance[index, :] = found.covariance[:, index] = 0.0
+                spread = self.surface.shape.noise * self.fallen[key]
+                found.covariance[index, index] = spread**2 / len(self.measured(key))
+        return found
 
     def ranking(self) -> list[Key]:
         """What was measured and is allowed, the best first."""
@@ -95,7 +116,7 @@ class Standing:
         alike = [0]
         for index in range(1, len(keys)):
             lost, sd = estimate.difference(0, index)
-            if lost <= SURE * sd and lost <= TIE * best:
+            if lost <= min(SURE * sd, TIE * best, MOST_LOST * best - _NINE_OF_TEN * sd):
                 alike.append(index)
         return min((keys[index] for index in alike), key=self.space.weight)
 
@@ -115,15 +136,15 @@ class Standing:
         return Judged(settings, numbers, mean, low, high, allowed=not why_not, why_not=why_not)
 
     def _surface(self, rows: Sequence[Row]) -> Surface | None:
-        scores = [
-            score(row.trial.summary, self.task.targets) if row.trial.summary and _counts(row.trial) else 0.0
-            for row in rows
-        ]
+        scores = [self._score(row.trial) for row in rows]
         if not scores or max(scores) <= 0:
             return None
         points = self.space.points([self.space.key(row.trial.settings) for row in rows])
         times = np.array([(row.at_s + row.took_s / 2) / self.task.budget_s for row in rows])
         return Surface(points, times, np.array(scores))
+
+    def _score(self, trial: Trial) -> float:
+        return score(trial.summary, self.task.targets) if trial.summary is not None and _counts(trial) else 0.0
 
     def _why_out(self, key: Key) -> str:
         trials = self._trials[key]

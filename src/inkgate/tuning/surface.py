@@ -22,7 +22,7 @@ _LENGTHS = (0.1, 0.17, 0.28, 0.45, 0.75, 1.2)
 _SIGNALS = (0.08, 0.16, 0.3)
 _NOISES = (0.015, 0.025, 0.04, 0.06, 0.09, 0.13)
 _DRIFTS = (0.0, 0.03, 0.08, 0.18)
-_DRIFT_TIMES = (0.25, 0.7)
+_DRIFT_TIMES = (0.12, 0.3, 0.7)
 _LEVEL = 0.5
 _LEAST_NOISE_AT = 0.3
 
@@ -129,7 +129,7 @@ def _log_prior(shape: Shape) -> float:
     """Log-normal around usual values: throughput is smooth over octaves, and repeated runs differ by some 5 %."""
     lengths = sum((np.log(length / 0.45) / 0.7) ** 2 for length in shape.lengths)
     noise = (np.log(shape.noise / 0.05) / 0.6) ** 2
-    drift = (shape.drift / 0.08) ** 2 + (1.0 if shape.drift else 0.0)
+    drift = (shape.drift / 0.12) ** 2 + (1.0 if shape.drift else 0.0)
     return -0.5 * float(lengths + noise + drift)
 
 

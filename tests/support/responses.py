@@ -1,0 +1,116 @@
+"""Made-up services to be tuned: a response to the settings, with noise, drift, deaths and starts that fail."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from inkgate.loadtest.results import Machine, ServerSide, Summary
+from inkgate.tuning.journal import Journal
+from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.tuning.search import search
+from inkgate.tuning.task import Task
+from support.clock import Clock
+
+SEQS = "engine.vllm.managed.max_num_seqs"
+TOKENS = "engine.vllm.managed.max_num_batched_tokens"
+GRID = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128)
+MACHINE = Machine("bench", "a processor", 8, 32.0)
+TARGETS = Targets(deadline_s=5.0, max_error=0.001)
+DEMAND = 100.0
+
+Response = Callable[[Settings], float]
+
+
+@dataclass(frozen=True)
+class Made:
+    """Pages in time a second by `response`; times in seconds.
+
+    Attributes:
+        noise: standard deviation from run to run, as a share; drift: of the speed, over the whole budget.
+        deaths: by the second; heaviest: of the same, under the heaviest images; starts: whether it does.
+    """
+
+    response: Response
+    noise: float = 0.07
+    drift: Callable[[float], float] = lambda _at: 0.0
+    deaths: Callable[[Settings], float] = lambda _settings: 0.0
+    heaviest: Callable[[Settings], float] = lambda _settings: 0.0
+    starts: Callable[[Settings], bool] = lambda _settings: True
+    preempts: Callable[[Settings], bool] = lambda _settings: False
+    accuracy: Callable[[Settings], float | None] = lambda _settings: None
+    failed: Callable[[Settings], float] = lambda _settings: 0.0
+    start_s: float = 28.0
+
+
+class MadeBench:
+    """A Bench over `made`, on a clock that it moves. Keeps what was asked of it."""
+
+    def __init__(self, made: Made, clock: Clock, seed: int) -> None:
+        self.made = made
+        self.clock = clock
+        self.began = clock()
+        self.chance = random.Random(seed)
+        self.asked: list[tuple[Settings, Purpose]] = []
+
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+        self.asked.append((settings, purpose))
+        made = self.made
+        if not made.starts(settings):
+            self.clock.goes_on(made.start_s / 3)
+            return Trial(0, purpose, settings, Outcome.NOT_STARTED, 0.0, why="no room for the KV cache")
+        lives = made.heaviest if purpose is Purpose.HEAVIEST else made.deaths
+        life = self.chance.expovariate(lives(settings)) if lives(settings) else math.inf
+        self.clock.goes_on(made.start_s + min(seconds, life))
+        if life < seconds:
+            return Trial(0, purpose, settings, Outcome.DIED, life, why="out of memory")
+        speed = (1 + made.drift(self.clock() - self.began)) * math.exp(self.chance.gauss(0.0, made.noise))
+        return self._measured(settings, purpose, seconds, made.response(settings) * speed)
+
+    def _measured(self, settings: Settings, purpose: Purpose, seconds: float, rate: float) -> Trial:
+        offered, answered = int(DEMAND * seconds), round(rate * seconds)
+        failed = round(self.made.failed(settings) * offered)
+        refused = offered - answered - failed
+        summary = Summary(
+            seconds, offered, answered, answered, refused, 0, failed, 0, answered, 0, 1000 * offered, 8.0, None, None
+        )
+        server = ServerSide(preemptions=answered if self.made.preempts(settings) else 0, restarts=0, memory_mb=1300.0)
+        accuracy = self.made.accuracy(settings)
+        return Trial(0, purpose, settings, Outcome.MEASURED, seconds, summary, server, accuracy)
+
+
+def task(
+    *, budget_s: float = 900.0, seed: int = 1, current: int = 64, dials: tuple[Dial, ...] = (), heaviest: bool = False
+) -> Task:
+    """A search over max_num_seqs alone, or over `dials`, of which the last values are in use."""
+    asked = dials or (Dial(SEQS, GRID, "a batch"),)
+    in_use = {dial.path: dial.values[-1] for dial in asked} if dials else {SEQS: current}
+    return Task(
+        "vllm", asked, in_use, TARGETS, "0" * 64, DEMAND, budget_s, "2026-11-21T18:00:00Z", MACHINE, heaviest, seed
+    )
+
+
+async def searched(made: Made, asked: Task) -> tuple[TuneReport, MadeBench, Clock]:
+    """A whole search on `made`, with the task's seed for its noise, too."""
+    clock = Clock(0.0)
+    bench = MadeBench(made, clock, asked.seed)
+    return await search(asked, bench, Journal(asked), clock), bench, clock
+
+
+def loss(made: Made, report: TuneReport, best: float) -> float:
+    """Share of `best`, the true best allowed, that what was chosen loses; 1 where nothing was."""
+    return 1.0 if report.chosen is None else 1 - made.response(report.chosen.settings) / best
+
+
+def saturating(peak: float, fall: float = 0.15, height: float = 20.0) -> Response:
+    """Rises to `peak` sequences as batches fill, then falls by `fall` for each doubling."""
+
+    def response(settings: Settings) -> float:
+        seqs = float(settings[SEQS])
+        octaves = math.log2(seqs / peak)
+        rise = 1 / (1 + max(-octaves, 0.0) ** 1.5 * 0.25)
+        return height * rise * (1 - min(fall * max(octaves, 0.0), 0.95))
+
+    return response

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from inkgate.loadtest.results import ServerSide, Summary
+from inkgate.settings import load_settings
+from inkgate.tuning.fragment import toml
+from inkgate.tuning.journal import Row
+from inkgate.tuning.recommend import report
+from inkgate.tuning.results import Outcome, Purpose, Trial, TuneReport, Value
+from support.responses import SEQS, task
+
+HEAVY = Purpose.HEAVIEST
+TASK = task(heaviest=True, current=8)
+
+
+def rows(*tried: tuple[int, float | Outcome, Purpose]) -> list[Row]:
+    """Trials of max_num_seqs with the pages/s that they had, or how else they ended; each twice but for HEAVIEST."""
+    found: list[Row] = []
+    for seqs, what, purpose in tried:
+        for _ in range(1 if purpose is HEAVY else 2):
+            found.append(row(len(found) + 1, seqs, what, purpose))
+    return found
+
+
+def row(number: int, seqs: int, what: float | Outcome, purpose: Purpose) -> Row:
+    ended = what if isinstance(what, Outcome) else Outcome.MEASURED
+    count = 0 if isinstance(what, Outcome) else round(100 * what)
+    summary = Summary(100.0, 10_000, count, count, 10_000 - count, 0, 0, 0, count, 0, 0, 8.0, None, None)
+    trial = Trial(
+        number,
+        purpose,
+        {SEQS: seqs},
+        ended,
+        12.0,
+        None if isinstance(what, Outcome) else summary,
+        ServerSide(memory_mb=2048.0, gpu_memory_share=0.91) if purpose is HEAVY else None,
+    )
+    return Row(trial, 40.0 * number, 40.0)
+
+
+SEARCHED = (
+    (8, 13.2, Purpose.CURRENT),
+    (12, 18.5, Purpose.SEARCH),
+    (16, 22.0, Purpose.SEARCH),
+    (24, 23.0, Purpose.SEARCH),
+    (48, 15.0, Purpose.SEARCH),
+    (96, Outcome.DIED, Purpose.SEARCH),
+)
+
+
+def test_reasons_have_the_numbers_of_what_was_better_but_died():
+    heavy = [(24, 20.0, HEAVY), (24, Outcome.DIED, HEAVY), (24, 20.0, HEAVY), (16, 20.0, HEAVY), (16, 20.0, HEAVY)]
+    found = report(TASK, rows(*SEARCHED, *heavy))
+    assert found.chosen is not None
+    assert found.chosen.settings == {SEQS: 16}
+    said = "\n".join(found.reasons)
+    assert said.startswith("max_num_seqs = 16 gives 2")
+    assert "24 answers " in said
+    assert " more, but died in 1 of 3 runs under the heaviest images." in said
+    assert "96 died in 2 of 2 runs." in said
+    assert "12 loses 1" in said
+    assert "stayed up in 2 of 2 runs, with up to 2,048 MB of memory and 91 % of the GPU's memory." in said
+    assert found.loses.startswith("The current settings (max_num_seqs = 8) lose ")
+
+
+def test_loss_of_the_current_settings_is_what_was_measured():
+    found = report(TASK, rows(*SEARCHED))
+    share = float(found.loses.split(" lose ")[1].split(" %")[0])
+    assert share == pytest.approx(100 * (1 - 13.2 / 23.0), abs=4)
+    assert found.reasons[-1].endswith("no time was left.")
+
+
+def test_safer_of_two_that_can_not_be_told_apart_is_taken():
+    tried = (
+        (8, 15.0, Purpose.CURRENT),
+        (16, 21.8, Purpose.SEARCH),
+        (20, 22.0, Purpose.SEARCH),
+        (64, 14.0, Purpose.SEARCH),
+    )
+    found = report(TASK, rows(*tried))
+    assert found.chosen is not None
+    assert found.chosen.settings == {SEQS: 16}
+    assert any(reason.startswith("20 may answer ") and "asks least" in reason for reason in found.reasons)
+
+
+def test_current_settings_may_be_the_best():
+    tried = ((8, 22.0, Purpose.CURRENT), (4, 15.0, Purpose.SEARCH), (24, 14.0, Purpose.SEARCH))
+    found = report(TASK, rows(*tried))
+    assert found.loses == "The current settings (max_num_seqs = 8) are the best that was found."
+
+
+def test_current_settings_that_died_are_said_to_have():
+    tried = ((8, Outcome.DIED, Purpose.CURRENT), (4, 15.0, Purpose.SEARCH))
+    found = report(TASK, rows(*tried))
+    assert found.loses == "The current settings (max_num_seqs = 8): died in 2 of 2 runs."
+    assert found.current is not None
+    assert not found.current.allowed
+
+
+def test_nothing_good_is_said_in_words():
+    found = report(TASK, rows((8, Outcome.DIED, Purpose.CURRENT), (4, Outcome.NOT_STARTED, Purpose.SEARCH)))
+    assert found.chosen is None
+    assert found.fragment == ""
+    assert found.reasons == (
+        "Nothing that was tried kept to the targets.",
+        "max_num_seqs = 4: did not start in 2 of 2 runs.",
+        "max_num_seqs = 8: died in 2 of 2 runs.",
+    )
+
+
+def test_interval_narrows_with_runs():
+    once = report(TASK, rows(*SEARCHED))
+    often = report(TASK, rows(*SEARCHED, *(4 * [(24, 23.0, Purpose.CONFIRM)])))
+    assert once.chosen is not None
+    assert often.chosen is not None
+    assert often.chosen.low <= 23.0 <= often.chosen.high
+    assert often.chosen.high - often.chosen.low < once.chosen.high - once.chosen.low
+
+
+def test_report_is_the_same_after_json():
+    found = report(TASK, rows(*SEARCHED), partial=True)
+    adapter = TypeAdapter(TuneReport)
+    assert adapter.validate_json(adapter.dump_json(found)) == found
+
+
+def test_fragment_is_loaded_by_the_settings(tmp_path: Path):
+    found = report(TASK, rows(*SEARCHED))
+    file = tmp_path / "inkgate.toml"
+    file.write_text(found.fragment, encoding="utf-8")
+    settings = load_settings(file)
+    assert settings.engine.vllm.managed.max_num_seqs == 24
+    assert settings.engine.vllm.concurrent_pages == 48
+    assert found.fragment.startswith("# Found by `inkgate tune` on 2026-11-21, bench (a processor)\n# for answers ")
+
+
+@pytest.mark.parametrize(
+    "value", [True, False, 3, 0.9, 1e-7, "", "fp8", 'a "quoted" \\ name', "línea\n二\t\x7f\x01 😀"]
+)
+def test_values_are_the_same_in_toml(value: Value):
+    assert tomllib.loads(toml({"a.b.c": value})) == {"a": {"b": {"c": value}}}
+
+
+def test_tables_are_written_once_and_no_settings_are_nothing():
+    assert toml({"b.x": 1, "a.y": 2, "b.a": 3}, ["why\nnot"]) == "# why\n# not\n\n[a]\ny = 2\n\n[b]\na = 3\nx = 1\n"
+    assert toml({}) == ""
+
+
+def test_notes_say_how_noisy_runs_were():
+    found = report(TASK, rows(*SEARCHED))
+    assert "Runs of the same settings differ by some" in found.notes[1]

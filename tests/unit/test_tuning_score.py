@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from inkgate.loadtest.results import ServerSide, Summary
+from inkgate.tuning.results import Outcome, Purpose, Targets, Trial
+from inkgate.tuning.score import fails_too_often, least_accuracy, outcome, score
+from support.responses import SEQS, TARGETS
+
+SUMMARY = Summary(10.0, 1000, 200, 150, 800, 0, 0, 0, 450, 0, 0, 8.0, None, None)
+
+
+def trial(server: ServerSide | None = None, ended: Outcome = Outcome.MEASURED, accuracy: float | None = None) -> Trial:
+    return Trial(1, Purpose.SEARCH, {SEQS: 8}, ended, 10.0, SUMMARY, server, accuracy)
+
+
+def test_score_is_pages_in_time():
+    assert score(SUMMARY, TARGETS) == 45
+
+
+def test_answers_without_known_pages_have_one_each():
+    assert score(replace(SUMMARY, pages=0), TARGETS) == 15
+
+
+def test_cost_counts_pages_for_the_money():
+    assert score(SUMMARY, Targets(5, 0.001, "cost", price_per_hour=2.0)) == 45 * 1800
+
+
+@pytest.mark.parametrize(
+    ("targets", "said"), [(Targets(5, 0.001, "cost"), "price"), (Targets(5, 0.001, "speed"), "`pages` or `cost`")]
+)
+def test_objective_that_can_not_be_computed_is_refused(targets: Targets, said: str):
+    with pytest.raises(ValueError, match=said):
+        score(SUMMARY, targets)
+
+
+@pytest.mark.parametrize(
+    ("server", "ended", "becomes"),
+    [
+        (None, Outcome.MEASURED, Outcome.MEASURED),
+        (ServerSide(preemptions=10, restarts=0), Outcome.MEASURED, Outcome.MEASURED),
+        (ServerSide(preemptions=90), Outcome.MEASURED, Outcome.STORMED),
+        (ServerSide(preemptions=90, restarts=1), Outcome.MEASURED, Outcome.DIED),
+        (ServerSide(preemptions=90), Outcome.NOT_STARTED, Outcome.NOT_STARTED),
+    ],
+)
+def test_restarts_and_preemptions_are_outcomes(server: ServerSide | None, ended: Outcome, becomes: Outcome):
+    assert outcome(trial(server, ended)) is becomes
+
+
+@pytest.mark.parametrize(
+    ("offered", "failed", "allowed", "too_often"),
+    [
+        (300, 0, 0.001, False),
+        (300, 1, 0.001, False),  # happens in a quarter of such runs
+        (300, 3, 0.001, True),
+        (100_000, 110, 0.001, False),
+        (100_000, 140, 0.001, True),
+        (300, 1, 0.0, True),
+        (0, 0, 0.001, False),
+    ],
+)
+def test_failures_count_once_they_are_no_accident(offered: int, failed: int, allowed: float, *, too_often: bool):
+    assert fails_too_often([replace(SUMMARY, offered=offered, failed=failed)], allowed) is too_often
+
+
+def test_refusals_of_what_is_over_the_capacity_are_no_failures():
+    assert not fails_too_often([replace(SUMMARY, refused=800, timed_out=50)], 0.001)
+
+
+def test_accuracy_may_fall_by_half_a_percent_where_no_bound_is_given():
+    assert least_accuracy(TARGETS, [trial(accuracy=0.94), trial(accuracy=0.96)]) == pytest.approx(0.945)
+    assert least_accuracy(replace(TARGETS, least_accuracy=0.9), [trial(accuracy=0.95)]) == 0.9
+    assert least_accuracy(TARGETS, [trial()]) is None
