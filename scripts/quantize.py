@@ -31,7 +31,8 @@ from inkgate.evaluation.manifest import Entry, load_manifest
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, Model
-from inkgate.runtimes.openvino import OpenVinoRuntime, openvino, ops
+from inkgate.runtimes.openvino import OpenVinoRuntime
+from inkgate.runtimes.openvino_graphs import openvino, ops
 from inkgate.settings import LimitSettings, PdfSettings, PpocrSettings
 from inkgate.types import Document, Task
 

@@ -18,7 +18,7 @@ import numpy as np
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, Model, Runtime
 
 # From there, since it keeps OpenVINO from telling its maker of its use.
-from inkgate.runtimes.openvino import openvino, ops  # type: ignore[attr-defined]  # not its own
+from inkgate.runtimes.openvino_graphs import openvino, ops
 
 Shape = tuple[int, ...]
 COUNTED = frozenset(

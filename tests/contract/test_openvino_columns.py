@@ -9,7 +9,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from inkgate.runtimes.openvino import OpenVinoRuntime, groups_of
+from inkgate.runtimes.openvino import OpenVinoRuntime
+from inkgate.runtimes.openvino_graphs import groups_of
 
 
 @pytest.mark.parametrize(("classes", "groups"), [(1, 1), (7, 1), (12, 3), (36, 6), (18710, 10)])

@@ -15,7 +15,7 @@ from benchmarks.engines.race import since
 from benchmarks.engines.sample import pooled_cer, spread
 from benchmarks.engines.targets import Target, target_table
 from inkgate.evaluation.manifest import Entry
-from inkgate.runtimes.openvino import openvino, ops  # type: ignore[attr-defined]  # not its own
+from inkgate.runtimes.openvino_graphs import openvino, ops
 from inkgate.serving.batcher import BatchFigures
 
 

@@ -1,0 +1,141 @@
+"""OpenVINO's graphs of models, changed so that they take less time: what is not to be computed, or in fewer bits.
+
+From here OpenVINO is imported everywhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+# OpenVINO's tools, which its package imports, tell their maker of their use by this one where it can be imported, and
+# go without it where it can't. A service that reads people's documents sends nothing to anybody.
+sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None: import it, and it is not there
+
+import openvino  # noqa: E402 - see above
+from openvino import opset13 as ops  # noqa: E402 - see above
+
+from inkgate.runtimes.base import FloatArray  # noqa: E402 - see above
+
+_TRANSPOSED = "ConvolutionBackpropData"
+"""What OpenVINO calls a transposed convolution."""
+
+
+def with_int8(model: openvino.Model, ranges: Mapping[str, tuple[float, float]]) -> openvino.Model:
+    """The model, with the convolutions that are named in int8: see Calibration. It is changed in place.
+
+    Said by FakeQuantize before their inputs, 256 steps in the range, and on their weights, 255 steps around 0 for each
+    channel of the output: OpenVINO makes integers of both. Asymmetric on one side and symmetric on the other is what
+    it computes fastest in (NNCF calls it its mixed preset).
+    """
+    given: dict[tuple[str, int], openvino.Node] = {}
+    for convolution in model.get_ordered_ops():
+        between = ranges.get(convolution.get_friendly_name())
+        if between is None:
+            continue
+        source, weights = convolution.input_value(0), convolution.input_value(1)
+        key = (source.get_node().get_friendly_name(), source.get_index())
+        low, high = (ops.constant(np.float32(each)) for each in between)
+        given.setdefault(key, ops.fake_quantize(source, low, high, low, high, 256))
+        most = np.abs(weights.get_node().data).max(axis=(1, 2, 3), keepdims=True)
+        least, most = ops.constant(-most), ops.constant(most)
+        convolution.input(0).replace_source_output(given[key].output(0))
+        convolution.input(1).replace_source_output(ops.fake_quantize(weights, least, most, least, most, 255).output(0))
+    return model
+
+
+def with_columns(model: openvino.Model) -> openvino.Model:
+    """The model with the three outputs of `Columns` in place of its softmax (N, T, classes).
+
+    So the softmax never leaves the runtime: reading it back and looking for the largest in NumPy takes as long as a
+    third of the model. The largest is looked for in two steps, the best of each group of classes and then in the best
+    group: OpenVINO's TopK takes five times as long over all classes as its ReduceMax.
+    """
+    (softmax,) = (result.input_value(0) for result in model.get_results())
+    classes = softmax.get_partial_shape()[2].get_length()
+    groups = groups_of(classes)
+    shape = np.array([0, 0, groups, classes // groups], np.int32)  # 0: as it was
+    grouped = ops.reshape(softmax, ops.constant(shape), special_zero=True)
+    group, _ = _largest(ops.reduce_max(grouped, ops.constant(np.array([3], np.int32))))
+    within, probability = _largest(ops.gather(grouped, group, ops.constant(np.int32(2)), batch_dims=2))
+    best = ops.add(ops.multiply(group, ops.constant(np.int32(classes // groups))), within)
+    last = ops.gather(softmax, ops.constant(np.int32(classes - 1)), ops.constant(np.int32(2)))
+    return openvino.Model([ops.result(output) for output in (best, probability, last)], model.get_parameters())
+
+
+def groups_of(classes: int) -> int:
+    """Into how many groups of one size classes are put: so that there are fewest groups, and classes in a group, to
+    look through one by one. Of a prime: one group.
+    """
+    divisors = [count for count in range(1, classes + 1) if classes % count == 0]
+    return min(divisors, key=lambda count: count + classes // count)
+
+
+def _largest(numbers: openvino.Output) -> tuple[openvino.Node, openvino.Node]:
+    """Where the largest of (N, T, K) is, (N, T) int32, and how large."""
+    found = ops.topk(numbers, ops.constant(np.int32(1)), 2, "max", "none", index_element_type="i32")
+    axis = ops.constant(np.array([2], np.int32))
+    return ops.squeeze(found.output(1), axis), ops.squeeze(found.output(0), axis)
+
+
+def with_upsampling_last(model: openvino.Model) -> openvino.Model:
+    """The model of detection, its last layers computed at a quarter of its resolution; any other as it is.
+
+    It ends in two transposed convolutions of 2 by 2, each of which makes four pixels of one and looks at no other. So
+    they are products with each pixel before them, and pixels need not be put beside each other until the end. OpenVINO
+    computes transposed convolutions in float32 alone, and everything behind the first of them on 24 large maps: a sixth
+    of the model's time.
+    """
+    end = _upsampling(model)
+    if end is None:
+        return model
+    up, bias, last_up, last_bias = (node.data for node in end[1:])
+    middle = up.shape[1]
+    # For each of the four pixels (row, column) that one becomes, all of its `middle` numbers.
+    first = up.transpose(2, 3, 1, 0).reshape(4 * middle, -1, 1, 1)
+    # For each of the sixteen pixels that these become, what it takes of the one of the four that it is part of.
+    second = np.zeros((4, 4, 2, 2, middle), np.float32)
+    for row, column in np.ndindex(4, 4):
+        second[row, column, row // 2, column // 2] = last_up[:, 0, row % 2, column % 2]
+    four = ops.relu(_of_pixels(end[0], first, np.tile(bias.ravel(), 4)))
+    sixteen = ops.sigmoid(_of_pixels(four.output(0), second.reshape(16, 4 * middle, 1, 1), last_bias.ravel()))
+    return openvino.Model([ops.result(ops.depth_to_space(sixteen, "blocks_first", 4))], model.get_parameters())
+
+
+def _upsampling(model: openvino.Model) -> tuple[Any, ...] | None:
+    """What goes into the last layers, and the weights and the bias of both transposed convolutions; None where the
+    model doesn't end so.
+    """
+    found: list[openvino.Node] = []
+    source = model.get_results()[0].input_value(0)
+    for kind in ("Sigmoid", "Add", _TRANSPOSED, "Relu", "Add", _TRANSPOSED):
+        node = _behind_identities(source)
+        if node.get_type_name() != kind or (kind == _TRANSPOSED and not _makes_four_of_one(node)):
+            return None
+        if kind in ("Add", _TRANSPOSED):
+            found.insert(0, node.input_value(1).get_node())
+        source = node.input_value(0)
+    return (source, *found) if all(node.get_type_name() == "Constant" for node in found) else None
+
+
+def _makes_four_of_one(node: openvino.Node) -> bool:
+    asked, weights = node.get_attributes(), node.input_value(1).get_shape()
+    plain = asked["pads_begin"] == asked["pads_end"] == asked["output_padding"] == [0, 0]
+    return plain and asked["strides"] == list(weights)[2:] == [2, 2] and asked["dilations"] == [1, 1]
+
+
+def _behind_identities(output: openvino.Output) -> openvino.Node:
+    node = output.get_node()
+    while node.get_type_name() == "Identity":
+        node = node.input_value(0).get_node()
+    return node
+
+
+def _of_pixels(source: openvino.Output, weights: FloatArray, bias: FloatArray) -> openvino.Node:
+    """A convolution of 1 by 1."""
+    constant = ops.constant(np.ascontiguousarray(weights, np.float32))
+    product = ops.convolution(source, constant, [1, 1], [0, 0], [0, 0], [1, 1])
+    return ops.add(product, ops.constant(np.asarray(bias, np.float32).reshape(1, -1, 1, 1)))
