@@ -47,6 +47,12 @@ async def test_a_small_image_is_interactive_and_a_long_document_a_batch_unless_s
     assert (await heard(pdf(21), {"X-Inkgate-Priority": "interactive"}))[0].priority is Priority.INTERACTIVE
 
 
+async def test_who_wants_no_kept_result_says_so() -> None:
+    assert not (await heard(png()))[0].anew
+    assert (await heard(png(), {"Cache-Control": "no-store"}))[0].anew
+    assert (await heard(png(), {"cache-control": "max-age=0, No-Cache"}))[0].anew
+
+
 async def test_nobody_is_more_urgent_than_allowed() -> None:
     allowed = {"address:203.0.113.9": "normal"}
     assert (await heard(png(), {"X-Inkgate-Priority": "interactive"}, allowed))[0].priority is Priority.NORMAL

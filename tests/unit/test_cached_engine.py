@@ -212,6 +212,12 @@ async def test_who_is_urgent_does_not_wait_for_a_read_that_is_not() -> None:
     assert len(engine.begun) == 2
 
 
+async def test_who_wants_no_kept_result_has_the_page_read_and_leaves_none() -> None:
+    engine = Gated()
+    await _asked(engine, [Caller("a", anew=True), Caller("b", anew=True), Caller("c"), Caller("d")])
+    assert len(engine.begun) == 3
+
+
 @pytest.mark.parametrize(
     "error", [InputRejected("deadline_exceeded", "Late."), Overloaded("service_full", "Full.", 1.0)]
 )

@@ -16,6 +16,7 @@ from inkgate.settings import Settings
 
 PRIORITY_HEADER = "X-Inkgate-Priority"
 TIMEOUT_HEADER = "X-Inkgate-Timeout"
+_ANEW = ("no-store", "no-cache")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ def asking_of(request: Request, settings: Settings) -> Asking:
     """What the head of `request` says.
 
     The class is that of the header, but no more urgent than `serving.scheduling.priorities` allows the caller; the
-    deadline is in as many seconds as the header says, but no later than `limits.time_s` allows.
+    deadline is in as many seconds as the header says, but no later than `limits.time_s` allows. `Cache-Control` with
+    `no-store` or `no-cache` (RFC 9111, 5.2.1) has pages read that were read before.
 
     Raises:
         InputRejected: "options_invalid": a header has a value that it can't have.
@@ -46,7 +48,9 @@ def asking_of(request: Request, settings: Settings) -> Asking:
     # only less urgent ones have.
     at_door = priority if given else Priority.INTERACTIVE
     arrival = Arrival(tenant, at_door, _body_bytes(request, settings), deadline)
-    return Asking(arrival, Caller(tenant, priority, deadline, request_id_of(request), bool(given), patience_s))
+    anew = any(word in request.headers.get("cache-control", "").lower() for word in _ANEW)
+    caller = Caller(tenant, priority, deadline, request_id_of(request), bool(given), patience_s, anew)
+    return Asking(arrival, caller)
 
 
 def _timeout_s(request: Request) -> float:

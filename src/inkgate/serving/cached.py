@@ -67,7 +67,7 @@ class Cached(Around):
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read. A result that was kept, or read for somebody else, has the time that took as `cache`."""
-        if not page.content_key:
+        if not page.content_key or current_caller().anew:
             return await self._inner.read(page, task)
         begun = perf_counter()
         run: Callable[[], Awaitable[PageResult]] = partial(self._inner.read, page, task)

@@ -54,7 +54,7 @@ class Work:
 class Caller:
     """Who asked for what is being done now. Attributes as in Work.
 
-    `priority_given`: somebody said so; else it follows from the document.
+    `priority_given`: somebody said so; else it follows from the document. `anew`: wants no result that was kept.
     """
 
     tenant: str = ""
@@ -63,6 +63,7 @@ class Caller:
     flow: str = ""
     priority_given: bool = False
     patience_s: float = math.inf
+    anew: bool = False
 
     def work(self, tokens: int, margin: int = 0, growing: int = 0) -> Work:
         """Work of this caller."""
