@@ -25,11 +25,11 @@ class Ask:
 def moments(plan: Plan) -> Iterator[float]:
     """When requests are due, in seconds from the beginning, ascending; without end, but for a replay."""
     rng = random.Random(plan.seed)  # noqa: S311 - it draws arrivals, not secrets
-    if plan.arrivals is Arrivals.REPLAY:
+    if plan.arrivals == Arrivals.REPLAY:
         return (recorded.at for recorded in plan.replay)
-    if plan.arrivals is Arrivals.CONSTANT:
+    if plan.arrivals == Arrivals.CONSTANT:
         return ((number + plan.phase) / plan.level for number in itertools.count())
-    if plan.arrivals is Arrivals.RAMP:
+    if plan.arrivals == Arrivals.RAMP:
         return (_ramped(plan, expected) for expected in _poisson(1.0, rng))
     return _poisson(plan.level, rng)
 
@@ -63,7 +63,7 @@ def _ramped(plan: Plan, expected: float) -> float:
 def asks(load: Load) -> Iterator[Ask]:
     """The requests of an open loop. Raises LoadImpossible: a recording names a page that is not there."""
     plan = load.plan
-    if plan.arrivals is Arrivals.REPLAY:
+    if plan.arrivals == Arrivals.REPLAY:
         return _replayed(load, pages_of(plan.replay, load.pages))
     drawn = drawing(load)
     return (Ask(due, *next(drawn)) for due in moments(plan))

@@ -62,6 +62,8 @@ class Plan:
         max_in_flight: requests of an open loop on their way at most; one that is due beyond is `unsent`, and said.
         waits_when_refused: a client of a closed loop that was refused waits as long as `Retry-After` says.
         phase: of constant arrivals, the part of a period by which all are later: several senders take turns.
+        takes_kept: pages that inkgate has read before may be answered from its cache. Else it is asked to read them:
+            a load test sends the same pages again and again, which its users don't.
         tells_deadline: says it in `X-Inkgate-Timeout`, so that inkgate refuses what can't be answered in time.
     """
 
@@ -79,23 +81,24 @@ class Plan:
     max_in_flight: int = 20_000
     waits_when_refused: bool = True
     phase: float = 0.0
+    takes_kept: bool = False
     tells_deadline: bool = False
 
     @property
     def window_s(self) -> float:
         """Length of the window in seconds."""
-        if self.arrivals is Arrivals.REPLAY and self.replay:
+        if self.arrivals == Arrivals.REPLAY and self.replay:
             return max(self.replay[-1].at + 1e-3, 1.0)  # the last one is within it
         return self.seconds
 
     @property
     def warming_s(self) -> float:
         """How long it is until the window; a replay begins at once, as it was."""
-        return 0.0 if self.arrivals is Arrivals.REPLAY else self.warm_s
+        return 0.0 if self.arrivals == Arrivals.REPLAY else self.warm_s
 
     def level_at(self, at: float) -> float:
         """What is asked for `at` seconds after the beginning."""
-        if self.arrivals is not Arrivals.RAMP or self.until_level is None:
+        if self.arrivals != Arrivals.RAMP or self.until_level is None:
             return self.level
         along = min(1.0, max(0.0, (at - self.warming_s) / self.window_s))
         return self.level + along * (self.until_level - self.level)
@@ -109,9 +112,9 @@ class Plan:
                 raise LoadImpossible(f"Of a load test {name} must be above 0, not {value:g}.")
         if self.axis is Axis.CONCURRENCY and self.level != int(self.level):
             raise LoadImpossible(f"There are no {self.level:g} clients: give a whole number.")
-        if self.arrivals is Arrivals.RAMP and not (self.until_level or 0) > 0:
+        if self.arrivals == Arrivals.RAMP and not (self.until_level or 0) > 0:
             raise LoadImpossible("A ramp needs the rate at its end, above 0.")
-        if self.arrivals is Arrivals.REPLAY and not self.replay:
+        if self.arrivals == Arrivals.REPLAY and not self.replay:
             raise LoadImpossible("There is nothing to replay.")
         wrong = {share.priority for share in self.mix} - {"", *PRIORITIES}
         if wrong or not self.mix or min(share.weight for share in self.mix) <= 0:

@@ -9,6 +9,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+_KINDS = 1000
+_OTHER = 1
+
 
 class Outcome(IntEnum):
     """What became of a request. UNSENT: the load generator could not send it."""
@@ -52,8 +55,8 @@ class Samples:
     pages: array[int] = field(default_factory=lambda: array("H"))
     degraded: array[int] = field(default_factory=lambda: array("B"))
     sent_bytes: array[int] = field(default_factory=lambda: array("L"))
-    kinds: list[str] = field(default_factory=lambda: [""])
-    _numbers: dict[str, int] = field(default_factory=lambda: {"": 0})
+    kinds: list[str] = field(default_factory=lambda: ["", "other"])
+    _numbers: dict[str, int] = field(default_factory=lambda: {"": 0, "other": _OTHER})
 
     def __len__(self) -> int:
         return len(self.due)
@@ -70,11 +73,11 @@ class Samples:
         self.sent_bytes.append(sample.sent_bytes)
 
     def _number(self, kind: str) -> int:
-        """Of a kind; those beyond 1,000 different ones are one: what a broken service says has no bound."""
+        """Of a kind; those beyond so many different ones are one: what a broken service says has no bound."""
         number = self._numbers.get(kind)
         if number is None:
-            if len(self.kinds) >= 1000:
-                return self._number("other")
+            if len(self.kinds) >= _KINDS:
+                return _OTHER
             number = self._numbers[kind] = len(self.kinds)
             self.kinds.append(kind)
         return number

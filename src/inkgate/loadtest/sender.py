@@ -124,6 +124,8 @@ def _headers(load: Load, number: int) -> dict[str, str]:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     if share.priority:
         headers["X-Inkgate-Priority"] = share.priority
+    if not load.plan.takes_kept:
+        headers["Cache-Control"] = "no-store"
     if load.plan.tells_deadline:
         headers["X-Inkgate-Timeout"] = f"{load.plan.deadline_s:g}"
     return headers

@@ -97,7 +97,7 @@ async def _by_asking(session: aiohttp.ClientSession, origin: str, key: str) -> P
     if isinstance(about, dict) and about.get("title") == "inkgate":
         return ProtocolName.OCR
     listed = await _get(session, f"{origin}/v1/models", key)
-    if isinstance(listed.body.get("data"), list) or listed.status in {401, 403}:
+    if listed.status in {401, 403} or (listed.status == 200 and isinstance(listed.body.get("data"), list)):
         return ProtocolName.CHAT
     return ProtocolName.SIMPLE
 

@@ -85,5 +85,7 @@ def code_in(told: object) -> str:
     error = told.get("error", told)
     if not isinstance(error, dict):
         error = told
-    found = error.get("code") or error.get("type")
-    return found[:_CODE_CHARACTERS] if isinstance(found, str) and not found.startswith("urn:") else ""
+    named = (error.get("code"), error.get("type"))  # vLLM's `code` is the status once more
+    return next(
+        (name[:_CODE_CHARACTERS] for name in named if isinstance(name, str) and not name.startswith("urn:")), ""
+    )

@@ -1,0 +1,126 @@
+"""When the requests of an open loop are due."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice, pairwise, takewhile
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inkgate.loadtest.arrivals import asks, drawing, moments
+from inkgate.loadtest.impossible import LoadImpossible
+from inkgate.loadtest.pages import LoadPage
+from inkgate.loadtest.plan import Arrivals, Load, Plan, Share
+from inkgate.loadtest.replay import Recorded
+from inkgate.loadtest.results import Axis
+from inkgate.loadtest.target import ProtocolName, Target
+
+TARGET = Target("http://127.0.0.1:1/ocr", ProtocolName.OCR)
+PAGES = tuple(LoadPage(f"{size}.png", bytes(size), "image/png", 1) for size in (10, 1000, 100_000))
+rates = st.floats(0.1, 5000)
+seeds = st.integers(0, 2**31)
+
+
+def plan(arrivals: Arrivals, rate: float, **more: object) -> Plan:
+    asked: dict[str, Any] = {"axis": Axis.RATE, "level": rate, "seconds": 10.0, "arrivals": arrivals} | more
+    return Plan(**asked)
+
+
+def within(of: Plan, begin_s: float, end_s: float) -> list[float]:
+    return [at for at in takewhile(lambda at: at < end_s, moments(of)) if at >= begin_s]
+
+
+@given(rates, seeds)
+def test_poisson_arrivals_have_the_rate_that_was_asked_for(rate: float, seed: int) -> None:
+    many = 2000
+    taken = list(islice(moments(plan(Arrivals.POISSON, rate, seed=seed)), many))
+    assert taken == sorted(taken)
+    assert taken[0] > 0
+    # The sum of n gaps has a deviation of sqrt(n): five of them are a chance of one in a million.
+    assert taken[-1] * rate == pytest.approx(many, abs=5 * math.sqrt(many))
+    gaps = [after - before for before, after in pairwise(taken)]
+    above_mean = sum(gap * rate > 1 for gap in gaps) / len(gaps)
+    assert above_mean == pytest.approx(math.exp(-1), abs=5 * 0.5 / math.sqrt(many))
+
+
+@given(seeds)
+def test_the_same_seed_gives_the_same_moments(seed: int) -> None:
+    first, again, other = (
+        list(islice(moments(plan(Arrivals.POISSON, 10, seed=number)), 20)) for number in (seed, seed, seed + 1)
+    )
+    assert first == again != other
+
+
+@given(rates, st.floats(0, 0.99))
+def test_constant_arrivals_are_at_equal_distances(rate: float, phase: float) -> None:
+    taken = list(islice(moments(plan(Arrivals.CONSTANT, rate, phase=phase)), 50))
+    assert taken == [pytest.approx((number + phase) / rate) for number in range(50)]
+
+
+@given(st.floats(20, 100), st.floats(20, 100), seeds)
+def test_a_ramp_rises_evenly_within_the_window_and_stays(first: float, last: float, seed: int) -> None:
+    ramp = plan(Arrivals.RAMP, first, until_level=last, seed=seed, seconds=40.0, warm_s=10.0)
+    expected = {
+        (0.0, 10.0): 10 * first,
+        (10.0, 30.0): 20 * (0.75 * first + 0.25 * last),
+        (30.0, 50.0): 20 * (0.25 * first + 0.75 * last),
+        (50.0, 60.0): 10 * last,
+    }
+    for (begin_s, end_s), many in expected.items():
+        found = within(ramp, begin_s, end_s)
+        assert found == sorted(found)
+        assert len(found) == pytest.approx(many, abs=6 * math.sqrt(many))
+    assert ramp.level_at(0.0) == first
+    assert ramp.level_at(30.0) == pytest.approx((first + last) / 2)
+    assert ramp.level_at(99.0) == pytest.approx(last)
+
+
+def test_every_page_comes_once_in_each_round_and_in_another_order() -> None:
+    drawn = drawing(Load(TARGET, PAGES, plan(Arrivals.POISSON, 1)))
+    rounds = [[next(drawn)[0] for _ in PAGES] for _ in range(20)]
+    assert all(sorted(each) == [0, 1, 2] for each in rounds)
+    assert len({tuple(each) for each in rounds}) > 1
+
+
+def test_a_recording_is_replayed_with_its_pages_sizes_and_classes() -> None:
+    recorded = (
+        Recorded(0.0, page="1000.png"),
+        Recorded(0.5, sent_bytes=90_000, priority="batch"),
+        Recorded(2.0, sent_bytes=1),
+        Recorded(2.0),
+    )
+    replay = plan(Arrivals.REPLAY, 1, replay=recorded, mix=(Share("interactive"), Share("batch")))
+    found = list(asks(Load(TARGET, PAGES, replay)))
+    assert [ask.due for ask in found] == [0.0, 0.5, 2.0, 2.0]
+    assert [ask.page for ask in found[:3]] == [1, 2, 0]
+    assert found[1].share == 1
+    assert replay.window_s > 2.0
+    assert replay.warming_s == 0.0
+
+
+def test_a_recording_of_a_page_that_is_not_there_is_told() -> None:
+    replay = plan(Arrivals.REPLAY, 1, replay=(Recorded(0.0, page="gone.png"),))
+    with pytest.raises(LoadImpossible, match=r"'gone\.png'"):
+        asks(Load(TARGET, PAGES, replay))
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"level": 0.0}, "level"),
+        ({"seconds": float("inf")}, "length"),
+        ({"deadline_s": -1.0}, "deadline"),
+        ({"axis": Axis.CONCURRENCY, "level": 1.5}, "whole number"),
+        ({"arrivals": Arrivals.RAMP}, "ramp"),
+        ({"arrivals": Arrivals.REPLAY}, "nothing to replay"),
+        ({"mix": (Share("urgent"),)}, "priority"),
+        ({"mix": ()}, "priority"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_is_told(more: dict[str, object], words: str) -> None:
+    asked: dict[str, Any] = {"axis": Axis.RATE, "level": 1.0, "seconds": 1.0} | more
+    with pytest.raises(LoadImpossible, match=words):
+        Plan(**asked).check()
