@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
 
-from inkgate.cli.durations import duration
+from inkgate.cli.durations import duration, share
 from inkgate.cli.loadtest_plan import Wanted, plan_of
+from inkgate.cli.loadtest_run import Course, measure, steps_of
 from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
 
 if TYPE_CHECKING:
     from inkgate.loadtest.pages import LoadPage
     from inkgate.loadtest.plan import Plan
-    from inkgate.loadtest.results import LoadReport, Second
-    from inkgate.loadtest.run import Measured
+    from inkgate.loadtest.results import LoadReport
     from inkgate.loadtest.target import Target
 
 NOT_ASKED = 3
@@ -40,11 +38,19 @@ class _Where:
 
 
 def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
+    context: typer.Context,
     url: Annotated[str, typer.Argument(help="The service, such as http://127.0.0.1:7860, or http://host:8000/v1.")],
     *,
     pages: Annotated[Path, typer.Option(metavar="DIR", help="Images and PDFs to send; a folder, or one file.")],
     clients: Annotated[int | None, typer.Option("--clients", "-c", min=1, help="A closed loop of N clients.")] = None,
     rate: Annotated[float | None, typer.Option(help="An open loop of so many requests a second.")] = None,
+    steps: Annotated[
+        str | None, typer.Option(metavar="LEVELS", help="One after the other so many clients: 1,2,4,8; or auto.")
+    ] = None,
+    rate_steps: Annotated[
+        str | None, typer.Option(metavar="LEVELS", help="So many requests a second: 5,10,20; or auto.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often each step is made, in rounds.")] = 1,
     ramp: Annotated[str | None, typer.Option(metavar="FROM:TO", help="An open loop whose rate rises: 1:100.")] = None,
     replay: Annotated[Path | None, typer.Option(metavar="FILE", help="Requests when recorded ones came.")] = None,
     speed: Annotated[float, typer.Option(help="Of a replay: 2 is twice as fast as it was.")] = 1.0,
@@ -58,6 +64,9 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
         float, typer.Option(parser=duration, metavar="TIME", help="Until when an answer is in time.")
     ] = 5.0,
     timeout: Annotated[float, typer.Option(parser=duration, metavar="TIME", help="When a client leaves.")] = 60.0,
+    max_error: Annotated[
+        float, typer.Option(parser=share, metavar="SHARE", help="Of requests that may go unanswered: 0.1%.")
+    ] = 0.001,
     arrivals: Annotated[str, typer.Option(help="Of an open loop: poisson, or constant.")] = "poisson",
     key: Annotated[
         list[str] | None, typer.Option(envvar="INKGATE_API_KEY", help="An API key. Several are so many tenants.")
@@ -75,14 +84,20 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
     insist: Annotated[
         bool, typer.Option("--insist", help="Clients that were refused don't wait as Retry-After says.")
     ] = False,
+    cached: Annotated[bool, typer.Option("--cached", help="Let inkgate answer from its cache of pages.")] = False,
     max_in_flight: Annotated[int, typer.Option(min=1, help="Requests of an open loop on their way at most.")] = 20_000,
     seed: Annotated[int, typer.Option(help="Of arrivals and of the order of pages.")] = 1,
+    metrics_url: Annotated[
+        str, typer.Option(metavar="URL", help="A vLLM behind the service, to read its /metrics.")
+    ] = "",
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures there.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write points.csv and seconds.csv there.")] = None,
 ) -> None:
     """Put load on an OCR service: inkgate, JSON {"image": ...}, or OpenAI's chat completions.
 
     Latency counts from the moment at which a request was due, so that a service that stands still shows as latency
-    and not as fewer requests. Ctrl-C ends it early and shows what there is. docs/load-testing.md explains the figures.
+    and not as fewer requests. In steps it finds the knee: from where on more load buys nothing. Ctrl-C ends it early
+    and shows what there is. docs/load-testing.md explains the figures.
 
     The exit status is 0 when it was measured; 1 when nothing was answered, or this load generator was the bottleneck;
     3 when the service could not be asked.
@@ -106,18 +121,21 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
             seed=seed,
             tells_deadline=tell_deadline,
             waits_when_refused=not insist,
+            takes_kept=cached,
         )
-        plan = plan_of(wanted, common)
+        taken, plan = steps_of(steps, rate_steps, repeats, plan_of(wanted, common))
         found = load_pages(pages)
     except LoadImpossible as error:
         raise misuse(str(error)) from error
     _more_files(plan)
     try:
-        report = anyio.run(_measure, where, found, plan, backend_options={"use_uvloop": sys.platform != "win32"})
+        course = Course(taken, max_error, metrics_url, _asked(context))
+        uvloop = {"use_uvloop": sys.platform != "win32"}
+        report = anyio.run(_measure, where, found, plan, course, backend_options=uvloop)
     except LoadImpossible as error:
         say(str(error))
         raise typer.Exit(NOT_ASKED) from error
-    _end(report, json)
+    _end(report, json, csv)
 
 
 def _more_files(plan: Plan) -> None:
@@ -133,21 +151,23 @@ def _more_files(plan: Plan) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-async def _measure(where: _Where, pages: tuple[LoadPage, ...], plan: Plan) -> LoadReport:
+def _asked(context: typer.Context) -> dict[str, str]:
+    """The options as they were given, but for what may hold a secret."""
+
+    def given(name: str) -> bool:
+        source = context.get_parameter_source(name)
+        return source is not None and source.name != "DEFAULT" and name not in {"key", "url", "metrics_url"}
+
+    return {name: str(value) for name, value in context.params.items() if value is not None and given(name)}
+
+
+async def _measure(where: _Where, pages: tuple[LoadPage, ...], plan: Plan, course: Course) -> LoadReport:
     from inkgate.loadtest.plan import Load
     from inkgate.loadtest.preflight import try_once
-    from inkgate.loadtest.run import run
 
-    target = await _target(where)
-    load = Load(target, pages, plan)
+    load = Load(await _target(where), pages, plan)
     await try_once(load)
-    began = datetime.now(UTC)
-    stop = anyio.Event()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_on_signal, stop)
-        measured = await run(load, _line, stop)
-        tasks.cancel_scope.cancel()
-    return _report(load.target, plan, measured, began)
+    return await measure(load, course)
 
 
 async def _target(where: _Where) -> Target:
@@ -164,47 +184,16 @@ async def _target(where: _Where) -> Target:
     return replace(target, prompt=where.prompt, max_tokens=where.max_tokens)
 
 
-async def _on_signal(stop: anyio.Event) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            stop.set()
-
-
-def _line(second: Second) -> None:
-    p50 = "-" if second.p50_s is None else f"{1000 * second.p50_s:.0f} ms"
-    p99 = "-" if second.p99_s is None else f"{1000 * second.p99_s:.0f} ms"
-    say(
-        f"{second.at:6.0f} s  offered {second.offered:5}  answered {second.answered:5}  errors {second.errors:5}  "
-        f"in flight {second.in_flight:5}  p50 {p50}  p99 {p99}"
-    )
-
-
-def _report(target: Target, plan: Plan, measured: Measured, began: datetime) -> LoadReport:
-    from inkgate.loadtest.machine import this_machine
-    from inkgate.loadtest.results import LoadReport, Point
-
-    return LoadReport(
-        began=began.isoformat(timespec="seconds"),
-        target=target.url,
-        protocol=target.protocol.value,
-        axis=plan.axis,
-        deadline_s=plan.deadline_s,
-        max_error=0.001,
-        points=(Point(plan.level, (measured.summary,)),),
-        timeline=measured.timeline,
-        own=measured.own,
-        machine=this_machine(),
-        partial=measured.partial,
-    )
-
-
-def _end(report: LoadReport, json: Path | None) -> None:
+def _end(report: LoadReport, json: Path | None, csv: Path | None) -> None:
     """Writes the report, shows it, and ends with the status that it deserves."""
-    from inkgate.loadtest.files import write_json
+    from inkgate.loadtest.files import write_json, write_points_csv, write_seconds_csv
     from inkgate.loadtest.text import shown
 
     if json is not None:
         write_json(report, json)
+    if csv is not None:
+        write_points_csv(report, csv / "points.csv")
+        write_seconds_csv(report, csv / "seconds.csv")
     print(shown(report))
     if report.partial:
         raise typer.Exit(INTERRUPTED)

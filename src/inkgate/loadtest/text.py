@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inkgate.loadtest.curve import shown_curve
 from inkgate.loadtest.results import Axis, Latency, LoadReport, Summary
 
 
 def shown(report: LoadReport) -> str:
-    """What a plain run showed; of several steps each after the other."""
+    """What a plain run showed; of several steps their curve and its knee."""
     lines = [f"{report.target} ({report.protocol})" + (", ended early: what there was" if report.partial else "")]
-    for point in report.points:
+    if len(report.points) > 1:
+        lines += ["", shown_curve(report)]
+    for point in report.points if len(report.points) == 1 else ():
         unit = "requests in flight" if report.axis is Axis.CONCURRENCY else "requests a second"
         for run in point.runs:
             lines += ["", f"{point.level:g} {unit}, {run.seconds:.1f} s", *_run(run, report.deadline_s)]
