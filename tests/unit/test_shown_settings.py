@@ -18,7 +18,6 @@ SETTINGS: dict[str, dict[str, object]] = {
         "name": "paddleocr-vl",
         "vllm": {
             "urls": ["http://admin:opensesame@10.0.0.1:8000/v1", "http://10.0.0.2:8000/v1?key=opensesame"],
-            "api_key": "opensesame",
             "managed": {
                 "environment": {"HF_TOKEN": "opensesame"},
                 "extra_flags": ["--hf-token", "opensesame", "--block-size", "32"],
@@ -33,6 +32,11 @@ def test_no_secret_is_in_them() -> None:
     assert "opensesame" not in text
     assert HASH not in text
     assert HASH[::-1] not in text
+
+
+def test_a_model_server_s_key_is_not_in_them() -> None:
+    keyed = load_settings(None, engine={"vllm": {"urls": ["http://10.0.0.1:8000/v1"], "api_key": "opensesame"}})
+    assert "opensesame" not in json.dumps(shown_settings(keyed))
 
 
 def test_what_is_no_secret_is_in_them() -> None:
