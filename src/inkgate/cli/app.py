@@ -14,7 +14,9 @@ from inkgate.cli.eval import evaluate
 from inkgate.cli.key import key
 from inkgate.cli.loadtest import loadtest
 from inkgate.cli.read import read
+from inkgate.cli.report import report
 from inkgate.cli.serve import serve
+from inkgate.cli.tune import tune
 
 app = typer.Typer(
     name="inkgate",
@@ -55,6 +57,8 @@ app.command("key")(key)
 app.command("eval", no_args_is_help=True)(evaluate)
 app.command("compare-engines", no_args_is_help=True)(compare_engines)
 app.command("loadtest", no_args_is_help=True)(loadtest)
+app.command("tune", no_args_is_help=True)(tune)
+app.command("report", no_args_is_help=True)(report)
 
 
 def main() -> NoReturn:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ROOM = 12
 """Columns up to which there is room for a number in each cell."""
+_SHORT = {"preemption storm": "storm", "did not start": "no start", "not allowed": "out"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def heat_chart(report: TuneReport) -> Chart:
         "heat",
         "What was tried",
         f"Each cell is the score of these settings{more}. Framed: the chosen (solid) and the current ones (dashed). "
-        "Crossed: out, and why. Empty: not tried.",
+        "In red: out, and why. Empty: not tried.",
         f"Scores over {len(found.columns)} values of {found.along.path} and {len(found.rows)} of {found.up.path}.",
         partial(_heat, report, found),
         (WIDE[0], max(2.2, 1.4 + 0.42 * len(found.rows))),
@@ -98,18 +99,22 @@ def _cell(axes: Axes, at: tuple[int, int], each: Standing, colour: tuple[float, 
     corner = (x - 0.47, y - 0.45)
     if not each.judged.allowed:
         axes.add_patch(Rectangle(corner, 0.94, 0.9, facecolor="none", edgecolor=BAD, linewidth=0.8))
-        axes.text(x, y, "×" if small else _two_lines(each.fate), color=BAD, ha="center", va="center", fontsize=7.5)
+        axes.text(
+            x, y, "×" if small else _SHORT.get(each.fate, each.fate), color=BAD, ha="center", va="center", fontsize=7.5
+        )
         return
     axes.add_patch(Rectangle(corner, 0.94, 0.9, facecolor=colour, linewidth=0))
     if not small:
         light = np.dot(colour, (0.299, 0.587, 0.114)) > 0.5
         axes.text(
-            x, y, number(each.judged.score), ha="center", va="center", fontsize=9, color="#000000" if light else "white"
+            x,
+            y,
+            number(each.judged.score),
+            ha="center",
+            va="center",
+            fontsize=9,
+            color="#000000" if light else "#fefefe",
         )
-
-
-def _two_lines(fate: str) -> str:
-    return fate.replace(" ", "\n", 1)
 
 
 def _frame(axes: Axes, at: tuple[int, int], report: TuneReport, each: Standing) -> None:

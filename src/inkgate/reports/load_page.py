@@ -126,7 +126,7 @@ def _steps(report: LoadReport) -> Markup:
     points = [point for point in report.points if point.runs]
     if not points:
         return joined()
-    head = [axis_words(report.axis), "runs", "due / s", "in time / s", "p50", "p95", "p99", "longest",
+    head = [axis_words(report.axis), "runs", "due/s", "in time/s", "p50", "p95", "p99", "longest",
             *(ending.name for ending in ENDINGS)]  # fmt: skip
     level = report.knee.level if report.knee is not None else None
     marked = next((number_of for number_of, point in enumerate(points) if point.level == level), None)

@@ -54,18 +54,24 @@ def joined(*content: Content) -> Markup:
     return Markup("".join(parts))
 
 
-def table(
-    head: Sequence[Content], rows: Iterable[Sequence[Content]], *, marked: int | None = None, words: int = 1
-) -> Markup:
-    """A table. The first `words` columns are text, the others figures. `marked`: a row that stands out."""
+def breakable(name: str) -> Markup:
+    """A name such as `max_num_seqs`, which may be broken after its underscores."""
+    return Markup(text(name).replace("_", "_<wbr>"))
 
-    def cells(name: str, row: Sequence[Content], **attributes: str) -> Markup:
-        return joined(
-            *(
-                tag(name, cell, class_="word" if number < words else "figure", **attributes)
-                for number, cell in enumerate(row)
-            )
-        )
+
+_KINDS: Final = {"f": "figure", "s": "word", "w": "word prose"}
+
+
+def table(
+    head: Sequence[Content], rows: Iterable[Sequence[Content]], kinds: str = "s", *, marked: int | None = None
+) -> Markup:
+    """A table. `kinds`: a letter for each column, `s` short text, `w` text that may take several lines, `f` figures;
+    the columns beyond are figures. `marked`: a row that stands out.
+    """
+
+    def cells(name: str, row: Sequence[Content], **attributes: str) -> list[Markup]:
+        classes = [_KINDS[kinds[number]] if number < len(kinds) else "figure" for number in range(len(row))]
+        return [tag(name, cell, class_=kind, **attributes) for cell, kind in zip(row, classes, strict=True)]
 
     body = [
         tag("tr", cells("td", row), class_="marked" if number == marked else None) for number, row in enumerate(rows)

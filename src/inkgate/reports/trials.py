@@ -73,6 +73,15 @@ def settings_words(settings: Settings, names: dict[str, str]) -> str:
     return ", ".join(f"{name} = {value_words(settings[path])}" for path, name in names.items() if path in settings)
 
 
+def changed_words(report: TuneReport) -> str:
+    """What is to be set other than it is, in words: `max_num_seqs = 16`."""
+    chosen = report.chosen.settings if report.chosen is not None else {}
+    current = report.current.settings if report.current is not None else {}
+    names = short_names(report.dials)
+    other = {path: value for path, value in chosen.items() if current.get(path) != value}
+    return settings_words(other or chosen, names)
+
+
 def busiest_dials(report: TuneReport) -> tuple[Dial, ...]:
     """The dials that were turned: those of which most values were tried first."""
 

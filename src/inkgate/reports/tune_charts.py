@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from inkgate.reports.axes import legend
-from inkgate.reports.charts import BAD, FIVE, INK, ONE, TWO, WIDE, Chart
+from inkgate.reports.charts import BAD, FIVE, INK, MUTED, ONE, TWO, WIDE, Chart
 from inkgate.reports.heat_map import heat_chart
-from inkgate.reports.trials import Standing, busiest_dials, same, settings_words, short_names, standings
+from inkgate.reports.trials import Standing, busiest_dials, same, short_names, standings, value_words
 from inkgate.reports.wording import number, plain
 from inkgate.tuning.results import TuneReport
 from inkgate.tuning.score import unit
@@ -77,8 +77,11 @@ def _ranking(report: TuneReport, top: Sequence[Standing], figure: FigureBase) ->
                 said, (judged.high, place), xytext=(6, 0), textcoords="offset points", va="center", color=colour,
                 fontsize=8.5,
             )  # fmt: skip
-    axes.set_yticks(range(len(top)), [settings_words(each.judged.settings, names) for each in top])
+    turned = [dial.path for dial in report.dials if dial in busiest_dials(report)]
+    labels = [" · ".join(value_words(each.judged.settings.get(path)) for path in turned) for each in top]
+    axes.set_yticks(range(len(top)), labels)
     axes.tick_params(axis="y", labelcolor=INK)
+    axes.set_title(" · ".join(names[path] for path in turned), fontsize=8.5, fontweight="normal", color=MUTED)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x")
@@ -137,6 +140,7 @@ def _frontier(report: TuneReport, known: Sequence[Standing], figure: FigureBase)
     least = report.targets.least_accuracy
     if least is not None:
         axes.axhline(100 * least, color=BAD, linewidth=1, label="least accuracy asked for")
+    axes.locator_params(axis="y", nbins=5)
     axes.yaxis.set_major_formatter(lambda value, _: f"{plain(value, 4)} %")
     axes.set_xlabel(unit(report.targets))
     axes.set_ylabel("characters right")

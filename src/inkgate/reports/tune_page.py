@@ -6,9 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from inkgate.loadtest.results import Summary
 from inkgate.reports.charts import Drawer
-from inkgate.reports.markup import Content, Markup, joined, table, tag
+from inkgate.reports.markup import Content, Markup, breakable, joined, table, tag
 from inkgate.reports.page import document, figures, header, machine_section, note, section, tiles
-from inkgate.reports.trials import OUTCOMES, same, settings_words, short_names, standings, value_words
+from inkgate.reports.trials import (
+    OUTCOMES,
+    changed_words,
+    same,
+    settings_words,
+    short_names,
+    standings,
+    value_words,
+)
 from inkgate.reports.tune_charts import tune_charts
 from inkgate.reports.wording import NONE, change, count, moment, number, plain, seconds, share
 from inkgate.tuning.results import Judged, Outcome, Purpose, TuneReport
@@ -27,8 +35,8 @@ def tune_html(report: TuneReport, draw: Drawer | None) -> str:
     headline, targets = tune_headline(report), report.targets
     until = seconds(targets.deadline_s, exact=True)
     lede = (
-        f". {moment(report.began)}. Answers within {until} count, at most {share(targets.max_error)} of requests may fail; "
-        f"judged by {unit(targets)}, with {plain(report.demand)} requests a second offered."
+        f". {moment(report.began)}. Answers within {until} count, at most {share(targets.max_error)} of requests may "
+        f"fail; judged by {unit(targets)}, with {plain(report.demand)} requests a second offered."
     )
     return document(
         f"Settings for {report.engine}: {headline}",
@@ -48,21 +56,15 @@ def tune_headline(report: TuneReport) -> str:
     """What to set, in a sentence."""
     if report.chosen is None:
         return "Nothing that was tried kept to the targets" if report.trials else "Nothing was tried"
-    chosen = settings_words(report.chosen.settings, short_names(report.dials))
     if same(report.chosen, report.current):
+        chosen = settings_words(report.chosen.settings, short_names(report.dials))
         return f"Keep {chosen}: nothing better was found"
-    return f"Set {chosen}"
+    return f"Set {changed_words(report)}"
 
 
 def _notes(report: TuneReport) -> Iterator[Markup]:
     if report.partial:
         yield note("This report is partial.", "The search was interrupted; `inkgate tune --resume` goes on with it.")
-    bad = sum(trial.outcome in (Outcome.DIED, Outcome.STORMED, Outcome.NOT_STARTED) for trial in report.trials)
-    if bad:
-        ended = f"{bad} of {len(report.trials)} trials"
-        yield note(
-            f"{ended} died, did not start, or preempted without end.", "They are marked below, and count as that."
-        )
 
 
 def _tiles(report: TuneReport) -> Markup | None:
@@ -71,11 +73,11 @@ def _tiles(report: TuneReport) -> Markup | None:
         return None
     cells = [("score of the chosen", number(chosen.score), "", f"95 %: {number(chosen.low)} to {number(chosen.high)}")]
     if current is not None and not same(chosen, current):
-        if current.score > 0:
+        if current.allowed and current.score > 0:
             better = chosen.score / current.score
             cells.append(("against the current", change(better), "", f"which score {number(current.score)}"))
         else:
-            cells.append(("the current", "out", "", current.why_not))
+            cells.append(("the current", _fate(report, current), "", current.why_not))
     runs = [summary for summary in _summaries(report, chosen) if summary.latency is not None]
     p95s = [run.latency.p95_s for run in runs if run.latency is not None]
     if p95s:
@@ -83,8 +85,14 @@ def _tiles(report: TuneReport) -> Markup | None:
     memory = _memory(report, chosen)
     if memory is not None:
         cells.append(("most memory", count(memory), "MB", "of the chosen, under the heaviest too"))
-    cells.append(("trials", count(len(report.trials)), "", f"{len(report.judged)} different settings"))
+    bad = sum(trial.outcome in (Outcome.DIED, Outcome.STORMED, Outcome.NOT_STARTED) for trial in report.trials)
+    ended = f"; {bad} died, stormed or did not start" if bad else ""
+    cells.append(("trials", count(len(report.trials)), "", f"{len(report.judged)} different settings{ended}"))
     return tiles(*cells)
+
+
+def _fate(report: TuneReport, judged: Judged) -> str:
+    return next((each.fate for each in standings(report) if same(each.judged, judged)), "") or "not allowed"
 
 
 def _runs(many: int) -> str:
@@ -92,15 +100,14 @@ def _runs(many: int) -> str:
 
 
 def _summaries(report: TuneReport, judged: Judged) -> list[Summary]:
-    """Of the measured trials under the usual load."""
-    return [
-        trial.summary
+    """Of its trials under the usual load that were measured; where none was, of those that ended otherwise."""
+    trials = [
+        trial
         for trial in report.trials
-        if trial.number in judged.trials
-        and trial.outcome is Outcome.MEASURED
-        and trial.purpose is not Purpose.HEAVIEST
-        and trial.summary is not None
+        if trial.number in judged.trials and trial.purpose is not Purpose.HEAVIEST and trial.summary is not None
     ]
+    measured = [trial for trial in trials if trial.outcome is Outcome.MEASURED]
+    return [trial.summary for trial in measured or trials if trial.summary is not None]
 
 
 def _memory(report: TuneReport, judged: Judged) -> float | None:
@@ -125,8 +132,9 @@ def _before_after(report: TuneReport) -> Markup | None:
         for name in before
         for first, second in [(before[name][0], after[name][0])]
     ]
-    about = "Means of all measured trials of either; scores with their 95 % intervals."
-    return section("Before and after", about, table(["", "current", "chosen", "change"], rows))
+    about = "Means of all trials of either; scores with their 95 % intervals."
+    before_name = "current" if current.allowed else f"current ({_fate(report, current)})"
+    return section("Before and after", about, table(["", before_name, "chosen", "change"], rows))
 
 
 Means = dict[str, tuple[str, float]]
@@ -167,35 +175,33 @@ def _dials(report: TuneReport) -> Markup:
         for dial in report.dials
     ]  # fmt: skip
     head = ["setting", "what it trades", "values", "current", "chosen"]
-    return section("Dials", "What was searched over.", table(head, rows, words=3)) if rows else joined()
+    return section("Dials", "What was searched over.", table(head, rows, "sww")) if rows else joined()
 
 
 def _trials(report: TuneReport) -> Markup:
     if not report.trials:
         return joined()
     names = short_names(report.dials)
-    fates = {number_of: each for each in standings(report) for number_of in each.judged.trials}
     rows: list[list[Content]] = []
     for trial in report.trials:
         run, server = trial.summary, trial.server
-        ended = OUTCOMES[trial.outcome]
-        why = trial.why or (fates[trial.number].judged.why_not if trial.number in fates else "")
+        said = OUTCOMES[trial.outcome]
+        ended = said if trial.outcome is Outcome.MEASURED else tag("span", said, class_="pill bad")
         rows.append(
             [
                 count(trial.number),
                 _PURPOSES[trial.purpose],
-                settings_words(trial.settings, names),
-                tag("span", ended, class_=None if trial.outcome is Outcome.MEASURED else "pill bad"),
+                *(value_words(trial.settings.get(path)) for path in names),
                 number(run.goodput) if run is not None else NONE,
                 seconds(run.latency.p95_s) if run is not None and run.latency is not None else NONE,
                 share(run.error_share) if run is not None else NONE,
                 share(server.kv_share) if server is not None else NONE,
                 count(server.preemptions) if server is not None else NONE,
                 count(server.memory_mb) if server is not None else NONE,
-                tag("i", why),
+                joined(ended, " ", tag("i", trial.why)) if trial.why else ended,
             ]
         )
-    head = ["no.", "for", "settings", "how it ended", "in time / s", "p95", "not answered", "KV cache", "preempted",
-            "MB", "why"]  # fmt: skip
-    about = " ".join(report.notes)
-    return section("Every trial", about, table(head, rows, words=4))
+    figures_of = ["in time/s", "p95", "not answered", "KV cache", "preempted", "MB"]
+    kinds = "fs" + "f" * (len(names) + len(figures_of)) + "w"
+    head = ["no.", "for", *map(breakable, names.values()), *figures_of, "how it ended"]
+    return section("Every trial", " ".join(report.notes), table(head, rows, kinds))
