@@ -168,6 +168,14 @@ def test_a_page_stands_when_far_more_is_read_of_it_than_upside_down() -> None:
     assert not upright.stands([reading("", 0.0)], [reading("m", 0.4)])
 
 
+@pytest.mark.parametrize(
+    ("text", "confidence", "sure"),
+    [("8.00", 0.96, True), ("Total", 0.94, False), ("8 00", 0.99, False), ("", 0.0, False)],
+)
+def test_who_reads_four_letters_well_is_not_asked_which_way_up(text: str, confidence: float, sure: bool) -> None:
+    assert lines.sure(reading(text, confidence)) == sure
+
+
 def test_pixels_are_written_blue_first_between_minus_one_and_one_and_the_rest_is_left() -> None:
     row = np.full((3, 1, 3), 7, np.float32)
     write_pixels(np.array([[[255, 0, 51], [0, 255, 102]]], np.uint8), row)

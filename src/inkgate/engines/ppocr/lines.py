@@ -18,6 +18,10 @@ _UPSIDE_DOWN = 0.5
 """Probability from which a line is read the other way up as well. Low, as the two readings then decide."""
 _DOUBTFUL = 0.9
 """Confidence below which it is, too: of upright lines of the development pages 98% have more."""
+_SURE, _SURE_LETTERS = 0.95, 4
+"""Of a line that was read with that confidence, and so many letters, nobody is asked which way up it stands. Of 444
+upright development lines these are 85%, and of the same lines upside down 2, which read the same both ways; the
+classifier takes 31 of the upright ones for upside down."""
 _CLEARLY = 1.3
 """How many times as much the other way up must be worth."""
 _NARROW = 1.6
@@ -60,6 +64,12 @@ def turned(rgb: RgbArray, items: Sequence[Crop]) -> list[Crop]:
 
 def _crop(rgb: RgbArray, quad: FloatArray) -> Crop:
     return Crop(quad, crop(rgb, with_margin(quad)))
+
+
+def sure(reading: Reading) -> bool:
+    """Whether a line was read so well that it stands upright."""
+    letters = sum(character != " " for character in reading.text)
+    return letters >= _SURE_LETTERS and reading.confidence >= _SURE
 
 
 def doubtful(reading: Reading, upside_down_probability: float) -> bool:

@@ -151,9 +151,10 @@ class PageRead:
 
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[Crop, Reading]]) -> None:
         """Replaces the lines that stand upside down by their turned selves."""
-        crops = [item.pixels for item, _ in read]
-        upside_down = await self.models.line_orientation.predict(crops)
-        doubtful = [at for at, (_, reading) in enumerate(read) if text_lines.doubtful(reading, upside_down[at])]
+        unsure = [at for at, (_, reading) in enumerate(read) if not text_lines.sure(reading)]
+        upside_down = await self.models.line_orientation.predict([read[at][0].pixels for at in unsure])
+        asked = zip(unsure, upside_down, strict=True)
+        doubtful = [at for at, probability in asked if text_lines.doubtful(read[at][1], probability)]
         turned = await self.threads.run(text_lines.turned, rgb, [read[index][0] for index in doubtful])
         for index, item, reading in zip(doubtful, turned, await self._read(turned), strict=True):
             if text_lines.clearly_better(reading, than=read[index][1]):
