@@ -24,11 +24,14 @@ def load(axis: Axis = Axis.CONCURRENCY, seconds: float = 20.0) -> Load:
 
 @dataclass
 class ScriptedService:
-    """A `bench.Measure`. `asked`: the plans that it was measured with; `down_for`: probes that get no answer."""
+    """A `bench.Measure`. `asked`: the plans that it was measured with; `down_for`: probes that get no answer;
+    `piles_up`: by how many a second those on their way become more, by level.
+    """
 
     shape: Shape
     error: Shape = FAULTLESS
     noise: float = 0.01
+    piles_up: Shape = FAULTLESS
     down_for: int = 0
     stop_after: int = 10_000
     own: OwnLimits = OwnLimits(bottleneck=False, why="", late_p99_s=0.001, busy_share=0.1, unsent=0)
@@ -57,7 +60,10 @@ class ScriptedService:
         told = summary(goodput, error, Measuring(noise=self.noise, seconds=plan.seconds), rng)
         a_second = round(told.in_time / plan.seconds)
         timeline = tuple(
-            Second(float(at), plan.level, a_second, a_second, a_second, 0, 1, 0.4, 1.0)
+            Second(float(at), plan.level, a_second, a_second, a_second, 0, self._on_way(plan, at), 0.4, 1.0)
             for at in range(1, round(plan.warming_s + plan.seconds) + 1)
         )
         return Measured(told, timeline, self.own, Samples(), plan.warming_s)
+
+    def _on_way(self, plan: Plan, at: int) -> int:
+        return 1 + round(at * self.piles_up(plan.level))

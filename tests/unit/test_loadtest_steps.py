@@ -134,6 +134,13 @@ def test_interruption_keeps_what_was_measured():
     assert [point.level for point in found.points] == [1, 2, 4]
 
 
+def test_rates_at_which_requests_pile_up_are_said_as_the_step_was_too_short_to_show_it():
+    service = ScriptedService(curves.straight(1.0), piles_up=lambda rate: max(0.0, rate - 30))
+    found = stepped(service, Steps((10, 30, 40)), load(Axis.RATE))
+    [note] = found.notes
+    assert note.startswith("At 40 requests/s more came than were answered: at the end 190 more of")
+
+
 def test_a_generator_that_was_the_bottleneck_once_says_at_which_step():
     own = OwnLimits(bottleneck=True, why="its thread was busy", late_p99_s=0.2, busy_share=0.99, unsent=3)
     found = stepped(ScriptedService(RISES_AND_FALLS, own=own), Steps((1, 2)))

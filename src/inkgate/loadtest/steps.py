@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -143,7 +144,9 @@ class _Walk:
         self._timeline += [replace(second, at=second.at + self._elapsed_s) for second in measured.timeline]
         if measured.partial and measured.summary.seconds < self._load.plan.window_s / 2 and self._runs:
             return  # too little to stand beside whole runs
-        self._windows += [second for second in measured.timeline if begins_s < second.at - 0.5 <= ends_s]
+        window = [second for second in measured.timeline if begins_s < second.at - 0.5 <= ends_s]
+        self._windows += window
+        self._notes += _piled_up(level, window) if self._load.plan.axis is Axis.RATE else ()
         self._elapsed_s += measured.timeline[-1].at if measured.timeline else 0.0
         self._runs.setdefault(level, []).append(measured.summary)
         self._owns.append((level, measured.own))
@@ -180,6 +183,18 @@ class _Walk:
         knee = self.knee() if len(self._runs) > 1 else None
         own = _together(self._owns)
         return Stepped(self.points(), tuple(self._timeline), own, knee, self._partial, tuple(self._notes))
+
+
+def _piled_up(level: float, window: Sequence[Second]) -> list[str]:
+    """That more came in a window than ended in it, by so much that it can't be chance: it counts as good still."""
+    offered = sum(second.offered for second in window)
+    more = window[-1].in_flight - window[0].in_flight if window else 0
+    if more <= max(0.1 * offered, 3 * math.sqrt(offered)):
+        return []
+    note = (
+        f"At {level:g} requests/s more came than were answered: at the end {more} more of {offered} were on their way."
+    )
+    return [f"{note} A longer step would show them late."]
 
 
 def _together(owns: Sequence[tuple[float, OwnLimits]]) -> OwnLimits:
