@@ -99,7 +99,23 @@ def _searched(standing: Standing, spread: int) -> Key | None:
     if standing.cautious is None:  # nothing was measured: is there anything that stays up?
         least = (0,) * len(task.dials)
         return None if standing.trials(least) else least
+    beside = _beside(standing)
+    if beside is not None and (searched - spread) % 2 == 0:
+        return beside
     return _drawn(standing, task.seed + 1000 * len(standing.rows))
+
+
+def _beside(standing: Standing) -> Key | None:
+    """Of the best one's neighbours on each dial the most promising that was not tried.
+
+    The surface keeps away from what lies right before a cliff; this does not.
+    """
+    ranking = standing.ranking()
+    near = standing.space.neighbours(ranking[0]) if ranking else []
+    untried = [key for key in near if not standing.trials(key) and not standing.barred(key)]
+    if not untried:
+        return None
+    return untried[int(np.argmax(standing.estimate(untried).mean))]
 
 
 def _drawn(standing: Standing, seed: int) -> Key | None:
@@ -148,23 +164,17 @@ def _confirmed(standing: Standing) -> Key | None:
 
 
 def _two(standing: Standing) -> list[Key]:
-    """The best by the surface, tried or not, and among the others the one that is most probably better."""
-    if standing.surface is None or standing.cautious is None:
-        return []
-    space = standing.space
-    keys = [key for key in space.candidates(standing.tried, standing.task.seed) if not standing.barred(key)]
+    """The best one that was tried, and the one that is most probably better than it."""
+    keys = standing.ranking()
     if not keys:
         return []
     estimate = standing.estimate(keys)
-    untried = [index for index, key in enumerate(keys) if not standing.measured(key)]
-    estimate.mean[untried] = standing.cautious.at(space.points(keys)).mean[untried]
-    best = int(np.argmax(estimate.mean))
-    nearest, rival = math.inf, best
-    for index in range(len(keys)):
-        behind, sd = estimate.difference(best, index)
-        if index != best and sd > 0 and behind / sd < nearest:
+    nearest, rival = math.inf, 0
+    for index in range(1, len(keys)):
+        behind, sd = estimate.difference(0, index)
+        if sd > 0 and behind / sd < nearest:
             nearest, rival = behind / sd, index
-    return [keys[best], keys[rival]]
+    return [keys[0], keys[rival]]
 
 
 def _shown(standing: Standing, runs: int, seconds: float) -> Step | None:

@@ -103,7 +103,7 @@ class Space:
         start = np.random.default_rng(seed).random(len(self.dials))
         found: dict[Key, None] = {}
         for number in range(50 * count):
-            if len(found) >= count:
+            if len(found) >= min(count, self.size):
                 break
             place = (start + number * steps) % 1
             found[tuple(_nearest(near, at) for near, at in zip(self._coordinates, place, strict=True))] = None

@@ -17,15 +17,16 @@ from inkgate.tuning.space import Key, Space
 from inkgate.tuning.surface import Estimate, Surface
 from inkgate.tuning.task import Task
 
-TIE = 0.02
-"""Share of the best score that may be given up for settings that ask less of the machine; and they may lose more than
-MOST_LOST only with a probability of 10 %."""
+WORTH = 0.1
+"""Share of the best score that it is worth to have a dial at its least and not at its most: some 1.5 % for half as many
+sequences. It decides between settings that can't be told apart."""
 MOST_LOST = 0.05
+"""Share of the best score that is given up so with a probability of at most 5 %."""
 FALLEN = 0.5
 """Share of the best score below which settings are beyond a cliff: a smooth surface is not drawn through them."""
 SURE = 1.96
 """Standard deviations of a 95 % interval."""
-_NINE_OF_TEN = 1.28
+_NINETEEN_OF_TWENTY = 1.64
 _STARTS_THAT_FAIL = 2
 _UNFIT = {Outcome.DIED: "died", Outcome.STORMED: "preempted most of what it read"}
 
@@ -76,8 +77,9 @@ class Standing:
     @cached_property
     def cautious(self) -> Surface | None:
         """The same with what fell, and what did not start as if it had: to try what is beside them last."""
-        counted = (row for row in self.rows if _counts(row.trial) or row.trial.outcome is Outcome.NOT_STARTED)
-        return self._surface(list(counted))
+        counted = [row for row in self.rows if _counts(row.trial) or row.trial.outcome is Outcome.NOT_STARTED]
+        same = not self.fallen and all(_counts(row.trial) for row in counted)
+        return self.surface if same else self._surface(counted)
 
     @cached_property
     def fallen(self) -> dict[Key, float]:
@@ -107,18 +109,21 @@ class Standing:
         return [keys[index] for index in np.argsort(-mean)]
 
     def choice(self) -> Key | None:
-        """The settings to take: of those that can't be told from the best, the one that asks least of the machine."""
+        """The settings to take: of those that can't be told from the best, the one that is best for what it asks."""
         keys = self.ranking()
         if not keys:
             return None
         estimate = self.estimate(keys)
         best = float(estimate.mean[0])
-        alike = [0]
-        for index in range(1, len(keys)):
+
+        def alike(index: int) -> bool:
             lost, sd = estimate.difference(0, index)
-            if lost <= min(SURE * sd, TIE * best, MOST_LOST * best - _NINE_OF_TEN * sd):
-                alike.append(index)
-        return min((keys[index] for index in alike), key=self.space.weight)
+            return lost <= min(SURE * sd, MOST_LOST * best - _NINETEEN_OF_TWENTY * sd)
+
+        def worth(index: int) -> float:
+            return float(estimate.mean[index]) - WORTH * best * self.space.weight(keys[index])
+
+        return keys[max((index for index in range(len(keys)) if index == 0 or alike(index)), key=worth)]
 
     def judged(self, key: Key) -> Judged:
         """All that is known of `key`: the score and its 95 % interval are the surface's, neighbours included."""

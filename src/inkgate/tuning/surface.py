@@ -21,8 +21,8 @@ of its full height would bend the surface beside it."""
 _LENGTHS = (0.1, 0.17, 0.28, 0.45, 0.75, 1.2)
 _SIGNALS = (0.08, 0.16, 0.3)
 _NOISES = (0.015, 0.025, 0.04, 0.06, 0.09, 0.13)
-_DRIFTS = (0.0, 0.03, 0.08, 0.18)
-_DRIFT_TIMES = (0.12, 0.3, 0.7)
+_DRIFTS = (0.0, 0.03, 0.08, 0.15, 0.25)
+_DRIFT_TIMES = (0.3, 1.0)
 _LEVEL = 0.5
 _LEAST_NOISE_AT = 0.3
 
@@ -129,7 +129,7 @@ def _log_prior(shape: Shape) -> float:
     """Log-normal around usual values: throughput is smooth over octaves, and repeated runs differ by some 5 %."""
     lengths = sum((np.log(length / 0.45) / 0.7) ** 2 for length in shape.lengths)
     noise = (np.log(shape.noise / 0.05) / 0.6) ** 2
-    drift = (shape.drift / 0.12) ** 2 + (1.0 if shape.drift else 0.0)
+    drift = (shape.drift / 0.15) ** 2 + (1.0 if shape.drift else 0.0)
     return -0.5 * float(lengths + noise + drift)
 
 
@@ -141,6 +141,6 @@ def _rough(one: Floats, other: Floats, shape: Shape) -> Floats:
 
 
 def _smooth(one: Floats, other: Floats, shape: Shape) -> Floats:
-    apart = (one[:, None] - other[None, :]) / shape.drift_time
-    found: Floats = shape.drift**2 * np.exp(-0.5 * apart**2)
+    apart = np.abs(one[:, None] - other[None, :]) / shape.drift_time
+    found: Floats = shape.drift**2 * np.exp(-apart)
     return found

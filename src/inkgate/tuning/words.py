@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from inkgate.tuning.results import Outcome, Purpose, Value
 from inkgate.tuning.score import outcome, unit
 from inkgate.tuning.space import Key
-from inkgate.tuning.standing import SURE, TIE, Standing
+from inkgate.tuning.standing import SURE, Standing
 
 _WORTH_SAYING = 0.05
 """Share of the score from which a neighbour's loss is told."""
@@ -87,7 +87,7 @@ def _alike(standing: Standing, chosen: Key) -> list[str]:
         return []
     more = f"{_percent_of(max(lost, 0))} more ({_percent(low, high)})"
     said = f"{_short(standing, best, chosen)} may answer {more}, which can't be told from nothing"
-    return [f"{said}; of settings within {_percent_of(TIE)} the one was taken that asks least of the machine."]
+    return [f"{said}, and asks more of the machine."]
 
 
 def _neighbours(standing: Standing, chosen: Key) -> list[str]:

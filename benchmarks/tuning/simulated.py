@@ -1,0 +1,144 @@
+"""A search for settings on the simulated 4090D, whose best max-num-seqs is known.
+
+    python -m benchmarks.tuning.simulated [--searches 5] [--minutes 60] [--report FILE]
+
+Nothing is computed on a card: a trial of a minute takes a part of a second, and its minute is added to a made-up clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+from pydantic import TypeAdapter
+
+from benchmarks.simulate.batch import Flags
+from benchmarks.simulate.card import RTX_4090D, Card
+from benchmarks.simulate.policies import Bare
+from benchmarks.simulate.run import simulate
+from benchmarks.simulate.scenario import End, Ended, Run, Scenario
+from benchmarks.simulate.workload import REFERENCE, Pages, Tenant
+from inkgate.concurrency import Threads
+from inkgate.loadtest.results import Latency, Machine, ServerSide, Summary
+from inkgate.tuning.dials import MAX_NUM_SEQS, dials, with_current
+from inkgate.tuning.journal import Journal
+from inkgate.tuning.results import Outcome, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.tuning.search import search
+from inkgate.tuning.task import Task
+
+DEADLINE_S = 5.0
+HEAVIEST = Pages(1.2, 0.0, 1024.0, 0.0)
+"""What the limits of the service let through: pages a fifth larger than the usual ones, with long texts."""
+_WARM_S = 10.0
+_GPU = "RTX 4090D (simulated)"
+
+
+@dataclass
+class SimulatedBench:
+    """A Bench: vLLM with a bounded queue on `card`, under `demand` pages a second. `now` is its made-up clock.
+
+    Attributes:
+        start_s: of vLLM, at each trial.
+        seed: of the first trial; each has its own.
+    """
+
+    demand: float
+    card: Card = RTX_4090D
+    pages: Pages = REFERENCE
+    heaviest: Pages = HEAVIEST
+    start_s: float = 60.0
+    seed: int = 1
+    now: float = 0.0
+    threads: Threads = field(default_factory=lambda: Threads("simulated", 1))
+
+    def clock(self) -> float:
+        return self.now
+
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+        self.seed += 1
+        run = await self.threads.run(self._run, int(settings[MAX_NUM_SEQS]), purpose, seconds)
+        self.now += self.start_s + _WARM_S + seconds
+        summary = _summary(run, seconds)
+        server = ServerSide(preemptions=run.preemptions, restarts=run.deaths, gpu_share=run.busy)
+        outcome = Outcome.DIED if run.deaths else Outcome.MEASURED
+        why = "out of memory" if run.deaths else ""
+        return Trial(0, purpose, settings, outcome, seconds, summary, server, why=why)
+
+    def _run(self, seats: int, purpose: Purpose, seconds: float) -> Run:
+        pages = self.heaviest if purpose is Purpose.HEAVIEST else self.pages
+        tenant = Tenant("all", [(0.0, self.demand)], pages=pages, patience_s=DEADLINE_S)
+        flags = Flags(max_num_seqs=seats, max_num_queued_reqs=seats)
+        until_s = _WARM_S + seconds
+        scenario = Scenario([tenant], until_s, _WARM_S, card=self.card, flags=flags, seed=self.seed)
+        return simulate(scenario, Bare)
+
+
+def _summary(run: Run, seconds: float) -> Summary:
+    here = [ended for ended in run.ended if ended.request.at >= _WARM_S]
+    good = sum(ended.good for ended in here)
+    return Summary(
+        seconds=seconds,
+        offered=len(here),
+        answered=_count(here, End.ANSWERED),
+        in_time=good,
+        refused=_count(here, End.REFUSED),
+        rejected=0,
+        failed=_count(here, End.FAILED),
+        timed_out=_count(here, End.EXPIRED) + _count(here, End.LEFT),
+        pages=good,
+        degraded=0,
+        sent_bytes=0,
+        in_flight=sum(ended.took_s for ended in here) / seconds,
+        latency=_latency(run.times(End.ANSWERED)),
+        refusal=_latency(run.times(End.REFUSED)),
+    )
+
+
+def _count(here: Sequence[Ended], how: End) -> int:
+    return sum(ended.how is how for ended in here)
+
+
+def _latency(times: Sequence[float]) -> Latency | None:
+    if not times:
+        return None
+    p50, p90, p95, p99 = (times[int(share * (len(times) - 1))] for share in (0.5, 0.9, 0.95, 0.99))
+    return Latency(sum(times) / len(times), p50, p90, p95, p99, times[-1])
+
+
+def task(minutes: float, seed: int, current: int = 64) -> Task:
+    """A search over max-num-seqs on a 4090D of 24 GB, at 44 pages a second: twice what 16 at once answer."""
+    in_use: Settings = {MAX_NUM_SEQS: current}
+    found = with_current(tuple(dial for dial in dials("vllm", 16, 24.0) if dial.path == MAX_NUM_SEQS), in_use)
+    machine = Machine("simulated", "simulated", 16, 64.0, (_GPU,))
+    targets = Targets(DEADLINE_S, max_error=0.001)
+    return Task(
+        "vllm", found, in_use, targets, "simulated", 44.0, 60 * minutes, "2026-01-01T00:00:00Z", machine, seed=seed
+    )
+
+
+def tuned(minutes: float, seed: int, current: int = 64) -> TuneReport:
+    """A whole search; the same arguments give the same report."""
+    asked = task(minutes, seed, current)
+    bench = SimulatedBench(asked.demand, seed=1000 * seed)
+    return anyio.run(search, asked, bench, Journal(asked), bench.clock)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--searches", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=60.0, help="of the card's time, for each search")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="where the last search is written as JSON")
+    args = parser.parse_args()
+    for seed in range(1, args.searches + 1):
+        report = tuned(args.minutes, seed)
+        print(f"search {seed}, {len(report.trials)} trials:")
+        print("".join(f"  {reason}\n" for reason in (*report.reasons, report.loses)))
+        if args.report is not None:
+            args.report.write_bytes(TypeAdapter(TuneReport).dump_json(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()
