@@ -18,6 +18,7 @@ async def test_each_request_is_one_line_with_its_id() -> None:
     assert (entry["client"], entry["caller"]) == ("203.0.113.9", "address:203.0.113.9")
     assert entry["duration_ms"] >= 0
     assert entry["bytes"] > 0
+    assert entry["received_bytes"] > len(png())
 
 
 async def test_errors_are_logged_by_their_code() -> None:

@@ -22,6 +22,12 @@ def _nothing(_: Scope, __: int, ___: float) -> None:
     """Does nothing."""
 
 
+def _length(scope: Scope) -> int | None:
+    """Of the request's body, as it was announced; None where it was not."""
+    said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    return int(said) if said.isdigit() else None
+
+
 class AccessLog:
     """Logs each request when its answer has ended. Probes and `/state` are logged at the debug level."""
 
@@ -59,6 +65,7 @@ class AccessLog:
                 path=scope["path"],
                 status=status,
                 duration_ms=round(1000 * seconds, 1),
+                received_bytes=_length(scope),
                 bytes=sent,
                 client=client[0] if client else None,
                 **{key: value for key, value in scope.get("state", {}).items() if key in _NOTED},
