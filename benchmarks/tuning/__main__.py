@@ -1,0 +1,215 @@
+"""Does `inkgate tune` find the best? An exhaustive sweep and several searches in one run, with the same measure.
+
+    python -m benchmarks.tuning --engine vllm --json FILE
+    python -m benchmarks.tuning --engine ppocr --json FILE
+
+Every point of the grid is tried as the search tries it (a service started, loaded above its capacity, stopped), first
+up and then down the grid, so that a machine that becomes slower is unfair to none. Then each search begins anew,
+knowing nothing of the sweep. What it chose is judged by the sweep alone: its goodput over that of the best point. FILE
+is written after every trial.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+from benchmarks.tuning.setting import CONFIGS, GRIDS, pages_of
+from inkgate.loadtest.machine import this_machine
+from inkgate.settings import load_settings
+from inkgate.tuning.demand import find_demand
+from inkgate.tuning.journal import Journal
+from inkgate.tuning.prepare import Prepared, prepared
+from inkgate.tuning.results import Outcome, Purpose, Settings, Targets, Trial
+from inkgate.tuning.score import score
+from inkgate.tuning.search import search
+from inkgate.tuning.task import Task
+from inkgate.tuning.trials import ServiceBench, Setup
+
+DONE = Outcome.MEASURED
+
+
+@dataclass
+class Run:
+    """What was measured so far; written after each trial."""
+
+    options: argparse.Namespace
+    targets: Targets
+    file: Path | None
+    demand: float = 0.0
+    sweep: list[Trial] = field(default_factory=list)
+    searches: list[dict[str, Any]] = field(default_factory=list)
+
+    def scores(self, settings: Settings) -> list[float]:
+        """Of the sweep; 0 for each time it did not stay up."""
+        tried = [trial for trial in self.sweep if trial.settings == settings]
+        return [
+            score(trial.summary, self.targets) if trial.outcome is DONE and trial.summary is not None else 0.0
+            for trial in tried
+        ]
+
+    @property
+    def best(self) -> tuple[Settings, float]:
+        """The best point of the sweep, and its mean score."""
+        settings = max((trial.settings for trial in self.sweep), key=lambda settings: mean(self.scores(settings)))
+        return settings, mean(self.scores(settings))
+
+    def write(self) -> None:
+        if self.file is None:
+            return
+        points = [
+            {"settings": dict(key), "scores": self.scores(dict(key))}
+            for key in dict.fromkeys(tuple(trial.settings.items()) for trial in self.sweep)
+        ]
+        found = {
+            "options": {name: str(value) for name, value in vars(self.options).items()},
+            "machine": {"cores": os.cpu_count(), "platform": platform.platform()},
+            "demand": self.demand,
+            "points": points,
+            "best": self.best if self.sweep else None,
+            "searches": self.searches,
+        }
+        self.file.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+class Told:
+    """The bench, whose trials are printed; those of a search are counted."""
+
+    def __init__(self, bench: ServiceBench, targets: Targets) -> None:
+        self._bench = bench
+        self._targets = targets
+        self.trials = 0
+
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+        began = time.monotonic()
+        trial = await self._bench.try_(settings, purpose, seconds)
+        self.trials += 1
+        good = "" if trial.summary is None else f"{score(trial.summary, self._targets):7.2f}/s"
+        took = time.monotonic() - began
+        print(f"  {purpose:9} {short(settings):44} {good} {trial.outcome} {trial.why[:60]} ({took:.0f} s)", flush=True)
+        return trial
+
+
+def short(settings: Settings) -> str:
+    return ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in settings.items())
+
+
+def grid(ready: Prepared) -> list[Settings]:
+    """Every point."""
+    values = itertools.product(*(dial.values for dial in ready.dials))
+    return [dict(zip((dial.path for dial in ready.dials), point, strict=True)) for point in values]
+
+
+async def measure(options: argparse.Namespace, config: Path) -> Run:
+    tree = load_settings(config)
+    ready = prepared(tree, ground_truth=False, names=options.dial or GRIDS[options.engine])
+    pages = pages_of(options.engine, options.pages)
+    setup = Setup(pages, ready.heaviness, 0.0, options.deadline, ready.at_once, config)
+    targets = Targets(options.deadline, options.max_error)
+    run = Run(options, targets, options.json)
+    run.demand = options.rate or await find_demand(ServiceBench(setup), ready.dials, ready.current)
+    print(f"{run.demand:.1f} requests/s are offered; {len(grid(ready))} points, {options.passes} passes", flush=True)
+    bench = ServiceBench(setup).at(run.demand)
+    await sweep(run, Told(bench, targets), grid(ready), options)
+    for seed in range(1, options.searches + 1):
+        task = Task(
+            engine=ready.engine,
+            dials=ready.dials,
+            current=ready.current,
+            targets=targets,
+            pages="benchmark",
+            demand=run.demand,
+            budget_s=options.minutes * 60,
+            began=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            machine=this_machine(),
+            heaviest=False,
+            seed=seed,
+        )
+        await searched(run, task, Told(bench, targets))
+    return run
+
+
+async def sweep(run: Run, bench: Told, points: Sequence[Settings], options: argparse.Namespace) -> None:
+    """Up the grid and down again."""
+    print("sweep")
+    for number in range(options.passes):
+        for settings in points if number % 2 == 0 else reversed(points):
+            run.sweep.append(await bench.try_(settings, Purpose.SEARCH, options.seconds))
+            run.write()
+
+
+async def searched(run: Run, task: Task, bench: Told) -> None:
+    """One search, and where it landed."""
+    print(f"search {task.seed}")
+    began = time.monotonic()
+    report = await search(task, bench, Journal(task))
+    best, most = run.best
+    chosen = None if report.chosen is None else report.chosen.settings
+    got = mean(run.scores(chosen)) if chosen is not None else 0.0
+    run.searches.append(
+        {
+            "seed": task.seed,
+            "chosen": chosen,
+            "best": best,
+            "of_best": got / most if most else None,
+            "trials": bench.trials,
+            "seconds": round(time.monotonic() - began),
+            "reasons": report.reasons,
+            "fragment": report.fragment,
+        }
+    )
+    run.write()
+
+
+def show(run: Run) -> None:
+    print(f"\n{'settings':46} {'goodput/s':>10} {'sd':>6}")
+    for key in dict.fromkeys(tuple(trial.settings.items()) for trial in run.sweep):
+        scores = run.scores(dict(key))
+        spread = f"{stdev(scores):6.2f}" if len(scores) > 1 else ""
+        print(f"{short(dict(key)):46} {mean(scores):10.2f} {spread:>6}")
+    for found in run.searches:
+        chosen = "nothing" if found["chosen"] is None else short(found["chosen"])
+        print(
+            f"search {found['seed']}: {chosen}: {100 * (found['of_best'] or 0):.1f} % of the best "
+            f"({short(found['best'])}), {found['trials']} trials, {found['seconds']} s"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--engine", choices=sorted(GRIDS), default="vllm")
+    parser.add_argument("--dial", action="append", metavar="NAME=A/B/C", help="a dial and its values; else GRIDS")
+    parser.add_argument("--pages", type=Path, metavar="DIR", help="else lines, or receipts, drawn here")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of load for each trial of the sweep")
+    parser.add_argument("--passes", type=int, default=2, help="through the grid")
+    parser.add_argument("--searches", type=int, default=3)
+    parser.add_argument("--minutes", type=float, default=6.0, help="for each search")
+    parser.add_argument("--deadline", type=float, default=2.0)
+    parser.add_argument("--max-error", type=float, default=0.001)
+    parser.add_argument("--rate", type=float, help="requests a second; else found as `inkgate tune` does")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        config = Path(folder) / "inkgate.toml"
+        config.write_text(CONFIGS[options.engine], encoding="utf-8")
+        try:
+            run = asyncio.run(measure(options, config))
+        except KeyboardInterrupt:
+            sys.exit(130)
+    show(run)
+
+
+if __name__ == "__main__":
+    main()

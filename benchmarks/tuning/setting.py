@@ -1,0 +1,66 @@
+"""What is tuned: a real vLLM on the CPU with a tiny model and a small KV cache, or the embedded engine."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import sys
+from pathlib import Path
+
+from benchmarks.overload.pages import SIZES, page
+from benchmarks.overload.systems import KV_BLOCKS, PYTHON, ROOT, VARIABLES, WEIGHTS
+from benchmarks.overload.traffic import MODEL
+from inkgate.loadtest.pages import LoadPage, load_pages
+
+sys.path.append(str(ROOT / "tests" / "models"))
+from lines import LONGEST, random_line, render
+
+GRIDS = {
+    "vllm": ("max_num_seqs=1/2/4/8/16/32/64",),
+    "ppocr": ("concurrent_pages=1/2/4/8", "parallel=1/2", "max_batch=1/4/16"),
+}
+"""Of each engine, the dials that are searched, with all their values."""
+
+_EXTRA = (
+    *("--num-gpu-blocks-override", str(KV_BLOCKS)),
+    "--no-enable-prefix-caching",
+    *("--mm-processor-cache-gb", "0"),
+)
+_VLLM = f"""
+[engine]
+name = "vllm"
+
+[engine.vllm]
+preset = {json.dumps(MODEL)}
+preset_folder = {json.dumps(str(ROOT / "tests" / "models" / "presets"))}
+jpeg_quality = 0
+fallback = false
+
+[engine.vllm.managed]
+python = {json.dumps(str(PYTHON))}
+model = {json.dumps(str(WEIGHTS))}
+extra_flags = {json.dumps(list(_EXTRA))}
+environment = {{ {", ".join(f"{name} = {json.dumps(value)}" for name, value in VARIABLES.items())} }}
+"""
+CONFIGS = {"vllm": _VLLM, "ppocr": ""}
+
+
+def pages_of(engine: str, folder: Path | None) -> tuple[LoadPage, ...]:
+    """Those of `folder`; without one lines of text for the model, or small receipts drawn here."""
+    if folder is not None:
+        return load_pages(folder)
+    if engine == "vllm":
+        return tuple(LoadPage(f"{number}.png", content, "image/png", 1) for number, content in enumerate(_lines(200)))
+    drawn = [page(size, number) for number in range(8) for size in range(len(SIZES))]
+    return tuple(LoadPage(f"{number}.png", content, "image/png", 1) for number, content in enumerate(drawn))
+
+
+def _lines(count: int) -> list[bytes]:
+    rng = random.Random(20417)
+    found = []
+    for _ in range(count):
+        out = io.BytesIO()
+        render(random_line(rng, rng.randint(10, LONGEST))).save(out, "PNG")
+        found.append(out.getvalue())
+    return found

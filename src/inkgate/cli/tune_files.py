@@ -1,0 +1,28 @@
+"""Where what a search has found is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from inkgate.cli.outputs import write_whole
+from inkgate.reports.files import write_report
+from inkgate.tuning.results import TuneReport
+
+REPORT = "report.json"
+FRAGMENT = "inkgate.toml"
+PAGE = "report.html"
+_REPORT = TypeAdapter(TuneReport)
+
+
+def write_found(report: TuneReport, folder: Path) -> None:
+    """Writes the report as JSON and as a page to be looked at, and the recommended settings where there are any.
+
+    Raises:
+        OSError: a file can't be written.
+    """
+    write_whole(folder / REPORT, _REPORT.dump_json(report, indent=1) + b"\n")
+    if report.chosen is not None:
+        write_whole(folder / FRAGMENT, report.fragment.encode())
+    write_report(report, folder / PAGE)  # last: drawing takes seconds

@@ -1,0 +1,81 @@
+"""How much is asked of the service in each trial: more than any settings can answer, or they would all look alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from inkgate.loadtest.service import ServiceNotStarted
+from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Trial, Value
+from inkgate.tuning.trials import ServiceBench
+
+ABOVE = 1.5
+"""Demand over the most that was answered. Refusing costs the machine something, so it is not to be much more."""
+UNDER = 0.95
+"""A trial whose requests were answered in time to this share was not asked for more than it can."""
+CLIENTS = 32
+SECONDS = 6.0
+_FAST: dict[str, Callable[[Sequence[Value]], Value]] = {
+    "engine.ppocr.longest_side": lambda values: values[0],
+    "engine.vllm.max_pixels": lambda values: values[0],
+    "engine.ppocr.precision": lambda values: "int8" if "int8" in values else values[-1],
+    "engine.vllm.managed.max_num_seqs": lambda values: min(values, key=lambda value: abs(float(value) - CLIENTS)),
+    "engine.vllm.managed.gpu_memory_utilization": lambda values: values[-1],
+}
+"""The value of a dial with which most is answered, as far as one can know without a trial."""
+
+
+_CONDITIONS = (
+    "The cache was off in all trials: pages that come again would have been answered from it. Clients said their "
+    "deadline (X-Inkgate-Timeout), so that what can't be in time is refused at once."
+)
+
+
+def fast(dials: Sequence[Dial], current: Settings) -> Settings:
+    """Settings that are likely to answer more than the current ones."""
+    return current | {dial.path: _FAST[dial.path](dial.values) for dial in dials if dial.path in _FAST}
+
+
+async def find_demand(bench: ServiceBench, dials: Sequence[Dial], current: Settings, seconds: float = SECONDS) -> float:
+    """Requests a second: ABOVE times what the better of the current and the likely fastest settings answer.
+
+    Each is asked by CLIENTS clients who ask again at once (a closed loop), for `seconds`.
+
+    Raises:
+        ServiceNotStarted: neither comes up.
+    """
+    tried = [current] if fast(dials, current) == current else [current, fast(dials, current)]
+    found = []
+    failed: ServiceNotStarted | None = None
+    for settings in tried:
+        try:
+            found.append(await bench.throughput(settings, CLIENTS, seconds))
+        except ServiceNotStarted as error:
+            failed = error
+    if not found and failed is not None:
+        raise failed
+    return ABOVE * max(found)
+
+
+def notes(trials: Sequence[Trial], bottlenecks: Sequence[str]) -> tuple[str, ...]:
+    """What a reader of the report has to know of how it was measured, in sentences."""
+    said = [_CONDITIONS]
+    borne = [trial for trial in trials if _all_in_time(trial)]
+    if borne:
+        said.append(
+            f"In {len(borne)} trials nearly all that was asked for was answered in time: those settings may bear more "
+            "than was measured. Search again with a higher --rate."
+        )
+    if bottlenecks:
+        said.append(f"In {len(bottlenecks)} trials the load generator was the limit: {bottlenecks[-1]}")
+    return tuple(said)
+
+
+def _all_in_time(trial: Trial) -> bool:
+    """Whether it could have been asked for more."""
+    summary = trial.summary
+    return (
+        trial.outcome is Outcome.MEASURED
+        and trial.purpose is not Purpose.HEAVIEST
+        and summary is not None
+        and summary.in_time >= UNDER * summary.offered > 0
+    )

@@ -1,0 +1,89 @@
+"""A service of a trial while it is under load: its memory, its model server, and whether that died."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import anyio
+import psutil
+
+from inkgate.client import InkgateClient, ServiceError
+from inkgate.concurrency import Threads
+from inkgate.loadtest.results import ServerSide
+from inkgate.loadtest.scrape import Reading, of_state, summed_up
+from inkgate.telemetry.state import State
+
+LOOKED_EVERY_S = 0.5
+_COMPUTE = frozenset({"vllm", "engine"})
+"""Kinds of processes that the engine computes in."""
+
+
+def restarts_of(state: State) -> int:
+    """How often a process that computes was started again, since the service's start."""
+    return sum(process.started - 1 for process in state.processes if process.kind in _COMPUTE)
+
+
+def memory_of(pid: int) -> float | None:
+    """Resident MB of a process and of all below it; None where it is gone. What they share counts for each."""
+    held = 0
+    with suppress(psutil.Error):
+        root = psutil.Process(pid)
+        for process in (root, *root.children(recursive=True)):
+            with suppress(psutil.Error):  # it has ended meanwhile
+                held += process.memory_info().rss
+    return held / 1e6 if held else None
+
+
+class Watched:
+    """All that was seen of one service from `first` on. `died` is set when something that computes has died."""
+
+    def __init__(self, first: State) -> None:
+        self._restarts = restarts_of(first)
+        self._readings: list[Reading] = []
+        self.died = anyio.Event()
+
+    def add(self, state: State | None, memory_mb: float | None) -> None:
+        """One look: what it said of itself (None where it did not answer), and the memory of all its processes."""
+        reading = Reading() if state is None else of_state(state)
+        self._readings.append(replace(reading, memory_mb=memory_mb))
+        if state is not None and self._dead(state):
+            self.died.set()
+
+    def _dead(self, state: State) -> bool:
+        gone = any(process.kind in _COMPUTE and not process.pid for process in state.processes)
+        return gone or restarts_of(state) > self._restarts
+
+    def summary(self) -> ServerSide:
+        """Everything together. A process that is gone and not back yet counts as started again."""
+        seen = summed_up(self._readings)
+        return replace(seen, restarts=max(seen.restarts or 0, 1)) if self.died.is_set() else seen
+
+
+class Watcher:
+    """Looks at the service behind `client`, whose process is `pid`, and tells `watched`."""
+
+    def __init__(self, client: InkgateClient, pid: int | None, watched: Watched) -> None:
+        self._client = client
+        self._pid = pid
+        self._watched = watched
+        # Not on the load's thread: what that spends on this would be lateness of the load.
+        self._threads = Threads("watch", 1)
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            await self.look()
+            await anyio.sleep(LOOKED_EVERY_S)
+
+    async def look(self) -> None:
+        """Once."""
+        state, memory_mb = await self._threads.run(self._seen)
+        self._watched.add(state, memory_mb)
+
+    def _seen(self) -> tuple[State | None, float | None]:
+        memory_mb = None if self._pid is None else memory_of(self._pid)
+        try:
+            return self._client.state(), memory_mb
+        except ServiceError:  # too busy to say it, or gone: its process tells which
+            return None, memory_mb

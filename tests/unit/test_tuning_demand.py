@@ -1,0 +1,87 @@
+"""What is asked for in each trial, and what a reader has to know of it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from inkgate.cli.tune_view import ShownBench, View
+from inkgate.loadtest.results import ServerSide, Summary
+from inkgate.tuning.demand import fast, notes
+from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Trial
+
+pytestmark = pytest.mark.anyio
+
+SEATS = Dial("engine.vllm.managed.max_num_seqs", (1, 2, 4, 8, 16, 32, 64), "")
+TOKENS = Dial("engine.vllm.managed.max_num_batched_tokens", (1024, 2048), "")
+SIDE = Dial("engine.ppocr.longest_side", (960, 1600), "")
+NUMBERS = Dial("engine.ppocr.precision", ("f32", "bf16", "int8"), "")
+
+
+def summary(offered: int, in_time: int) -> Summary:
+    refused = offered - in_time
+    return Summary(10.0, offered, in_time, in_time, refused, 0, 0, 0, in_time, 0, 0, 4.0, None, None)
+
+
+def trial(offered: int = 100, in_time: int = 50, **changes: object) -> Trial:
+    made = {"purpose": Purpose.SEARCH, "outcome": Outcome.MEASURED, "summary": summary(offered, in_time)}
+    return Trial(**{"number": 1, "settings": {SEATS.path: 8}, "seconds": 10.0} | made | changes)  # type: ignore[arg-type]  # any field
+
+
+def test_settings_that_are_likely_faster_turn_the_dials_whose_fast_end_is_known() -> None:
+    current: Settings = {SEATS.path: 1, TOKENS.path: 1024, SIDE.path: 1600, NUMBERS.path: "f32"}
+    likely = fast([SEATS, TOKENS, SIDE, NUMBERS], current)
+    assert likely == {SEATS.path: 32, TOKENS.path: 1024, SIDE.path: 960, NUMBERS.path: "int8"}
+
+
+def test_it_is_always_said_that_the_cache_was_off() -> None:
+    (only,) = notes([trial()], ())
+    assert "cache was off" in only
+
+
+def test_settings_that_answered_all_that_was_asked_are_told_of() -> None:
+    said = notes([trial(in_time=99), trial(in_time=99, purpose=Purpose.HEAVIEST), trial()], ())
+    assert "In 1 trials nearly all" in said[1]
+
+
+def test_a_load_generator_at_its_limit_is_told_of() -> None:
+    assert "the limit: no core left" in notes([], ["no core left"])[1]
+
+
+class Fixed:
+    """A bench with one answer."""
+
+    def __init__(self, answer: Trial) -> None:
+        self._answer = answer
+
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+        return self._answer
+
+
+async def shown(answer: Trial, *, terminal: bool) -> str:
+    written = io.StringIO()
+    with View(60.0, Console(file=written, force_terminal=terminal, width=160)) as view:
+        view.dials([SEATS])
+        assert await ShownBench(Fixed(answer), view).try_({SEATS.path: 8}, Purpose.SEARCH, 10.0) is answer
+    return written.getvalue()
+
+
+async def test_without_a_terminal_each_trial_is_a_line() -> None:
+    text = await shown(trial(server=ServerSide(memory_mb=812.0), accuracy=0.98), terminal=False)
+    lines = text.splitlines()
+    assert lines[0].startswith(f"{SEATS.path}: 1, 2, 4")
+    assert lines[1:] == ["search: max_num_seqs 8, 10 s of load", "  5.00 in time/s, 812 MB, 98.0% right"]
+
+
+async def test_a_death_is_told_with_its_cause() -> None:
+    text = await shown(trial(outcome=Outcome.DIED, why="Out of memory."), terminal=False)
+    assert "died: Out of memory." in text
+
+
+async def test_at_a_terminal_there_is_a_table_of_trials() -> None:
+    text = await shown(trial(), terminal=True)
+    assert "max_num_seqs" in text
+    assert "1 search" in text
+    assert "Ctrl-C" in text

@@ -1,0 +1,74 @@
+"""A service that is watched during a trial: what it holds, and whether something in it died."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from inkgate.telemetry.state import Process, State
+from inkgate.tuning.trials import cause_of_death
+from inkgate.tuning.watch import Watched, memory_of, restarts_of
+from support.states import GB, embedded_state, managed_state, replica
+
+
+def vllm(started: int = 1, pid: int = 77, preemptions: int = 0, kv_usage: float = 0.3) -> State:
+    processes = (
+        Process("gateway", 10, GB, 9.0),
+        Process("pdf", 11, GB, 1.0, 3),
+        Process("vllm", pid, GB, 9.0, started),
+    )
+    return managed_state(
+        processes=processes, replicas=(replica("a", preemptions=preemptions, kv_usage=kv_usage, running=8),)
+    )
+
+
+def test_a_model_server_that_was_started_again_has_died() -> None:
+    watched = Watched(vllm())
+    watched.add(vllm(), 2000.0)
+    assert not watched.died.is_set()
+    watched.add(vllm(started=2), 500.0)
+    assert watched.died.is_set()
+    assert watched.summary().restarts == 1
+
+
+def test_one_that_is_gone_and_not_back_yet_has_died_too() -> None:
+    watched = Watched(vllm())
+    watched.add(vllm(pid=0), None)
+    assert watched.died.is_set()
+    assert watched.summary().restarts == 1
+
+
+def test_workers_that_open_pdfs_may_be_replaced() -> None:
+    watched = Watched(vllm())
+    state = vllm()
+    watched.add(replace(state, processes=(*state.processes, Process("pdf", 12, GB, 1.0, 4))), None)
+    assert not watched.died.is_set()
+    assert restarts_of(state) == 0
+
+
+def test_peaks_and_counts_of_the_model_server_are_kept() -> None:
+    watched = Watched(vllm(preemptions=5))
+    for preemptions, kv_usage, memory_mb in ((5, 0.4, 900.0), (9, 0.97, 1400.0), (12, 0.5, 1100.0)):
+        watched.add(vllm(preemptions=preemptions, kv_usage=kv_usage), memory_mb)
+    seen = watched.summary()
+    assert (seen.preemptions, seen.kv_share, seen.running, seen.memory_mb) == (7, 0.97, 8, 1400.0)
+    assert seen.restarts == 0
+
+
+def test_a_service_that_does_not_answer_is_not_dead_for_that() -> None:
+    watched = Watched(embedded_state())
+    watched.add(None, 800.0)
+    assert not watched.died.is_set()
+    assert watched.summary().memory_mb == 800.0
+
+
+def test_memory_is_that_of_a_process_and_all_below_it() -> None:
+    assert (memory_of(os.getpid()) or 0) > 10
+    assert memory_of(2**22 + 1) is None
+
+
+def test_the_supervisor_s_word_for_a_death_goes_before_the_last_line() -> None:
+    died = '{"event": "model_server_died", "level": "error", "cause": "out_of_memory", "reason": "CUDA out of memory"}'
+    late = '{"event": "model_server_restarting", "level": "error"}'
+    assert cause_of_death([died, late]) == "The model server died: out_of_memory. CUDA out of memory"
+    assert cause_of_death([late]) == "model_server_restarting"
