@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from inkgate.runtimes.base import Columns, FloatArray
+from inkgate.runtimes.base import ColumnModel, Columns, FloatArray
 from inkgate.runtimes.int8 import calibration_of
 from inkgate.runtimes.openvino_graphs import openvino, with_columns, with_int8, with_upsampling_last
+from inkgate.runtimes.openvino_heads import TwoHeads, classes_first, split
 
 _DEVICE = "CPU"
 _CACHED_KERNELS = 2000
@@ -63,9 +64,16 @@ class OpenVinoRuntime:
         model = self._model(path)
         return OpenVinoModel(self._compiled(with_upsampling_last(model)), _metadata(model))
 
-    def open_columns(self, path: Path) -> OpenVinoColumns:
+    def open_columns(self, path: Path) -> ColumnModel:
         """Raises RuntimeError as `open`, and where the model doesn't end in a softmax."""
         model = self._model(path)
+        if self._int8 and calibration_of(path) is not None:
+            classes = classes_first(_metadata(model)["character"].splitlines())
+            first, second = split(model, classes)
+            metadata = _metadata(model)
+            return TwoHeads(
+                OpenVinoModel(self._compiled(first), metadata), OpenVinoModel(self._compiled(second), {}), classes
+            )
         return OpenVinoColumns(OpenVinoModel(self._compiled(with_columns(model)), _metadata(model)))
 
     def _model(self, path: Path) -> openvino.Model:

@@ -1,0 +1,121 @@
+"""A text model whose last product is computed for few classes first, and for all of them only where that matters.
+
+The last product, to 18,710 classes, and the softmax over them are three tenths of the int8 recogniser's time; 15,908 of
+the classes are Han characters. So each column is first asked for all other classes alone. Where these are unsure, the
+column is asked for all of them, and where it is a Han character then, so are all columns of its line: of a line of Han
+characters some columns are always unsure. Measured on the model that is calibrated for int8, and used for that one
+alone: docs/benchmarks.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inkgate.runtimes.base import Columns, FloatArray, IntArray
+from inkgate.runtimes.openvino_graphs import openvino, ops, with_columns
+
+_SURE = 0.9
+"""Probability, among the classes that are asked first, from which that is the answer."""
+_LEAST_LOGIT = 12.0
+"""And the least that its number before the softmax has to be: in half of the columns of Han characters it is less."""
+_ROWS = (16, 32, 64)
+"""Columns in a call of the second product; beyond, multiples of the last: few, since each is another shape."""
+_HAN = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
+
+_Mask = NDArray[np.bool_]
+
+
+class _Model(Protocol):
+    @property
+    def metadata(self) -> Mapping[str, str]: ...
+
+    def run(self, tensor: FloatArray) -> list[FloatArray]: ...
+
+
+class TwoHeads:
+    """A ColumnModel. `first` and `second`: as `split` makes them; `classes`: those that are asked first."""
+
+    def __init__(self, first: _Model, second: _Model, classes: IntArray) -> None:
+        self.metadata = first.metadata
+        self._first, self._second, self._classes = first, second, classes
+        self._is_first = np.zeros(int(classes.max()) + 1, np.bool_)
+        self._is_first[classes] = True
+
+    def run(self, tensor: FloatArray) -> Columns:
+        """See ColumnModel. What is said of a line does not depend on the others."""
+        best, probability, last, most, features = self._first.run(tensor)
+        found = Columns(self._classes[best.astype(np.int32)], probability.copy(), last.copy())
+        unsure: _Mask = (probability < _SURE) | (most < _LEAST_LOGIT)
+        self._ask_all(found, features, unsure)
+        with_han = ~self._is_first[found.best].all(axis=1, keepdims=True)
+        self._ask_all(found, features, with_han & ~unsure)
+        return found
+
+    def _ask_all(self, found: Columns, features: FloatArray, where: _Mask) -> None:
+        """Asks these columns for all classes, and writes down what they say."""
+        asked = features[where]
+        if not len(asked):
+            return
+        rows = np.zeros((1, _rows(len(asked)), asked.shape[1]), np.float32)
+        rows[0, : len(asked)] = asked
+        best, probability, last = (output[0, : len(asked)] for output in self._second.run(rows))
+        found.best[where], found.probability[where], found.last[where] = best, probability, last
+
+
+def classes_first(characters: Sequence[str]) -> IntArray:
+    """The classes that are asked first: all but Han characters. Class 0 is "nothing new", then come the characters,
+    and the last is the space.
+    """
+    others = [place for place, character in enumerate(characters, start=1) if not _han(character)]
+    return np.array([0, *others, len(characters) + 1], np.int32)
+
+
+def split(model: openvino.Model, classes: IntArray) -> tuple[openvino.Model, openvino.Model]:
+    """Two models of one that ends in a product, a bias and a softmax (N, T, all classes).
+
+    The first has the outputs of `Columns` among `classes` alone, `best` being a place among them, and two more: (N, T)
+    the largest number before the softmax, and (N, T, F) the features that the product is taken of. The second is from
+    (1, M, F) features to `Columns` among all classes.
+    """
+    bias, product = _last_product(model)
+    features, weights = product.input_value(0), product.input_value(1).get_node().data
+    constants = [each for each in (bias.input_value(0), bias.input_value(1)) if each.get_node() is not product]
+    of_bias = next(each.get_node().data for each in constants if each.get_node().get_type_name() == "Constant")
+    of_bias = of_bias.reshape(-1)
+    few = _product(features, weights[:, classes], of_bias[classes])
+    numbers = few.output(0)
+    inner = with_columns(openvino.Model([ops.result(ops.softmax(numbers, 2))], model.get_parameters()))
+    most = ops.reduce_max(numbers, ops.constant(np.array([2], np.int32)))
+    outputs = [result.input_value(0) for result in inner.get_results()]
+    results = [ops.result(output) for output in (*outputs, most.output(0), features)]
+    given = ops.parameter([1, -1, weights.shape[0]], np.float32)
+    every = ops.softmax(_product(given.output(0), weights, of_bias).output(0), 2)
+    return openvino.Model(results, model.get_parameters()), with_columns(openvino.Model([ops.result(every)], [given]))
+
+
+def _last_product(model: openvino.Model) -> tuple[openvino.Node, openvino.Node]:
+    """The bias that is added to the last product, and that product."""
+    node = model.get_results()[0].input_value(0).get_node()
+    passed = []
+    while node.get_type_name() != "MatMul":
+        passed.append(node)
+        node = node.input_value(0).get_node()
+    return next(each for each in passed if each.get_type_name() == "Add"), node
+
+
+def _product(source: openvino.Output, weights: FloatArray, bias: FloatArray) -> openvino.Node:
+    product = ops.matmul(source, ops.constant(np.ascontiguousarray(weights)), transpose_a=False, transpose_b=False)
+    return ops.add(product, ops.constant(np.asarray(bias, np.float32).reshape(1, 1, -1)))
+
+
+def _rows(columns: int) -> int:
+    return next((rows for rows in _ROWS if columns <= rows), math.ceil(columns / _ROWS[-1]) * _ROWS[-1])
+
+
+def _han(character: str) -> bool:
+    return any(first <= ord(character[0]) <= last for first, last in _HAN) if character else False
