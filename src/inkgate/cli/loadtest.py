@@ -86,6 +86,7 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
     ] = False,
     cached: Annotated[bool, typer.Option("--cached", help="Let inkgate answer from its cache of pages.")] = False,
     max_in_flight: Annotated[int, typer.Option(min=1, help="Requests of an open loop on their way at most.")] = 20_000,
+    processes: Annotated[int, typer.Option(min=1, help="Processes that send, where one does not suffice.")] = 1,
     seed: Annotated[int, typer.Option(help="Of arrivals and of the order of pages.")] = 1,
     metrics_url: Annotated[
         str, typer.Option(metavar="URL", help="A vLLM behind the service, to read its /metrics.")
@@ -129,7 +130,7 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
         raise misuse(str(error)) from error
     _more_files(plan)
     try:
-        course = Course(taken, max_error, metrics_url, _asked(context))
+        course = Course(taken, max_error, metrics_url, _asked(context), processes)
         uvloop = {"use_uvloop": sys.platform != "win32"}
         report = anyio.run(_measure, where, found, plan, course, backend_options=uvloop)
     except LoadImpossible as error:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -28,12 +29,14 @@ class Course:
         steps: None for one load alone.
         metrics_url: of a vLLM behind the service; empty where that is the service, or there is none.
         asked: the options as they are reported.
+        processes: that send.
     """
 
     steps: Steps | None
     max_error: float
     metrics_url: str
     asked: Mapping[str, str]
+    processes: int = 1
 
 
 def steps_of(levels: str | None, rates: str | None, repeats: int, plan: Plan) -> tuple[Steps | None, Plan]:
@@ -66,6 +69,7 @@ def steps_of(levels: str | None, rates: str | None, repeats: int, plan: Plan) ->
 async def measure(load: Load, course: Course) -> LoadReport:
     """Puts the load on the service and shows it meanwhile, until it is over or interrupted."""
     from inkgate.loadtest.bench import Bench
+    from inkgate.loadtest.processes import run_in_processes
     from inkgate.loadtest.report import Circumstances, assemble
     from inkgate.loadtest.run import run
     from inkgate.loadtest.scrape import Scraper, sources
@@ -75,7 +79,8 @@ async def measure(load: Load, course: Course) -> LoadReport:
     with ExitStack() as opened:
         found = opened.enter_context(sources(load.target.origin, load.target.key, course.metrics_url))
         view = opened.enter_context(_view(f"{load.target.url} ({load.target.protocol})", load.plan.axis))
-        bench = Bench(run, Scraper(found), view, stop, course.max_error)
+        send = run if course.processes == 1 else partial(run_in_processes, processes=course.processes)
+        bench = Bench(send, Scraper(found), view, stop, course.max_error)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_on_signal, stop)
             stepped = await _all(load, course, bench)

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import anyio
 
 from inkgate.loadtest.plan import Plan
 from inkgate.loadtest.results import Second
-from inkgate.loadtest.samples import Outcome, Sample, Samples
+from inkgate.loadtest.samples import Columns, Outcome, Sample, Samples
 from inkgate.loadtest.summary import second
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What has `ended` in a while, how many requests were `due` in it, and how many were on their way at its end."""
+
+    ended: Columns
+    due: int
+    in_flight: int
 
 
 class Course:
@@ -67,11 +77,14 @@ class Course:
         if self._closed and not self._counted_on_way:
             self.over.set()
 
-    def second(self) -> Second:
+    def part(self) -> Part:
         """What has happened since this was last asked."""
-        columns = self.samples.columns(self._told)
-        at = self.now()
-        told = second(columns, at, self.plan.level_at(at), self.plan.deadline_s, self._due, self.in_flight)
-        self._told += len(columns)
+        part = Part(self.samples.columns(self._told), self._due, self.in_flight)
+        self._told += len(part.ended)
         self._due = 0
-        return told
+        return part
+
+    def second(self) -> Second:
+        """The same in figures."""
+        part, at = self.part(), self.now()
+        return second(part.ended, at, self.plan.level_at(at), self.plan.deadline_s, part.due, part.in_flight)

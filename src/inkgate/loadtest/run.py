@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -49,28 +49,59 @@ async def run(
     Raises:
         LoadImpossible: the plan makes no sense, or the target can't take one of the pages.
     """
+    check(load)
+    sender = Sender(load)
+    course = Course(load.plan, sender.now)
+    watch = OwnWatch()
+    timeline: list[Second] = []
+
+    async def tell() -> None:
+        for number in count(1):
+            await anyio.sleep(max(0.0, number - course.now()))
+            timeline.append(course.second())
+            if on_second is not None:
+                on_second(timeline[-1])
+
+    async with sender:
+        sender.begin()
+        ended_s = await put_on(load, sender, course, watch, tell, stop)
+    return measured(course, timeline, (watch.busy_share, watch.late_p99_s), ended_s)
+
+
+def check(load: Load) -> None:
+    """Raises LoadImpossible where there is nothing to send, or the plan makes no sense."""
     load.plan.check()
     if not load.pages:
         raise LoadImpossible("There is no page to send.")
-    sender = Sender(load)
-    course = Course(load.plan, sender.now)
+
+
+async def put_on(
+    load: Load,
+    sender: Sender,
+    course: Course,
+    watch: OwnWatch,
+    beside: Callable[[], Awaitable[None]],
+    stop: anyio.Event | None,
+) -> float:
+    """Puts the load on, with `beside` running beside it; how many seconds after the beginning it was over.
+
+    Raises:
+        LoadImpossible: a recording names a page that is not there.
+    """
     coming = iter(()) if load.plan.axis is Axis.CONCURRENCY else asks(load)
-    watch = OwnWatch()
-    timeline: list[Second] = []
     with single_error():
-        async with sender, anyio.create_task_group() as tasks:
-            sender.begin()
+        async with anyio.create_task_group() as tasks:
             watch.begin()
             tasks.start_soon(_drive, load, course, coming, sender)
             tasks.start_soon(watch.beat)
-            tasks.start_soon(_tell, course, timeline, on_second)
+            tasks.start_soon(beside)
             tasks.start_soon(_close, course)
             if stop is not None:
                 tasks.start_soon(_stop, stop, course)
             await course.over.wait()
             ended_s = course.now()
             tasks.cancel_scope.cancel()
-    return _measured(course, timeline, watch, ended_s)
+    return ended_s
 
 
 async def _drive(load: Load, course: Course, coming: Iterator[Ask], sender: Sender) -> None:
@@ -78,14 +109,6 @@ async def _drive(load: Load, course: Course, coming: Iterator[Ask], sender: Send
         await closed_loop(course, drawing(load), sender)
     else:
         await open_loop(course, coming, sender)
-
-
-async def _tell(course: Course, timeline: list[Second], on_second: Callable[[Second], None] | None) -> None:
-    for number in count(1):
-        await anyio.sleep(max(0.0, number - course.now()))
-        timeline.append(course.second())
-        if on_second is not None:
-            on_second(timeline[-1])
 
 
 async def _close(course: Course) -> None:
@@ -98,12 +121,16 @@ async def _stop(stop: anyio.Event, course: Course) -> None:
     course.stop()
 
 
-def _measured(course: Course, timeline: list[Second], watch: OwnWatch, ended_s: float) -> Measured:
+def measured(course: Course, timeline: Sequence[Second], own: tuple[float, float], ended_s: float) -> Measured:
+    """What a load showed that was over so many seconds after its beginning.
+
+    `own`: of what sends, the busiest thread's share of a core, and how late the latest event loop was (p99).
+    """
     begins_s = course.begins_s
     if ended_s <= begins_s:  # stopped while it warmed up: what there is, is better than nothing
         begins_s = 0.0
     seconds = max(min(ended_s, course.ends_s) - begins_s, 1e-9)
     columns = course.samples.columns()
     summary = summarize(columns, begins_s, seconds, course.plan.deadline_s)
-    own = own_limits(columns, summary, watch.busy_share, watch.late_p99_s)
-    return Measured(summary, tuple(timeline), own, course.samples, begins_s, course.stopped)
+    limits = own_limits(columns, summary, *own)
+    return Measured(summary, tuple(timeline), limits, course.samples, begins_s, course.stopped)

@@ -72,6 +72,21 @@ class Samples:
         self.degraded.append(sample.degraded)
         self.sent_bytes.append(sample.sent_bytes)
 
+    def extend(self, columns: Columns) -> None:
+        """Appends requests that were noted elsewhere."""
+        numbers = np.array([self._number(kind) for kind in columns.kinds], dtype=np.uint16)
+        for ours, theirs in (
+            (self.due, columns.due),
+            (self.late, columns.late),
+            (self.took, columns.took),
+            (self.outcome, columns.outcome),
+            (self.kind, numbers[columns.kind]),
+            (self.pages, columns.pages),
+            (self.degraded, columns.degraded),
+            (self.sent_bytes, columns.sent_bytes),
+        ):
+            ours.frombytes(theirs.tobytes())
+
     def _number(self, kind: str) -> int:
         """Of a kind; those beyond so many different ones are one: what a broken service says has no bound."""
         number = self._numbers.get(kind)

@@ -1,0 +1,83 @@
+"""A process that sends its part of a load, and tells each second what became of it: `main` of processes.py's children.
+
+It gets a pickled Load, says that it is ready, gets the moment of the beginning, and tells Parts until it has Ended.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from itertools import count
+from multiprocessing.connection import Connection
+
+import anyio
+
+from inkgate.children import live_with
+from inkgate.loadtest.course import Course, Part
+from inkgate.loadtest.impossible import LoadImpossible
+from inkgate.loadtest.own_limits import OwnWatch
+from inkgate.loadtest.plan import Load
+from inkgate.loadtest.run import put_on
+from inkgate.loadtest.sender import Sender
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """All of the part has been told. `ended_s`: when it was over; the rest as OwnWatch has it."""
+
+    ended_s: float
+    busy_share: float
+    late_p99_s: float
+    stopped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The load can't be sent."""
+
+    why: str
+
+
+Told = Part | Ended | Refused | None
+"""What a child tells; None once, when it is ready."""
+
+
+async def _send(load: Load, channel: Connection) -> None:
+    try:
+        sender = Sender(load)
+    except LoadImpossible as error:
+        channel.send(Refused(str(error)))
+        return
+    course = Course(load.plan, sender.now)
+    watch = OwnWatch()
+    stop = anyio.Event()
+
+    async def tell() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_hear, channel, stop)
+            for number in count(1):
+                await anyio.sleep(max(0.0, number - course.now()))
+                channel.send(course.part())
+
+    async with sender:
+        channel.send(None)
+        await anyio.wait_readable(channel)
+        sender.begin(channel.recv())
+        await anyio.sleep(max(0.0, -sender.now()))
+        ended_s = await put_on(load, sender, course, watch, tell, stop)
+        channel.send(replace(course.part(), due=0))  # of a second that has not ended
+        channel.send(Ended(ended_s, watch.busy_share, watch.late_p99_s, course.stopped))
+
+
+async def _hear(channel: Connection, stop: anyio.Event) -> None:
+    """Anything that is said after the beginning means that it is to end."""
+    await anyio.wait_readable(channel)
+    stop.set()
+
+
+def main() -> None:
+    """Sends the load that comes through the descriptor given as the first argument; the second is the parent."""
+    live_with(int(sys.argv[2]))
+    with Connection(int(sys.argv[1])) as channel:
+        load = channel.recv()
+        anyio.run(_send, load, channel, backend_options={"use_uvloop": sys.platform != "win32"})
