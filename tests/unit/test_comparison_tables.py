@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
 from inkgate.comparison.results import EngineMeasured
 from inkgate.comparison.tables import as_csv, as_json, as_markdown, as_table, from_json, remarks
-from support.comparisons import FAST, GONE, comparison, summary
+from support.comparisons import FAST, GONE, OWN, comparison, summary
 
 
 def test_rounds_count_together_in_rates_and_by_their_median_in_latencies() -> None:
@@ -61,5 +62,10 @@ def test_a_terminal_gets_the_same_table_and_hears_that_it_was_interrupted() -> N
 
 
 def test_remarks_name_who_they_are_about() -> None:
-    noted = EngineMeasured("given", notes=("Its cache is on.",))
-    assert remarks(comparison(noted)) == ("given: Its cache is on.",)
+    noted = EngineMeasured("given", notes=("A run was interrupted.",))
+    assert remarks(comparison(noted)) == ("given: A run was interrupted.",)
+
+
+def test_a_load_generator_that_was_the_limit_is_told() -> None:
+    limited = replace(FAST, runs=(), own=replace(OWN, bottleneck=True, why="it was late"))
+    assert remarks(comparison(limited)) == ("ppocr: the load generator was the limit, in a run at least: it was late.",)

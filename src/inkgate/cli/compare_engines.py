@@ -101,7 +101,7 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
         entries = documents(pages)
         _need_evaluation(any(entry.scored for entry in entries))
         comparing = Comparing(entries, plan, rounds, key, model, prompt, max_tokens)
-        comparison = anyio.run(_compare, contenders, comparing)
+        comparison = anyio.run(_compare, contenders, comparing, backend_options={"use_uvloop": sys.platform != "win32"})
     except (ContenderInvalid, ManifestInvalid, LoadImpossible) as error:
         raise misuse(str(error)) from error
     _show(comparison, output or ())

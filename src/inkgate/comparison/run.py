@@ -194,8 +194,6 @@ class _Visit:
     def _keep(self, measured: Measured) -> None:
         before = self._found.measured
         self._found.add(runs=(*before.runs, measured.summary), own=_worse(before.own, measured.own))
-        if measured.own.bottleneck:
-            self._found.note(f"The load generator was the limit: {measured.own.why}.")
         if measured.summary.degraded:
             self._found.note("Some answers were read with less care than asked for (docs/overload.md, the ladder).")
         if measured.partial:

@@ -126,10 +126,12 @@ def conditions(comparison: EngineComparison) -> str:
 
 
 def remarks(comparison: EngineComparison) -> tuple[str, ...]:
-    """What to know of single contenders: why one was not measured, notes, errors by kind."""
+    """What to know of single contenders: why one was not measured, notes, the load generator's own limits, errors by kind."""
     found: list[str] = []
     for engine in comparison.engines:
         found += [f"{engine.name}: {said}" for said in (engine.why_not, *engine.notes) if said]
+        if engine.own is not None and engine.own.bottleneck:
+            found.append(f"{engine.name}: the load generator was the limit, in a run at least: {engine.own.why}.")
         kinds = sorted(engine.errors.items(), key=lambda item: -item[1])[:_KINDS_OF_ERRORS]
         if kinds:
             found.append(f"{engine.name}: errors: {', '.join(f'{kind} ({times})' for kind, times in kinds)}.")
