@@ -126,7 +126,7 @@ def conditions(comparison: EngineComparison) -> str:
 
 
 def remarks(comparison: EngineComparison) -> tuple[str, ...]:
-    """What to know of single contenders: why one was not measured, notes, the load generator's own limits, errors by kind."""
+    """What to know of single contenders: why not measured, notes, the load generator's own limits, errors by kind."""
     found: list[str] = []
     for engine in comparison.engines:
         found += [f"{engine.name}: {said}" for said in (engine.why_not, *engine.notes) if said]
