@@ -117,7 +117,8 @@ def test_a_recording_of_a_page_that_is_not_there_is_told() -> None:
         ({"arrivals": Arrivals.RAMP}, "ramp"),
         ({"arrivals": Arrivals.REPLAY}, "nothing to replay"),
         ({"mix": (Share("urgent"),)}, "priority"),
-        ({"mix": ()}, "priority"),
+        ({"mix": ()}, "weights"),
+        ({"mix": (Share(weight=-1.0), Share())}, "weights"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_told(more: dict[str, object], words: str) -> None:

@@ -46,7 +46,7 @@ def test_shares_are_percentages_or_numbers() -> None:
 
 def test_options_are_loads(tmp_path: Path) -> None:
     traffic = tmp_path / "traffic.jsonl"
-    traffic.write_text('{"at": 0}\n{"at": 4}\n', encoding="utf-8")
+    traffic.write_text('{"at": 0}\n{"at": 4, "priority": "batch"}\n', encoding="utf-8")
 
     def asked(**more: object) -> Plan:
         fields: dict[str, object] = {name: getattr(NOTHING, name) for name in NOTHING.__slots__}
@@ -60,6 +60,7 @@ def test_options_are_loads(tmp_path: Path) -> None:
     assert (ramp.arrivals, ramp.level, ramp.until_level) == (Arrivals.RAMP, 1.0, 100.0)
     replay = asked(replay=traffic, speed=2.0)
     assert (replay.arrivals, replay.replay[-1].at) == (Arrivals.REPLAY, 2.0)
+    assert replay.mix == (Share(), Share("batch", None, 0.0))
     assert replay.level == pytest.approx(1.0, rel=0.01)
     for wrong in ({"clients": 1, "rate": 1.0}, {"ramp": "up"}, {"rate": 1.0, "arrivals": "bursts"}, {"rate": 0.0}):
         with pytest.raises(LoadImpossible):

@@ -48,7 +48,7 @@ def plan_of(wanted: Wanted, common: Plan) -> Plan:
 
 def _open(wanted: Wanted, plan: Plan) -> Plan:
     from inkgate.loadtest.impossible import LoadImpossible
-    from inkgate.loadtest.plan import Arrivals
+    from inkgate.loadtest.plan import Arrivals, Share
     from inkgate.loadtest.replay import read_recorded
 
     if wanted.ramp is not None:
@@ -56,7 +56,10 @@ def _open(wanted: Wanted, plan: Plan) -> Plan:
         return replace(plan, level=first, until_level=last, arrivals=Arrivals.RAMP)
     if wanted.replay is not None:
         recorded = read_recorded(wanted.replay, wanted.speed)
-        plan = replace(plan, arrivals=Arrivals.REPLAY, replay=recorded)
+        said = {one.priority for one in recorded} - {share.priority for share in plan.mix}
+        keys = dict.fromkeys(share.key for share in plan.mix)
+        more = tuple(Share(priority, key, 0.0) for key in keys for priority in sorted(said))
+        plan = replace(plan, arrivals=Arrivals.REPLAY, replay=recorded, mix=plan.mix + more)
         return replace(plan, level=len(recorded) / plan.window_s)
     if wanted.arrivals not in {"poisson", "constant"}:
         raise LoadImpossible(f"Arrivals are poisson or constant, not {wanted.arrivals!r}.")

@@ -32,7 +32,8 @@ class Arrivals(StrEnum):
 class Share:
     """One kind of caller: a part `weight` of all requests has this class of priority and this key.
 
-    `priority`: empty where none is said; `key`: None for the target's own. With inkgate a key is a tenant.
+    `priority`: empty where none is said; `key`: None for the target's own. With inkgate a key is a tenant. A share of
+    weight 0 asks only where a recording says its priority.
     """
 
     priority: str = ""
@@ -117,8 +118,10 @@ class Plan:
         if self.arrivals == Arrivals.REPLAY and not self.replay:
             raise LoadImpossible("There is nothing to replay.")
         wrong = {share.priority for share in self.mix} - {"", *PRIORITIES}
-        if wrong or not self.mix or min(share.weight for share in self.mix) <= 0:
-            raise LoadImpossible(f"Of those who ask each has a weight above 0, and a priority of {PRIORITIES}.")
+        weights = [share.weight for share in self.mix]
+        if wrong or min(weights, default=0.0) < 0 or not 0 < sum(weights) < float("inf"):
+            known = ", ".join(PRIORITIES)
+            raise LoadImpossible(f"Those who ask have weights of 0 or more, not all 0; a priority is one of {known}.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,208 @@
+"""How many requests a second `inkgate loadtest` can send, and whether its latencies are those that others measure.
+
+    apt-get install wrk hey
+    python -m benchmarks.loadtest_ceiling --json FILE
+
+The service is `swallow.py` in a process of its own, which does nothing but read and answer; bodies have 0.2 MB.
+Ceiling: a closed loop (wrk and hey beside it, in turns), and the highest rate of an open loop at which the generator
+does not call itself the bottleneck. Agreement: the same service, which takes 20 ms for half of the requests and 40 ms
+for the others, measured by all three in turns; ratios to wrk within a round, and the median of the rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import resource
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import anyio
+
+from inkgate.loadtest.pages import LoadPage
+from inkgate.loadtest.plan import Load, Plan
+from inkgate.loadtest.processes import run_in_processes
+from inkgate.loadtest.results import Axis
+from inkgate.loadtest.run import Measured, run
+from inkgate.loadtest.target import ProtocolName, Target
+
+PAGE = LoadPage("page.jpg", os.urandom(150_000), "image/jpeg", 1)
+"""0.2 MB in base64."""
+BODY_BYTES = 200_012
+RATES = (500, 750, 1000, 1500, 2000, 2500, 3000, 4000, 5000, 6000)
+UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What one tool measured: answers a second, and latencies in milliseconds."""
+
+    per_s: float
+    p50: float
+    p90: float
+    p99: float
+    busy: float = 0.0
+
+
+@contextmanager
+def service(take_ms: int) -> Iterator[str]:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    command = [sys.executable, str(Path(__file__).with_name("swallow.py")), str(port), str(take_ms)]
+    with subprocess.Popen(command) as process:
+        try:
+            for _ in range(100):
+                with socket.socket() as tried:
+                    if tried.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            yield f"http://127.0.0.1:{port}/ocr"
+        finally:
+            process.terminate()
+
+
+def measured(url: str, axis: Axis, level: float, seconds: float, processes: int = 1) -> Measured:
+    plan = Plan(axis, level, seconds, warm_s=1.0, deadline_s=1.0)
+    load = Load(Target(url, ProtocolName.SIMPLE), (PAGE,), plan)
+    send = run if processes == 1 else partial(run_in_processes, processes=processes)
+    return anyio.run(send, load, backend_options={"use_uvloop": True})
+
+
+def own(url: str, clients: int, seconds: float, processes: int = 1) -> Taken:
+    found = measured(url, Axis.CONCURRENCY, clients, seconds, processes)
+    latency = found.summary.latency
+    assert latency is not None
+    assert not found.summary.errors
+    times = (1000 * value for value in (latency.p50_s, latency.p90_s, latency.p99_s))
+    return Taken(found.summary.answered_per_s, *times, found.own.busy_share)
+
+
+def wrk(url: str, clients: int, seconds: float, body: Path) -> Taken:
+    script = body.with_suffix(".lua")
+    script.write_text(
+        f'local file = io.open("{body}", "rb")\nwrk.body = file:read("*all")\nfile:close()\n'
+        'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n',
+        encoding="utf-8",
+    )
+    command = ["wrk", "-t1", f"-c{clients}", f"-d{seconds:g}s", "--latency", "-s", str(script), url]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    [per_s] = re.findall(r"Requests/sec: +([0-9.]+)", told)
+    times = dict(re.findall(r"^ +(50|90|99)% +([0-9.]+(?:us|ms|s|m))$", told, re.MULTILINE))
+    return Taken(float(per_s), *(_ms(times[share]) for share in ("50", "90", "99")))
+
+
+def _ms(text: str) -> float:
+    number, unit = re.fullmatch(r"([0-9.]+)([a-z]+)", text).groups()  # type: ignore[union-attr]  # as found above
+    return float(number) * UNITS_MS[unit]
+
+
+def hey(url: str, clients: int, seconds: float, body: Path) -> Taken:
+    command = ["hey", "-z", f"{seconds:g}s", "-c", str(clients), "-m", "POST", "-T", "application/json"]
+    told = subprocess.run([*command, "-D", str(body), url], capture_output=True, text=True, check=True).stdout
+    [per_s] = re.findall(r"Requests/sec:\s+([0-9.]+)", told)
+    times = dict(re.findall(r"(50|90|99)%+ in ([0-9.]+) secs", told))
+    return Taken(float(per_s), *(1000 * float(times[share]) for share in ("50", "90", "99")))
+
+
+def open_ceiling(url: str, seconds: float, processes: int) -> tuple[float, float]:
+    """The highest rate that was sent without being the bottleneck, and the processor share at it."""
+    best = (0.0, 0.0)
+    for rate in RATES:
+        found = measured(url, Axis.RATE, rate, seconds, processes)
+        print(
+            f"  {processes} process(es), {rate}/s asked: {found.summary.answered_per_s:7.0f}/s answered, "
+            f"p99 {1000 * found.own.late_p99_s:.1f} ms late, {found.own.busy_share:.0%} busy  {found.own.why}"
+        )
+        if found.own.bottleneck:
+            break
+        best = (rate, found.own.busy_share)
+    return best
+
+
+def show(name: str, taken: Taken) -> None:
+    print(f"  {name:<22} {taken.per_s:8.1f}/s  p50 {taken.p50:7.2f}  p90 {taken.p90:7.2f}  p99 {taken.p99:7.2f} ms")
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--seconds", type=float, default=5.0)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--clients", type=int, default=16)
+    options.add_argument("--json", type=Path)
+    asked = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        body = Path(folder) / "body"
+        body.write_bytes(b'{"image":"' + b"A" * (BODY_BYTES - 12) + b'"}')
+        report = {"ceiling": ceiling(asked, body), "agreement": agreement(asked, body)}
+    report["machine"] = {
+        "cores": os.cpu_count(),
+        "processor": platform.processor(),
+        "python": platform.python_version(),
+    }
+    report["resident_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(f"most resident memory of this process: {report['resident_mb']} MB")
+    if asked.json:
+        asked.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
+
+
+def ceiling(asked: argparse.Namespace, body: Path) -> dict[str, object]:
+    print(f"Ceiling, bodies of {BODY_BYTES} bytes, {asked.clients} clients")
+    rounds: list[dict[str, Taken]] = []
+    with service(0) as url:
+        for _ in range(asked.rounds):
+            taken = {
+                "inkgate": own(url, asked.clients, asked.seconds),
+                "inkgate, 2 processes": own(url, asked.clients, asked.seconds, 2),
+                "wrk": wrk(url, asked.clients, asked.seconds, body),
+                "hey": hey(url, asked.clients, asked.seconds, body),
+            }
+            rounds.append(taken)
+            for name, each in taken.items():
+                show(name, each)
+        opened = {processes: open_ceiling(url, asked.seconds, processes) for processes in (1, 2)}
+    for processes, (rate, busy) in opened.items():
+        print(f"open loop, {processes} process(es): {rate:g}/s, {busy:.0%} of a core")
+    return {"closed": [{name: asdict(each) for name, each in taken.items()} for taken in rounds], "open": opened}
+
+
+def agreement(asked: argparse.Namespace, body: Path) -> dict[str, object]:
+    print(f"Agreement, 20 and 40 ms, {asked.clients} clients")
+    rounds: list[dict[str, Taken]] = []
+    with service(20) as url:
+        for _ in range(asked.rounds):
+            rounds.append(
+                {
+                    "inkgate": own(url, asked.clients, asked.seconds),
+                    "wrk": wrk(url, asked.clients, asked.seconds, body),
+                    "hey": hey(url, asked.clients, asked.seconds, body),
+                }
+            )
+            for name, each in rounds[-1].items():
+                show(name, each)
+    ratios = {
+        f"{name} / wrk": {
+            figure: round(median(getattr(taken[name], figure) / getattr(taken["wrk"], figure) for taken in rounds), 4)
+            for figure in ("per_s", "p50", "p90", "p99")
+        }
+        for name in ("inkgate", "hey")
+    }
+    for name, figures in ratios.items():
+        print(f"  {name}: " + ", ".join(f"{figure} {value:.3f}" for figure, value in figures.items()))
+    return {"rounds": [{name: asdict(each) for name, each in taken.items()} for taken in rounds], "ratios": ratios}
+
+
+if __name__ == "__main__":
+    main()
