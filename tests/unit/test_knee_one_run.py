@@ -40,8 +40,9 @@ def knee(points: list[Point], seconds: list[Second]) -> Knee:
 def test_interval_from_one_run_holds_the_true_knee(shape: Shape, swing: float):
     truth = true_knee(shape, LEVELS[-1])
     found = [knee(*timeline(shape, seed, swing)) for seed in range(40)]
-    held = sum(each.low is not None and each.high is not None and each.low <= truth <= each.high for each in found)
-    assert held >= 0.95 * len(found)
+    told = [(each.low, each.high) for each in found if each.low is not None and each.high is not None]
+    assert len(told) >= 30  # with much noise some can't tell that goodput has stopped rising
+    assert sum(low <= truth <= high for low, high in told) >= 0.95 * len(told)
 
 
 def test_method_says_where_the_noise_was_told_from():
