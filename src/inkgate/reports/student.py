@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-_STEPS = 4_001
+_STEPS = 1_001
 
 
 def t_quantile(share: float, freedom: float) -> float:
