@@ -51,7 +51,7 @@ class OwnWatch:
 
 
 def own_limits(columns: Columns, summary: Summary, busy_share: float, loop_late_s: float) -> OwnLimits:
-    """What the generator had to give to send the requests of `summary`, which are within `columns`.
+    """What the generator had to give to send the requests `columns`, which `summary` sums up.
 
     `busy_share`: of one core; `loop_late_s`: of its event loop, 99th percentile.
     """

@@ -132,5 +132,6 @@ def measured(course: Course, timeline: Sequence[Second], own: tuple[float, float
     seconds = max(min(ended_s, course.ends_s) - begins_s, 1e-9)
     columns = course.samples.columns()
     summary = summarize(columns, begins_s, seconds, course.plan.deadline_s)
-    limits = own_limits(columns, summary, *own)
+    counted = columns.where((columns.due >= begins_s) & (columns.due < begins_s + seconds))
+    limits = own_limits(counted, summary, *own)
     return Measured(summary, tuple(timeline), limits, course.samples, begins_s, course.stopped)
