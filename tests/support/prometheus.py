@@ -103,13 +103,14 @@ def until(true: Callable[[], bool], what: str, seconds: float) -> None:
 
 
 @contextmanager
-def watching(folder: Path, targets: Sequence[str], webhook: str) -> Iterator[Prometheus]:
+def watching(folder: Path, targets: Sequence[str], webhook: str, *, hurried: bool = True) -> Iterator[Prometheus]:
     """Prometheus, which scrapes the `targets` every second, and Alertmanager, which tells `webhook` at once.
 
-    As deploy/monitoring has them, but for intervals, addresses, and how long an alert has to last.
+    As deploy/monitoring has them, but for addresses, and where they are `hurried` intervals and how long an alert has
+    to last.
     """
     prometheus, alertmanager = _free_port(), _free_port()
-    (folder / "prometheus.yml").write_text(_configuration(folder, targets, alertmanager), encoding="utf-8")
+    (folder / "prometheus.yml").write_text(_configuration(folder, targets, alertmanager, hurried), encoding="utf-8")
     (folder / "alertmanager.yml").write_text(_routes(webhook), encoding="utf-8")
     with (
         _running(
@@ -129,16 +130,18 @@ def watching(folder: Path, targets: Sequence[str], webhook: str) -> Iterator[Pro
         yield Prometheus(client)
 
 
-def _configuration(folder: Path, targets: Sequence[str], alertmanager: int) -> str:
+def _configuration(folder: Path, targets: Sequence[str], alertmanager: int, hurried: bool) -> str:
     found: dict[str, Any] = yaml.safe_load((MONITORING / "prometheus.yml").read_text(encoding="utf-8"))
-    found["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
+    if hurried:
+        found["global"] = {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"}
     found["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"] = [f"127.0.0.1:{alertmanager}"]
     (job,) = [each for each in found["scrape_configs"] if each["job_name"] == JOB]
     job["static_configs"] = [{"targets": list(targets)}]
     found["scrape_configs"] = [job]
     for path in RULES:
-        hurried = re.sub(r"^( +for:) .*$", r"\1 1s", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        (folder / path.name).write_text(hurried, encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"^( +for:) .*$", r"\1 1s", text, flags=re.MULTILINE) if hurried else text
+        (folder / path.name).write_text(text, encoding="utf-8")
     found["rule_files"] = [path.name for path in RULES]
     return yaml.safe_dump(found)
 

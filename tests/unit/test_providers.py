@@ -75,10 +75,10 @@ class Session:
 
 def test_models_whose_provider_failed_are_named() -> None:
     on = Accelerator(Provider.TENSORRT, wanted())
-    sessions = {Session(*EVERY): "lines.onnx", Session(CUDA, CPU): "boxes.onnx"}
+    sessions = [(Session(*EVERY), "lines.onnx"), (Session(CUDA, CPU), "boxes.onnx")]
     assert lost_by(sessions, on) == ""
-    assert lost_by({**sessions, Session(CUDA, CPU): "lines.onnx"}, on) == "lines.onnx"
-    assert lost_by({**sessions, Session(CPU): "boxes.onnx", Session(CPU): "lines.onnx"}, on) == "boxes.onnx, lines.onnx"
+    assert lost_by([*sessions, (Session(CUDA, CPU), "lines.onnx")], on) == "lines.onnx"
+    assert lost_by([(Session(CPU), "lines.onnx"), (Session(CPU), "boxes.onnx")], on) == "boxes.onnx, lines.onnx"
 
 
 def test_the_cpu_is_last_and_has_nothing_to_choose() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
@@ -56,7 +56,7 @@ class OnnxRuntime:
     @property
     def fell_back(self) -> str:
         """See Runtime. ONNX Runtime goes on with the next provider by itself where one fails."""
-        lost = lost_by(dict(self._sessions), self._on)
+        lost = lost_by(list(self._sessions.items()), self._on)
         return self._refused or (f"{NAMES[self._on.provider]} failed, and computes no more: {lost}" if lost else "")
 
     def open_columns(self, path: Path) -> ColumnModel:
@@ -151,10 +151,10 @@ class _Session(Protocol):
     def get_providers(self) -> list[str]: ...
 
 
-def lost_by(sessions: Mapping[_Session, str], on: Accelerator) -> str:
+def lost_by(sessions: Iterable[tuple[_Session, str]], on: Accelerator) -> str:
     """The files, of those that sessions were opened from, whose first provider isn't in use any more."""
     return ", ".join(
-        sorted(file for session, file in sessions.items() if on.providers(file)[0][0] not in session.get_providers())
+        sorted(file for session, file in sessions if on.providers(file)[0][0] not in session.get_providers())
     )
 
 
