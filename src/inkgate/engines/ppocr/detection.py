@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.engines.ppocr.page_window import cut, printed_part, scaled_to, shown_side, working_size
+from inkgate.engines.ppocr.page_size import padded, scaled_to, shown_side, working_size
 from inkgate.runtimes.base import FloatArray, Model
 from inkgate.types import RgbArray, Size
 
@@ -73,39 +73,37 @@ class TextDetector:
 
     @staticmethod
     def shape_of(item: DetectionInput) -> Hashable:
-        """The most of the page that is looked at. Options may mix: each item is looked at with its own."""
-        return _most_shown(item)
+        """The size in which the page is shown. Options may mix: each item is looked at with its own."""
+        return _shown(item)
 
     @staticmethod
     def cost(item: DetectionInput) -> int:
-        return _most_shown(item).pixels
+        return _shown(item).pixels
 
     @staticmethod
     def content(item: DetectionInput) -> int:
-        """As `cost`: how much is blank is known once it is looked at."""
-        return _most_shown(item).pixels
+        return _scaled(item).pixels
 
     def _detect(self, rgb: RgbArray, options: DetectionOptions) -> TextBoxes:
         height, width = rgb.shape[:2]
         size = working_size(Size(width, height), options.longest_side, options.shortest_side)
-        page = scaled_to(rgb, size)
-        rows, columns = printed_part(page)
+        page = padded(scaled_to(rgb, size))
         # The models were trained on what cv2.imread returns: blue, green, red.
-        tensor = cv2.dnn.blobFromImage(
-            cut(page, rows, columns), scalefactor=1 / 127.5, mean=(127.5, 127.5, 127.5), swapRB=True
-        )
+        tensor = cv2.dnn.blobFromImage(page, scalefactor=1 / 127.5, mean=(127.5, 127.5, 127.5), swapRB=True)
         probabilities = self._model.run(np.asarray(tensor, np.float32))[0][0, 0]
-        # Beyond the page, where it was padded, there is no text.
-        inside = probabilities[: size.height - rows.start, : size.width - columns.start]
-        boxes = boxes_from_map(np.ascontiguousarray(inside), options)
+        boxes = boxes_from_map(np.ascontiguousarray(probabilities[: size.height, : size.width]), options)
         factors = np.array([width / size.width, height / size.height], np.float32)
-        quads = (boxes.quads + np.array([columns.start, rows.start], np.float32)) * factors
-        return TextBoxes(np.clip(quads, 0, np.array([width, height], np.float32)).astype(np.float32), boxes.scores)
+        quads = np.clip(boxes.quads * factors, 0, np.array([width, height], np.float32))
+        return TextBoxes(quads.astype(np.float32), boxes.scores)
 
 
-def _most_shown(item: DetectionInput) -> Size:
+def _scaled(item: DetectionInput) -> Size:
     height, width = item.rgb.shape[:2]
-    size = working_size(Size(width, height), item.options.longest_side, item.options.shortest_side)
+    return working_size(Size(width, height), item.options.longest_side, item.options.shortest_side)
+
+
+def _shown(item: DetectionInput) -> Size:
+    size = _scaled(item)
     return Size(shown_side(size.width), shown_side(size.height))
 
 

@@ -14,7 +14,7 @@ from inkgate.engines.ppocr import upright
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions
 from inkgate.engines.ppocr.lines import Crop
 from inkgate.engines.ppocr.models import Batched
-from inkgate.engines.ppocr.page_window import longest_side_of
+from inkgate.engines.ppocr.page_size import longest_side_of
 from inkgate.engines.ppocr.recognition import Reading
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Layout, Region

@@ -1,4 +1,4 @@
-"""What of a page is looked at, and in what size."""
+"""In what size a page is looked at."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.ppocr.page_window import cut, longest_side_of, printed_part, shown_side, working_size
+from inkgate.engines.ppocr.page_size import longest_side_of, padded, shown_side, working_size
 from inkgate.types import Size
 
 LIMITS = (2000, 736)
@@ -43,44 +43,18 @@ def test_few_lengths_are_shown(side: int) -> None:
     assert shown % (64 if shown > 768 else 32) == 0
 
 
-@given(
-    left=st.integers(0, 900),
-    top=st.integers(0, 1200),
-    width=st.integers(1, 500),
-    height=st.integers(1, 500),
-)
-def test_what_is_printed_is_shown_with_a_margin_and_in_one_of_few_sizes(
-    left: int, top: int, width: int, height: int
-) -> None:
-    page = np.full((1300, 1000, 3), 240, np.uint8)
-    page[top : top + height, left : left + width] = 20
-    rows, columns = printed_part(page)
-
-    for part, first, end, length in (
-        (rows, top, min(top + height, 1300), 1300),
-        (columns, left, min(left + width, 1000), 1000),
-    ):
-        assert part.start <= max(first - 20, 0)
-        assert part.stop >= min(end + 20, length)
-        assert part.stop - part.start <= end - first + 130
-        assert part.stop - part.start == shown_side(part.stop - part.start)
-    shown = cut(page, rows, columns)
-    assert shown.shape[:2] == (rows.stop - rows.start, columns.stop - columns.start)
-    assert (shown == 20).any()
-
-
-def test_a_blank_page_is_shown_whole() -> None:
-    rows, columns = printed_part(np.full((300, 900, 3), 255, np.uint8))
-    assert (rows, columns) == (slice(0, 320), slice(0, 960))
-
-
-def test_a_page_that_is_printed_to_its_edges_goes_on_as_it_ends() -> None:
+def test_a_page_goes_on_as_it_ends() -> None:
     page = np.random.default_rng(1).integers(0, 256, (800, 780, 3), np.uint8)
-    shown = cut(page, *printed_part(page))
+    shown = padded(page)
     assert shown.shape == (832, 832, 3)
     assert (shown[:800, :780] == page).all()
     assert (shown[800:, :780] == page[-1]).all()
     assert (shown[:800, 780:] == page[:, -1:]).all()
+
+
+def test_a_page_of_a_size_that_is_shown_is_left_alone() -> None:
+    page = np.zeros((832, 736, 3), np.uint8)
+    assert padded(page) is page
 
 
 def test_an_elongated_page_has_the_area_of_a_2_to_1_page_at_most() -> None:

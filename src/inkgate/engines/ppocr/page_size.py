@@ -1,9 +1,9 @@
-"""What the detector is shown of a page: scaled, and cut to where something is printed, in one of few sizes.
+"""In what size a page is shown to the detector.
 
 OpenVINO prepares its kernels anew for each size of its input and keeps them, 20 to 130 ms of processor time and 4 MB:
-so sizes are multiples of 64 from 768 on. A page isn't stretched to one: what is shown is a little more of it than what
-is printed, or, where there isn't more, its edge once again. On 49 development images that reads better than stretching
-(F1 93.4 and 93.2, CER the same), and blank margins cost nothing: docs/benchmarks.md.
+so sizes are multiples of 64 from 768 on. A page isn't stretched to one, but goes on as it ends: on 49 development
+images that reads better (F1 93.4 and 93.2, CER the same). Nor is it cut to what is printed on it, which makes more
+sizes, and loses signs at the edge: docs/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,6 @@ _STRIDE = 32
 _COARSE_FROM = 768
 _MOST_ENLARGED = 3.0
 """Small images (a table cut out, a word) are not blown up further: their text would be too large for the model."""
-_MARGIN = 32
-"""Pixels shown around what is printed."""
-_CONTRAST = 8
-"""Neighbouring pixels of something printed differ by more, of 255."""
-_AROUND = np.ones((3, 3), np.uint8)
 
 
 def working_size(size: Size, longest_side: int, shortest_side: int) -> Size:
@@ -59,27 +54,10 @@ def scaled_to(rgb: RgbArray, size: Size) -> RgbArray:
     return np.asarray(cv2.resize(rgb, (size.width, size.height), interpolation=by), np.uint8)
 
 
-def printed_part(rgb: RgbArray) -> tuple[slice, slice]:
-    """The rows and columns to be shown of a scaled page; they may end beyond it, where it is to be padded."""
-    edges = cv2.morphologyEx(cv2.cvtColor(rgb, cv2.COLOR_RGB2GRAY), cv2.MORPH_GRADIENT, _AROUND) > _CONTRAST
-    rows, columns = np.flatnonzero(edges.any(axis=1)), np.flatnonzero(edges.any(axis=0))
+def padded(rgb: RgbArray) -> RgbArray:
+    """The scaled page, its last row and column again and again to the right and below."""
     height, width = rgb.shape[:2]
-    if not len(rows):
-        return slice(0, shown_side(height)), slice(0, shown_side(width))
-    return _shown(int(rows[0]), int(rows[-1]) + 1, height), _shown(int(columns[0]), int(columns[-1]) + 1, width)
-
-
-def _shown(first: int, end: int, length: int) -> slice:
-    """From `first` to `end` with a margin, as near to the middle as the side of so many pixels allows."""
-    side = shown_side(min(end + _MARGIN, length) - max(first - _MARGIN, 0))
-    start = min(max((first + end - side) // 2, 0), max(length - side, 0))
-    return slice(start, start + side)
-
-
-def cut(rgb: RgbArray, rows: slice, columns: slice) -> RgbArray:
-    """That part of a page; beyond its end, its last row and column again."""
-    part = rgb[rows, columns]
-    below, right = rows.stop - rows.start - part.shape[0], columns.stop - columns.start - part.shape[1]
-    if below or right:
-        part = cv2.copyMakeBorder(part, 0, below, 0, right, cv2.BORDER_REPLICATE)
-    return np.ascontiguousarray(part)
+    below, right = shown_side(height) - height, shown_side(width) - width
+    if not below and not right:
+        return rgb
+    return np.asarray(cv2.copyMakeBorder(rgb, 0, below, 0, right, cv2.BORDER_REPLICATE), np.uint8)
