@@ -14,8 +14,8 @@ from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
 from inkgate.settings import USUAL_METRICS_PORT, Settings
 
 _SWITCH_S = 0.0005
-"""How long a thread that computes in Python keeps the event loop waiting for the interpreter: a request wants it several
-times, so that Python's 5 ms each are felt in every refusal while the embedded engine is busy."""
+"""How long a thread that computes in Python keeps the event loop waiting for the interpreter. A request wants it
+several times: Python's 5 ms each are felt in every refusal while the embedded engine is busy."""
 
 
 def serve(
