@@ -222,3 +222,7 @@ async def test_the_protocol_is_found_out() -> None:
             await detect(f"{target.url}/v1")
     with pytest.raises(LoadImpossible, match="is no address"):
         await detect("http://")
+    for secret in ("http://me:hidden@127.0.0.1:1", "http://127.0.0.1:1/ocr?key=hidden"):
+        with pytest.raises(LoadImpossible, match="--key") as told:
+            await detect(secret)
+        assert "hidden" not in str(told.value)

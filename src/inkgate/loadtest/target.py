@@ -84,6 +84,8 @@ def _split(url: str) -> tuple[str, str]:
         named = False
     if not named:
         raise LoadImpossible(f"{url!r} is no address: give one such as http://127.0.0.1:7860.")
+    if "@" in parts.netloc or parts.query:  # the address is in the report, and what stands there may be secret
+        raise LoadImpossible("Give an address without user, password or query; a key is given with --key.")
     return f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
 
 
