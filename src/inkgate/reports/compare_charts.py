@@ -12,7 +12,7 @@ from inkgate.reports.charts import DASHES, INK, MARKERS, ONE, TWO, WIDE, Chart
 from inkgate.reports.compare import AtLevel, Comparison
 from inkgate.reports.differences import Ratio
 from inkgate.reports.load_charts import goodput
-from inkgate.reports.markup import shown
+from inkgate.reports.markup import cut
 from inkgate.reports.wording import axis_words, change, seconds
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ def _p95(level: AtLevel) -> Ratio:
 
 def label(letter: str, name: str) -> str:
     """`A: before.json`, cut where it is long."""
-    said = shown(name)
-    said = said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
-    return letter if said == letter else f"{letter}: {said}"
+    return letter if name == letter else f"{letter}: {cut(name, _LONGEST)}"
 
 
 def _curves(found: Comparison, figure: FigureBase) -> None:

@@ -26,6 +26,12 @@ def shown(raw: str) -> str:
     return _NO_PLACE.sub("\N{REPLACEMENT CHARACTER}", raw)
 
 
+def cut(raw: str, most: int) -> str:
+    """The text on one line of at most so many characters, for charts and heads of tables."""
+    line = " ".join(shown(raw).split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 def text(raw: str) -> Markup:
     """The text as HTML that shows it and does nothing."""
     return Markup(escape(shown(raw), quote=True))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inkgate.reports.markup import shown
+from inkgate.reports.markup import cut
 from inkgate.reports.wording import plain
 from inkgate.tuning.results import Dial, Judged, Outcome, Settings, Trial, TuneReport, Value
 
@@ -19,6 +19,7 @@ OUTCOMES = {
 }
 _WORST = (Outcome.DIED, Outcome.NOT_STARTED, Outcome.STORMED)
 _LONGEST = 26
+_LONGEST_NAME = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,14 @@ def value_words(value: Value | None) -> str:
         return "on" if value else "off"
     if isinstance(value, float):
         return plain(value, 4)
-    said = shown(str(value))
-    return said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…"
+    return cut(str(value), _LONGEST)
 
 
 def short_names(dials: Sequence[Dial]) -> dict[str, str]:
     """By path: its last part, or all of it where two dials would have the same name."""
     last = {dial.path: dial.path.rpartition(".")[2] for dial in dials}
     many = Counter(last.values())
-    return {path: shown(name if many[name] == 1 else path) for path, name in last.items()}
+    return {path: cut(name if many[name] == 1 else path, _LONGEST_NAME) for path, name in last.items()}
 
 
 def settings_words(settings: Settings, names: dict[str, str]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from inkgate.reports.axes import legend
 from inkgate.reports.charts import BAD, FIVE, INK, MUTED, ONE, TWO, WIDE, Chart
 from inkgate.reports.heat_map import heat_chart
+from inkgate.reports.markup import cut
 from inkgate.reports.trials import Standing, busiest_dials, same, short_names, standings, value_words
 from inkgate.reports.wording import number, plain
 from inkgate.tuning.results import TuneReport
@@ -78,10 +79,10 @@ def _ranking(report: TuneReport, top: Sequence[Standing], figure: FigureBase) ->
                 fontsize=8.5,
             )  # fmt: skip
     turned = [dial.path for dial in report.dials if dial in busiest_dials(report)]
-    labels = [" · ".join(value_words(each.judged.settings.get(path)) for path in turned) for each in top]
+    labels = [cut(" · ".join(value_words(each.judged.settings.get(path)) for path in turned), 44) for each in top]
     axes.set_yticks(range(len(top)), labels)
     axes.tick_params(axis="y", labelcolor=INK)
-    axes.set_title(" · ".join(names[path] for path in turned), fontsize=8.5, fontweight="normal", color=MUTED)
+    axes.set_title(cut(" · ".join(names[path] for path in turned), 110), fontsize=8.5, fontweight="normal", color=MUTED)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x")

@@ -1,0 +1,140 @@
+"""Reports in a real browser: nothing runs, nothing is asked of anybody, and it fits any screen in light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from inkgate.reports.compare import compare
+from inkgate.reports.compare_files import write_comparison
+from inkgate.reports.files import write_report
+from support.browser import chromium, require_chromium, shoot
+from support.hostile_reports import HOSTILE, hostile_load, hostile_tuning
+from support.sample_reports import load_report, one_point, unreached
+from support.sample_tuning import tune_report
+
+pytestmark = [pytest.mark.real, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    require_chromium()
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("reports")
+    reports = {
+        "load": load_report(),
+        "one": one_point(),
+        "unreached": unreached(),
+        "tune": tune_report(),
+        "hostile": hostile_load(),
+        "hostile-tune": hostile_tuning(),
+    }
+    for name, report in reports.items():
+        write_report(report, made / f"{name}.html")
+    write_comparison(compare(load_report(1), load_report(2, faster=1.25), ("a.json", "b.json")), made / "compared.html")
+    write_comparison(compare(hostile_load(), hostile_load(), (HOSTILE, HOSTILE)), made / "hostile-compared.html")
+    return made
+
+
+@contextmanager
+def opened(browser: Browser, file: Path, *, width: int = 1280, dark: bool = False) -> Iterator[Page]:
+    """The report, opened from disk. At the end: nothing else was asked for, and nothing was said or refused."""
+    scheme = "dark" if dark else "light"
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]  # one of its words
+    page = context.new_page()
+    asked: list[str] = []
+    said: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: said.append(message.text))
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.goto(file.as_uri())
+    yield page
+    context.close()
+    assert asked == [file.as_uri()]
+    assert said == []
+
+
+NAMES = ("load", "one", "unreached", "tune", "compared", "hostile", "hostile-tune", "hostile-compared")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (360, False)])
+def test_it_fits_its_screen_and_every_chart_is_there(
+    browser: Browser, folder: Path, name: str, width: int, dark: bool
+) -> None:
+    with opened(browser, folder / f"{name}.html", width=width, dark=dark) as page:
+        expect(page.locator("h1")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        charts = page.locator(".draw:visible svg")
+        for number in range(charts.count()):
+            box = charts.nth(number).bounding_box()
+            assert box is not None
+            assert box["width"] > 250
+            assert 100 < box["height"] < 1500
+        assert page.locator("figure").count() == charts.count()
+        assert page.evaluate("document.querySelectorAll('script, iframe, img, a, link').length") == 0
+
+
+def contrast(page: Page, selector: str) -> float:
+    """Of an element's text against the page, by WCAG 2."""
+    return float(
+        page.evaluate(
+            """selector => {
+                const light = colour => {
+                    const [r, g, b] = colour.match(/[0-9.]+/g).slice(0, 3)
+                        .map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+                    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+                }
+                const style = getComputedStyle(document.querySelector(selector))
+                const text = light(selector.includes('svg') ? style.fill : style.color)
+                const paper = light(getComputedStyle(document.querySelector('figure')).backgroundColor)
+                return (Math.max(text, paper) + 0.05) / (Math.min(text, paper) + 0.05)
+            }""",
+            selector,
+        )
+    )
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_texts_can_be_read_in_light_and_dark(browser: Browser, folder: Path, dark: bool) -> None:
+    with opened(browser, folder / "load.html", dark=dark) as page:
+        for selector in ("h1", "td", "th", "figcaption", ".large svg text"):
+            assert contrast(page, selector) >= 4.5, selector
+
+
+def test_charts_follow_the_colours_of_the_page(browser: Browser, folder: Path) -> None:
+    colours = []
+    for dark in (False, True):
+        with opened(browser, folder / "load.html", dark=dark) as page:
+            colours.append(page.evaluate("getComputedStyle(document.querySelector('.large svg text')).fill"))
+    assert colours[0] != colours[1]
+
+
+def test_a_telephone_is_shown_charts_drawn_for_it(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "load.html", width=360) as page:
+        expect(page.locator(".draw.large").first).to_be_hidden()
+        expect(page.locator(".draw.small").first).to_be_visible()
+
+
+def test_paper_has_dark_text_on_white_whatever_the_screen(browser: Browser, folder: Path) -> None:
+    with opened(browser, folder / "load.html", dark=True) as page:
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+        assert len(page.pdf(format="A4")) > 20_000
+
+
+def test_pictures_for_the_documentation(browser: Browser, folder: Path) -> None:
+    for name, dark in (("load", False), ("tune", True)):
+        with opened(browser, folder / f"{name}.html", width=1120, dark=dark) as page:
+            expect(page.locator("figure").first).to_be_visible()
+            shoot(page, f"report-{name}")
