@@ -167,7 +167,7 @@ def _allowed(field: FieldInfo) -> str:
     if isinstance(field.annotation, EnumType):
         return ", ".join(f"`{member.value}`" for member in field.annotation)
     schema = TypeAdapter(Annotated[field.annotation, field]).json_schema()
-    if "pattern" in schema:  # those of settings.py are all choices: ^(a|b|c)$
+    if "pattern" in schema:  # those of the settings are all choices: ^(a|b|c)$
         return ", ".join(f"`{value}`" for value in schema["pattern"].strip("^$()").split("|"))
     if schema["type"] == "array":
         return f"list of {_TYPES[schema['items']['type']]}s"

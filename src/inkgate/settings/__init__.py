@@ -1,0 +1,143 @@
+"""Every setting, as one frozen tree. Read once at start; each component gets only its branch.
+
+Sources, the later ones winning: defaults, a TOML file (`--config`, or `INKGATE_CONFIG`), the environment
+(`INKGATE_SERVER__PORT=8080`: two underscores between levels), flags of the command line.
+docs/settings.md lists them all and is tested to be complete.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, Url
+from inkgate.settings.engine import EngineSettings, LayoutSettings, TransformersSettings
+from inkgate.settings.pdf import PdfSettings, PdfText
+from inkgate.settings.ppocr import (
+    BatchingSettings,
+    CudnnSearch,
+    OnnxRuntimeSettings,
+    PpocrSettings,
+    Precision,
+    Provider,
+    RuntimeName,
+)
+from inkgate.settings.service import (
+    AuthSettings,
+    CacheSettings,
+    FetchSettings,
+    LimitSettings,
+    LogFormat,
+    LogSettings,
+    RateLimitSettings,
+    ServerSettings,
+    UiSettings,
+)
+from inkgate.settings.serving import (
+    AdaptiveSettings,
+    AdmissionSettings,
+    GpuSettings,
+    LadderSettings,
+    SchedulingSettings,
+    ServingSettings,
+    Watching,
+)
+from inkgate.settings.telemetry import USUAL_METRICS_PORT, MetricsSettings, TracingSettings
+from inkgate.settings.vllm import ManagedSettings, Reading, VllmSettings
+
+__all__ = [
+    "USUAL_METRICS_PORT",
+    "AdaptiveSettings",
+    "AdmissionSettings",
+    "AuthSettings",
+    "BatchingSettings",
+    "Branch",
+    "CacheSettings",
+    "CudnnSearch",
+    "EngineSettings",
+    "FetchSettings",
+    "GpuSettings",
+    "LadderSettings",
+    "LayoutSettings",
+    "LimitSettings",
+    "LogFormat",
+    "LogSettings",
+    "ManagedSettings",
+    "MetricsSettings",
+    "OnnxRuntimeSettings",
+    "PdfSettings",
+    "PdfText",
+    "PositiveFloat",
+    "PositiveInt",
+    "PpocrSettings",
+    "Precision",
+    "Provider",
+    "RateLimitSettings",
+    "Reading",
+    "RuntimeName",
+    "SchedulingSettings",
+    "ServerSettings",
+    "ServingSettings",
+    "Settings",
+    "TracingSettings",
+    "TransformersSettings",
+    "UiSettings",
+    "Url",
+    "VllmSettings",
+    "Watching",
+    "load_settings",
+]
+
+
+class Settings(BaseSettings):
+    """The whole tree. Unknown names are errors, wherever they come from."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        env_prefix="INKGATE_",
+        env_nested_delimiter="__",
+        nested_model_default_partial_update=True,
+    )
+
+    server: ServerSettings = ServerSettings()
+    auth: AuthSettings = AuthSettings()
+    rate_limit: RateLimitSettings = RateLimitSettings()
+    limits: LimitSettings = LimitSettings()
+    pdf: PdfSettings = PdfSettings()
+    engine: EngineSettings = EngineSettings()
+    cache: CacheSettings = CacheSettings()
+    serving: ServingSettings = ServingSettings()
+    fetch: FetchSettings = FetchSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    tracing: TracingSettings = TracingSettings()
+    ui: UiSettings = UiSettings()
+    log: LogSettings = LogSettings()
+
+
+def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> Settings:
+    """The settings from file, environment and flags. `flags` are nested, for example `server={"port": 1}`.
+
+    Raises:
+        pydantic.ValidationError: a value or a name is wrong.
+        FileNotFoundError, tomllib.TOMLDecodeError: of the file.
+    """
+    if config is not None and not config.is_file():
+        raise FileNotFoundError(config)
+
+    class Loaded(Settings):
+        @classmethod
+        def settings_customise_sources(  # type: ignore[override]  # pydantic passes the sources by keyword
+            cls, settings_cls: type[BaseSettings], **sources: PydanticBaseSettingsSource
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            given = InitSettingsSource(settings_cls, init_kwargs=dict(flags))
+            return (given, sources["env_settings"], TomlConfigSettingsSource(settings_cls, toml_file=config))
+
+    return Loaded()

@@ -1,0 +1,38 @@
+"""Settings of what reads pages."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from inkgate.settings.base import Branch
+from inkgate.settings.ppocr import PpocrSettings
+from inkgate.settings.vllm import VllmSettings
+
+
+class LayoutSettings(Branch):
+    model: str = Field("", description="PP-DocLayoutV2 or V3 as an ONNX file (models.md). Empty: the built-in model.")
+    min_confidence: float = Field(
+        0.3, ge=0, le=1, description="Blocks found with less are left out, by the model of the file."
+    )
+
+
+class TransformersSettings(Branch):
+    preset: str = Field("", description="The model's preset, as for vLLM (`engine.vllm.preset_folder` counts too).")
+    model: str = Field("", description="Folder of the weights, or name on the hub. Empty: as the preset says.")
+    download: bool = Field(default=False, description="Allow weights that are not on this machine to be downloaded.")
+    device: str = Field(
+        "", description="Where the model runs, such as `cuda:0`. Empty: a GPU if there is one, else `cpu`."
+    )
+    dtype: str = Field("auto", description="Type of the weights, such as `bfloat16`; `auto`: as they were saved.")
+    threads: int = Field(0, ge=0, description="Threads of the model on the CPU; 0: one for each core.")
+    max_tokens: int = Field(0, ge=0, description="Most tokens of an answer; 0: as the preset says.")
+
+
+class EngineSettings(Branch):
+    name: str = Field(
+        "ppocr", description="Who reads: `ppocr` (embedded, CPU), `vllm`, a preset of it, or `transformers`."
+    )
+    ppocr: PpocrSettings = PpocrSettings()
+    layout: LayoutSettings = LayoutSettings()
+    vllm: VllmSettings = VllmSettings()
+    transformers: TransformersSettings = TransformersSettings()

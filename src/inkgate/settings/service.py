@@ -1,0 +1,71 @@
+"""Settings of the service itself: who may ask, for how much, and how it says what it does."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field, SecretStr
+
+from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
+
+
+class LogFormat(StrEnum):
+    """How log lines look."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+class ServerSettings(Branch):
+    host: str = Field("127.0.0.1", description="Address to listen on. Anything but loopback needs an API key.")
+    port: int = Field(7860, ge=0, le=65535, description="Port of the API. 0 lets the system choose.")
+    drain_s: PositiveFloat = Field(30.0, description="How long in-flight answers may take after SIGTERM.")
+    cors_origins: tuple[str, ...] = Field((), description="Origins allowed by CORS; none by default.")
+
+
+class AuthSettings(Branch):
+    key_hashes: tuple[str, ...] = Field(
+        (), description="SHA-256 of each API key, as `inkgate key` prints them. Empty: no key is asked for."
+    )
+    allow_open: bool = Field(default=False, description="Allow a non-loopback bind without any API key.")
+
+
+class RateLimitSettings(Branch):
+    per_key: str = Field("", description="Requests per API key (or address), such as `60/minute`. Empty: no limit.")
+    storage_url: str = Field("memory://", description="Where counts live: `memory://` or `redis://host:6379`.")
+
+
+class LimitSettings(Branch):
+    max_body_mb: PositiveFloat = Field(50.0, description="Largest request body, refused before it is read.")
+    body_timeout_s: PositiveFloat = Field(30.0, description="Longest pause while a body arrives.")
+    max_pages: PositiveInt = Field(2000, description="Most pages read of one document.")
+    max_pixels: PositiveInt = Field(120_000_000, description="Most pixels of an image, judged by its header.")
+    time_s: PositiveFloat = Field(600.0, description="Time for a whole document; pages not read by then fail.")
+    max_in_flight: PositiveInt = Field(64, description="Documents in the service at once; more get 503.")
+    page_window: PositiveInt = Field(4, description="Pages of one document that are open at once.")
+
+
+class CacheSettings(Branch):
+    enabled: bool = Field(default=True, description="Keep what was read of a page, and read identical pages once.")
+    max_mb: PositiveFloat = Field(64.0, description="Memory that kept results may take; the least used go first.")
+    ttl_s: PositiveFloat = Field(300.0, description="How long a result is kept.")
+    redis_url: SecretStr = Field(
+        SecretStr(""),
+        description="Keep results in this Redis instead, such as `redis://host:6379/0`. Empty: in memory.",
+    )
+
+
+class FetchSettings(Branch):
+    enabled: bool = Field(default=False, description="Allow `document_url` and image URLs to be fetched.")
+    allow_hosts: tuple[str, ...] = Field((), description="Hosts that may be fetched; empty: every public host.")
+    timeout_s: PositiveFloat = Field(20.0, description="Time for one fetch, redirects included.")
+    max_redirects: int = Field(3, ge=0, description="Redirects that are followed, each checked again.")
+
+
+class UiSettings(Branch):
+    enabled: bool = Field(default=True, description="Show the web page at / (ui.md), where `inkgate[ui]` is installed.")
+
+
+class LogSettings(Branch):
+    format: LogFormat = Field(LogFormat.CONSOLE, description="`console` for people, `json` for machines.")
+    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Least level that is logged.")
