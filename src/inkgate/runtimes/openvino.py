@@ -15,10 +15,10 @@ from inkgate.runtimes.openvino_graphs import openvino, with_columns, with_int8, 
 from inkgate.runtimes.openvino_heads import TwoHeads, classes_first, split
 
 _DEVICE = "CPU"
-_CACHED_KERNELS = 2000
+_CACHED_KERNELS, _CACHED_KERNELS_OF_LINES = 1000, 2000
 """Of each kind of layer and model, those last used: OpenVINO makes kernels for each shape of input and keeps 5,000 of
-a kind. This many serve fifty sizes of page, or a hundred numbers and widths of lines, without making any again, and
-bound the memory that they take to about 300 MB a model, whatever comes."""
+a kind. So many serve about twenty-five sizes of page, and a hundred numbers and widths of lines, without making any
+again, and bound the memory that they take, whatever comes: docs/benchmarks.md."""
 
 
 @cache
@@ -49,7 +49,6 @@ class OpenVinoRuntime:
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": floats,
             "INFERENCE_NUM_THREADS": threads,
-            "CPU_RUNTIME_CACHE_CAPACITY": _CACHED_KERNELS,
         }
         if cache is not None:
             self._config["CACHE_DIR"] = str(cache)
@@ -67,14 +66,15 @@ class OpenVinoRuntime:
     def open_columns(self, path: Path) -> ColumnModel:
         """Raises RuntimeError as `open`, and where the model doesn't end in a softmax."""
         model = self._model(path)
-        if self._int8 and calibration_of(path) is not None:
-            classes = classes_first(_metadata(model)["character"].splitlines())
-            first, second = split(model, classes)
-            metadata = _metadata(model)
-            return TwoHeads(
-                OpenVinoModel(self._compiled(first), metadata), OpenVinoModel(self._compiled(second), {}), classes
-            )
-        return OpenVinoColumns(OpenVinoModel(self._compiled(with_columns(model)), _metadata(model)))
+        metadata = _metadata(model)
+        if not self._int8 or calibration_of(path) is None:
+            return OpenVinoColumns(OpenVinoModel(self._of_lines(with_columns(model)), metadata))
+        classes = classes_first(metadata["character"].splitlines())
+        first, second = (OpenVinoModel(self._of_lines(part), metadata) for part in split(model, classes))
+        return TwoHeads(first, second, classes)
+
+    def _of_lines(self, model: openvino.Model) -> openvino.CompiledModel:
+        return self._compiled(model, _CACHED_KERNELS_OF_LINES)
 
     def _model(self, path: Path) -> openvino.Model:
         model = self._core.read_model(path)
@@ -88,13 +88,13 @@ class OpenVinoRuntime:
             )
         return with_int8(model, calibration.ranges)
 
-    def _compiled(self, model: openvino.Model) -> openvino.CompiledModel:
+    def _compiled(self, model: openvino.Model, kernels: int = _CACHED_KERNELS) -> openvino.CompiledModel:
         # By position alone: the names that OpenVINO makes up for tensors count what the process made before, and with
         # them the cache wouldn't find a model again.
         for operation in model.get_ops():
             for output in operation.outputs():
                 output.get_tensor().set_names(set())
-        return self._core.compile_model(model, _DEVICE, self._config)
+        return self._core.compile_model(model, _DEVICE, {**self._config, "CPU_RUNTIME_CACHE_CAPACITY": kernels})
 
 
 class OpenVinoModel:
