@@ -37,7 +37,7 @@ def test_more_sequences_at_once_read_more_and_an_interrupted_search_leaves_no_vl
     for number, line in enumerate(rendered_lines(20)):
         (pages / f"{number}.png").write_bytes(line.png)
     arguments = ("--pages", str(pages), "--dials", "max_num_seqs=1/8", "--deadline", "2s", "--minutes", "10")
-    with tuning(tmp_path, *arguments, "--rate", "150", environment=SETTINGS, config=CONFIG) as search:
+    with tuning(tmp_path, *arguments, "--rate", "60", environment=SETTINGS, config=CONFIG) as search:
         search.until(lambda: search.said().count("in time/s") >= 2, START_S)
         search.until(lambda: any("vllm" in name for name in map(_command, search.below())), START_S)
         assert search.end(signal.SIGTERM) == 130

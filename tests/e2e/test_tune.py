@@ -64,15 +64,15 @@ def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, 
         search.until(lambda: "in time/s" in search.said(), START_S)
         assert search.end(signal.SIGINT) == 130
     assert search.report().trials[0].purpose is Purpose.CURRENT
-    resumed = ("--resume", str(search.folder / "trials.jsonl"), "--minutes", "1")
-    with tuning(tmp_path, *common, *resumed, config=SMALL) as search:
+    resumed = ("--pages", str(pages), "--resume", str(search.folder / "trials.jsonl"), "--minutes", "1")
+    with tuning(tmp_path, *resumed, config=SMALL) as search:
         status = search.process.wait(180)
     report = search.report()
     assert (status, report.partial) == (0, False), search.said()
     assert report.chosen is not None
     assert {trial.purpose for trial in report.trials} >= {Purpose.CURRENT, Purpose.HEAVIEST}
     assert report.trials[0].outcome is Outcome.MEASURED
-    assert report.demand == 12
+    assert (report.demand, report.targets.deadline_s) == (12, 2.0)
     found = load_settings(search.folder / "inkgate.toml").engine.ppocr.concurrent_pages
     assert found == report.chosen.settings["engine.ppocr.concurrent_pages"]
 

@@ -107,6 +107,6 @@ def _tell(report: TuneReport, asked: Asked) -> None:
     if report.chosen is not None:
         print(report.fragment)
     say(*report.reasons, *([report.loses] if report.loses else []), *report.notes)
-    if report.partial:
+    if report.partial and asked.journal.exists():
         say(f"Ended early: `inkgate tune --pages {asked.pages} --resume {asked.journal}` goes on.")
     say(f"Everything is in {asked.output}.")

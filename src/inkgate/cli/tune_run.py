@@ -73,6 +73,21 @@ class Asked:
     def journal(self) -> Path:
         return self.resume or self.output / "trials.jsonl"
 
+    def like(self, task: Task) -> Asked:
+        """The same for what an earlier search was asked for, which goes on."""
+        targets = task.targets
+        return replace(
+            self,
+            deadline_s=targets.deadline_s,
+            max_error=targets.max_error,
+            objective=targets.objective,
+            price=targets.price_per_hour,
+            least_accuracy=targets.least_accuracy,
+            rate=task.demand,
+            seed=task.seed,
+            began=task.began,
+        )
+
     @property
     def targets(self) -> Targets:
         return Targets(self.deadline_s, self.max_error, self.objective, self.price, self.least_accuracy)
@@ -106,6 +121,7 @@ async def _found(asked: Asked, tree: Tree, stop: anyio.Event) -> TuneReport:
     except (LoadImpossible, NothingToTune, JournalMismatch, ValueError, OSError) as error:
         raise CantTune(str(error)) from error
     if resumed is not None:
+        asked = asked.like(resumed)
         ready = replace(ready, dials=resumed.dials, current=resumed.current)
     elif not asked.dials:
         ready = _fewer(ready, asked.budget_s)
@@ -115,12 +131,9 @@ async def _found(asked: Asked, tree: Tree, stop: anyio.Event) -> TuneReport:
     with View(asked.budget_s) as view:
         view.dials(ready.dials)
         bench = ServiceBench(setup, view.second)
-        demand = asked.rate or (resumed.demand if resumed is not None else None)
-        demand = demand or await _demand(bench, ready, asked, view, stop)
+        demand = asked.rate or await _demand(bench, ready, asked, view, stop)
         bench = bench.at(demand)
         task = _task(asked, ready, pages, demand, asked.budget_s - (anyio.current_time() - began))
-        if resumed is not None:
-            task = replace(task, began=resumed.began)
         report = await _searched(task, bench, asked, view, stop)
     return replace(report, notes=(*report.notes, *notes(report.trials, bench.bottlenecks)))
 

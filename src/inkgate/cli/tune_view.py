@@ -88,7 +88,7 @@ class View:
         self._draw()
 
     def _say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False)
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _draw(self) -> None:
         if self._live.is_started:

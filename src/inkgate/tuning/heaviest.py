@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from inkgate.loadtest.pages import LoadPage
@@ -83,9 +84,9 @@ def _largest(pages: Sequence[LoadPage]) -> Image.Image:
         grey = _drawn() if best is None else best.convert("L")
     except (OSError, ValueError):  # its pixels are broken
         grey = _drawn()
-    dark, light = grey.getextrema()
-    paper = (float(dark) + float(light)) / 2
-    return grey.point(lambda value: 255 * (value > paper)).convert("RGB")
+    values = np.asarray(grey)
+    paper = (float(values.min()) + float(values.max())) / 2
+    return Image.fromarray(np.where(values > paper, np.uint8(255), np.uint8(0))).convert("RGB")
 
 
 def _opened(page: LoadPage) -> Image.Image | None:

@@ -10,8 +10,8 @@ import psutil
 
 from inkgate.client import InkgateClient, ServiceError
 from inkgate.concurrency import Threads
+from inkgate.loadtest.readings import Reading, of_state, summed_up
 from inkgate.loadtest.results import ServerSide
-from inkgate.loadtest.scrape import Reading, of_state, summed_up
 from inkgate.telemetry.state import State
 
 LOOKED_EVERY_S = 0.5
