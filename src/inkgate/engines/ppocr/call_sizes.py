@@ -1,21 +1,27 @@
-"""How many lines a call of a model takes. OpenVINO prepares its kernels anew for each number of lines and each width,
-which takes as long as reading a line or two, and keeps them: few numbers keep both small.
+"""How many lines a call of a model takes.
+
+OpenVINO prepares its kernels anew for each number of lines and each width, which takes as long as reading a line or
+two, and keeps them. A call whose shape is not that of the call before it takes 3 ms of processor time more even where
+its kernels are there; a call of the same shape costs little by itself. So few sizes are in use, and lines that are left
+over are read one by one, which is one shape for all of them.
 """
 
 from __future__ import annotations
 
-_SIZES = (8, 4, 2, 1)
-"""A call costs as much as one short line by itself. Sharing it among four lines gains nearly all that there is to gain,
-among more than eight nothing. With 6 and 3 too there would be a third more shapes, and in int8, which has more kernels
-for each, they would push each other out: an eighth more processor time (docs/benchmarks.md)."""
+_SIZES = (8, 1)
+_SIZES_OF_WIDE = (4, 2, 1)
+"""Eight lines in one call take a fifth less time than one by one, four hardly less, but where they are so wide that
+eight don't fit. In milliseconds of processor time a line, in calls of 1, 2, 4 and 8 lines: 3.8, 3.5, 3.4, 3.0 at a width
+of 160, and 13.6, 11.8, 10.8 at 640 (docs/benchmarks.md)."""
 
 
 def call_sizes(lines: int, most: int) -> list[int]:
     """The sizes of the calls in which `lines` lines are read, the largest first; none is above `most` (at least 1)."""
     sizes: list[int] = []
-    while lines > 0:
-        sizes.append(next(size for size in _SIZES if size <= min(lines, most)))
-        lines -= sizes[-1]
+    for size in _SIZES if most >= _SIZES[0] else _SIZES_OF_WIDE:
+        if size <= most:
+            calls, lines = divmod(lines, size)
+            sizes += [size] * calls
     return sizes
 
 
