@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from inkgate.reports.compare import compare
 from inkgate.reports.compare_files import write_comparison
-from inkgate.reports.files import write_report
+from inkgate.reports.files import Report, write_report
 from support.browser import chromium, require_chromium, shoot
 from support.hostile_reports import HOSTILE, hostile_load, hostile_tuning
 from support.sample_reports import load_report, one_point, unreached
@@ -30,7 +30,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("reports")
-    reports = {
+    reports: dict[str, Report] = {
         "load": load_report(),
         "one": one_point(),
         "unreached": unreached(),

@@ -121,7 +121,8 @@ def load_report(
 ) -> LoadReport:
     """Steps of a closed loop against a server that peaks near 22 requests in flight and fails above 40."""
     random = np.random.default_rng(seed)
-    points, timeline = [], []
+    points: list[Point] = []
+    timeline: list[Second] = []
     for level in levels:
         runs = []
         for _ in range(repeats):
@@ -167,9 +168,9 @@ def _server(level: float) -> ServerSide:
 def _knee(faster: float) -> Knee:
     return Knee(
         reached=True,
-        level=16,
-        low=12,
-        high=20,
+        level=16 if faster == 1 else 20,
+        low=12 if faster == 1 else 16,
+        high=20 if faster == 1 else 24,
         goodput=9.6 * faster,
         best=9.9 * faster,
         method="The least load with a goodput within 5 % of the best step; the interval is a bootstrap over repeats.",

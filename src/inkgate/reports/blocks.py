@@ -41,8 +41,8 @@ def block_length(series: Numbers) -> int:
     spectrum = float(covariances[0] + 2 * np.sum(window * covariances[1 : reach + 1]))
     if spectrum <= 0:
         return most
-    length = (2 * g * g / (4 / 3 * spectrum * spectrum)) ** (1 / 3) * n ** (1 / 3)
-    return max(1, min(most, math.ceil(length)))
+    length = math.ceil((n * 2 * g * g / (4 / 3 * spectrum * spectrum)) ** (1 / 3))
+    return max(1, min(most, length))
 
 
 def _quiet_after(correlations: Numbers, n: int) -> int:

@@ -20,7 +20,7 @@ from inkgate.reports.differences import (
     p95_of_seconds,
     ratio,
 )
-from inkgate.reports.wording import level_words, ratio_words, share
+from inkgate.reports.wording import GOODPUT, P95, level_words, ratio_words, share
 
 Sample = TypeVar("Sample", Second, Summary)
 
@@ -76,8 +76,8 @@ def compare(a: LoadReport, b: LoadReport, names: tuple[str, str] = ("A", "B")) -
     level = max(shared, key=lambda one: _together(a, b, one))
     goodput, p95 = _ratios(a, b, level, CONFIDENCE)
     statement = (
-        ratio_words(goodput, "answers in time", level_words(a.axis, level), more="more", less="fewer"),
-        ratio_words(p95, "95th percentiles of latency", "", more="longer", less="shorter"),
+        ratio_words(goodput, GOODPUT, level_words(a.axis, level)),
+        ratio_words(p95, P95),
     )
     return Comparison(a, b, names, level, goodput, p95, levels, statement, _concerns(a, b, level))
 
@@ -147,8 +147,8 @@ def _judged(
             whys.append(f"{name}: {error}")
     a, b = found
     if a is None or b is None:
-        values = [None if each is None else math.exp(each.log) for each in found]
-        return Ratio(*values, None, None, None, confidence, Verdict.NOT_TELLABLE, method, "; ".join(whys))
+        known_a, known_b = (None if each is None else math.exp(each.log) for each in found)
+        return Ratio(known_a, known_b, None, None, None, confidence, Verdict.NOT_TELLABLE, method, "; ".join(whys))
     return ratio(a, b, confidence, method)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -108,7 +109,11 @@ def _ratios(found: Comparison, of: Callable[[AtLevel], Ratio], figure: FigureBas
 
 
 def _ratio_ticks(limits: tuple[float, float], put: Callable[..., object]) -> None:
-    """Round changes, closer together where little changes."""
-    steps = (0.1, 0.2, 0.25, 0.33, 0.5, 0.67, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 10.0)
-    inside = [step for step in steps if limits[0] <= step <= limits[1]]
+    """Round changes that are not too close to each other, no change being the first."""
+    steps = (1.0, 0.5, 2.0, 0.2, 5.0, 0.1, 10.0, 0.8, 1.25, 0.67, 1.5, 3.0, 0.33, 0.9, 1.1, 0.95, 1.05)
+    inside: list[float] = []
+    for step in steps:
+        apart = min((abs(math.log(step / other)) for other in inside), default=math.inf)
+        if limits[0] <= step <= limits[1] and apart > math.log(limits[1] / limits[0]) / 11:
+            inside.append(step)
     put(inside, ["same" if step == 1 else change(step).replace(".0", "") for step in inside])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from inkgate.loadtest.results import LoadReport
 from inkgate.reports.charts import Drawer, drawer
@@ -45,7 +45,8 @@ def _headline(found: Comparison) -> str:
         return "It is not tellable whether A or B answers more in time"
     if verdict is Verdict.NONE:
         return "A and B answer the same in time"
-    return f"B answers really {'more' if ratio > 1 else 'less'} in time than A: {change(ratio)}"
+    amount = change(ratio).lstrip("+−")
+    return f"B really gives {amount} {'more' if ratio > 1 else 'fewer'} answers in time than A"
 
 
 def _tiles(found: Comparison) -> Markup | None:
@@ -79,42 +80,26 @@ def _knee(report: LoadReport) -> tuple[str, str]:
 def _levels(found: Comparison) -> Markup:
     if not found.levels:
         return joined()
-    head = [
-        axis_words(found.a.axis),
-        "in time/s, A",
-        "B",
-        "change",
-        "interval",
-        "",
-        "p95, A",
-        "B",
-        "change",
-        "interval",
-        "",
-    ]
-    rows: list[list[Content]] = []
-    marked = None
-    for place, level in enumerate(found.levels):
-        goodput, p95 = level.goodput, level.p95
-        marked = place if level.level == found.level else marked
-        rows.append(
-            [
-                plain(level.level, 4),
-                *(number(goodput.a), number(goodput.b), *_cells(goodput)),
-                *(seconds(p95.a), seconds(p95.b), *_cells(p95)),
-            ]
+    marked = next((place for place, level in enumerate(found.levels) if level.level == found.level), None)
+    head = [axis_words(found.a.axis), "A", "B", "B over A", "interval", "verdict"]
+    tables = [
+        joined(tag("h3", title), table(head, rows, marked=marked))
+        for title, rows in (
+            ("Answers in time a second", [_row(level.level, level.goodput, number) for level in found.levels]),
+            ("95th percentile of latency", [_row(level.level, level.p95, seconds) for level in found.levels]),
         )
+    ]
     about = (
         "Intervals hold together: all of them with 95 % (Bonferroni's correction), so they are wider than those "
         "above. The row that is judged above stands out."
     )
-    return section("Figures", about, table(head, rows, marked=marked))
+    return section("Figures", about, tables)
 
 
-def _cells(one: Ratio) -> Iterator[Content]:
-    yield change(one.ratio)
-    yield f"{change(one.low)} to {change(one.high)}" if one.low is not None else NONE
-    yield tag("span", _PILLS[one.verdict], class_=_COLOURS[one.verdict])
+def _row(level: float, one: Ratio, words: Callable[[float | None], str]) -> list[Content]:
+    between = f"{change(one.low)} to {change(one.high)}" if one.low is not None else NONE
+    verdict = tag("span", _PILLS[one.verdict], class_=_COLOURS[one.verdict])
+    return [plain(level, 4), words(one.a), words(one.b), change(one.ratio), between, verdict]
 
 
 def _sides(found: Comparison) -> Iterator[list[Content]]:

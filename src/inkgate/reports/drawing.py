@@ -7,14 +7,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from xml.etree import ElementTree as ET
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from inkgate.reports.charts import GRID, INK, MUTED, NARROW, PAPER, VARIABLES, Chart
-from inkgate.reports.markup import Markup
+from inkgate.reports.markup import Markup, shown
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
@@ -23,7 +23,7 @@ _COLOUR = re.compile("#[0-9a-f]{6}")
 _URL = re.compile(r"url\(#([^)]+)\)")
 _REFERENCE = re.compile(r"^#(.+)$|url\(#([^)]+)\)")
 PNG_DPI = 200
-_LOOK = {
+_LOOK: dict[Any, object] = {
     "axes.axisbelow": True,
     "axes.edgecolor": MUTED,
     "axes.grid": True,
@@ -87,7 +87,7 @@ def inline(chart: Chart, size: tuple[float, float]) -> Markup:
         figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     ET.register_namespace("", _SVG[1:-1])
     root = ET.fromstring(written.getvalue())  # noqa: S314  # matplotlib wrote it a line above
-    view = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": chart.alt}
+    view = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": shown(chart.alt)}
     root.attrib.clear()
     root.attrib.update(view | {"stroke-linejoin": "round", "stroke-linecap": "butt"})
     for child in list(root):
@@ -117,6 +117,9 @@ def _rename(root: ET.Element, name: str) -> None:
 
 def _unstyle(element: ET.Element) -> None:
     """Styles as attributes, which a strict Content-Security-Policy allows; colours as the page's variables."""
+    for key in ("fill", "stroke"):  # of hatches
+        if element.get(key) in VARIABLES:
+            element.set(key, _variable(element.attrib[key]))
     for declaration in filter(None, element.attrib.pop("style", "").split(";")):
         key, value = (part.strip() for part in declaration.split(":", 1))
         if key == "font":  # the short form: style, weight, size, family

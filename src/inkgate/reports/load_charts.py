@@ -77,8 +77,10 @@ def _curve(report: LoadReport, figure: FigureBase) -> None:
         if knee.low is not None and knee.high is not None:
             axes.axvspan(knee.low, knee.high, color=ONE, alpha=0.11, linewidth=0)
         axes.axvline(knee.level, color=ONE, linewidth=1.2)
-        where = {"xy": (knee.level, 1.0), "xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
-        axes.annotate(f"knee: {plain(knee.level)}", xytext=(5, -10), color=ONE, fontweight="bold", **where)
+        axes.annotate(
+            f"knee: {plain(knee.level)}", (knee.level, 1.0), (5, -10), ("data", "axes fraction"), "offset points",
+            color=ONE, fontweight="bold",
+        )  # fmt: skip
     legend(axes)
 
 

@@ -95,7 +95,7 @@ def _drawn(chart: Chart, draw: Drawer) -> Markup:
 def facts(known: Mapping[str, str] | Sequence[tuple[str, str]]) -> Markup:
     """Names and values, one below the other; empty values are left out."""
     pairs = known.items() if isinstance(known, Mapping) else known
-    return tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in pairs if value], class_="facts")
+    return tag("dl", [joined(tag("dt", name), tag("dd", value)) for name, value in pairs if value], class_="facts")
 
 
 def machine_section(machine: Machine, asked: Mapping[str, str]) -> Markup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import datetime
 
 from inkgate.loadtest.results import Axis
@@ -90,19 +91,37 @@ def level_words(axis: Axis, level: float) -> str:
     return f"{plain(level, 4)} request{'' if level == 1 else 's'} {unit}"
 
 
-def ratio_words(found: Ratio, what: str, where: str, *, more: str, less: str) -> str:
-    """What a comparison found, in a sentence. `more`, `less`: than A, such as `longer` and `shorter`."""
-    sentence = _ratio_words(found, what, more if (found.ratio or 0) > 1 else less)
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How a figure is spoken of: `differ`: the subject where it does not, or can't be told; `says`: B's against A's."""
+
+    differ: str
+    says: str
+    more: str
+    less: str
+
+
+GOODPUT = Compared("their answers in time", "B gives {amount} {direction} answers in time than A", "more", "fewer")
+P95 = Compared(
+    "their 95th percentiles of latency", "B's 95th percentile of latency is {amount} {direction} than A's", "longer",
+    "shorter",
+)  # fmt: skip
+
+
+def ratio_words(found: Ratio, compared: Compared, where: str = "") -> str:
+    """What a comparison found, in a sentence."""
+    sentence = _ratio_words(found, compared)
     return f"At {where}, {sentence}." if where else f"{sentence[:1].upper()}{sentence[1:]}."
 
 
-def _ratio_words(found: Ratio, what: str, direction: str) -> str:
+def _ratio_words(found: Ratio, compared: Compared) -> str:
     if found.ratio is None or found.low is None or found.high is None:
-        return f"whether their {what} differ can't be told: {found.why}"
-    limits = f"{100 * found.confidence:.0f} % interval {change(found.low)} to {change(found.high)}"
+        return f"whether {compared.differ} differ can't be told: {found.why}"
+    limits = f"({100 * found.confidence:.0f} % interval {change(found.low)} to {change(found.high)})"
     if found.verdict is Verdict.NOT_TELLABLE:
-        return f"it is not tellable whether their {what} differ: {change(found.ratio)}, {limits}"
+        return f"it is not tellable whether {compared.differ} differ: {change(found.ratio)} {limits}"
     if found.verdict is Verdict.NONE:
-        return f"their {what} do not differ by more than {100 * ALIKE:.0f} %: {change(found.ratio)}, {limits}"
+        return f"{compared.differ} do not differ by more than {100 * ALIKE:.0f} %: {change(found.ratio)} {limits}"
+    direction = compared.more if found.ratio > 1 else compared.less
     amount = change(found.ratio).lstrip("+−")
-    return f"B has {amount} {direction} {what} than A, {limits}: the difference is real"
+    return f"{compared.says.format(amount=amount, direction=direction)} {limits}: the difference is real"
