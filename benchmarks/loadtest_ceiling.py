@@ -5,8 +5,8 @@
 
 The service is `swallow.py` in a process of its own, which does nothing but read and answer; bodies have 0.2 MB.
 Ceiling: a closed loop (wrk and hey beside it, in turns), and the highest rate of an open loop at which the generator
-does not call itself the bottleneck. Agreement: the same service, which takes 20 ms for half of the requests and 40 ms
-for the others, measured by all three in turns; ratios to wrk within a round, and the median of the rounds.
+does not call itself the bottleneck. Agreement: the same service, which takes 20 to 40 ms
+for a request, measured by all three in turns; ratios to wrk within a round, and the median of the rounds.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def ceiling(asked: argparse.Namespace, body: Path) -> dict[str, object]:
 
 
 def agreement(asked: argparse.Namespace, body: Path) -> dict[str, object]:
-    print(f"Agreement, 20 and 40 ms, {asked.clients} clients")
+    print(f"Agreement, 20 to 40 ms, {asked.clients} clients")
     rounds: list[dict[str, Taken]] = []
     with service(20) as url:
         for _ in range(asked.rounds):

@@ -2,8 +2,8 @@
 
 python benchmarks/swallow.py PORT MILLISECONDS
 
-Requests of one connection come one after the other and say their length. Of a body nothing is looked at. Half of the
-answers come after MILLISECONDS, the others after twice that, so that there is a distribution to compare; 0: at once.
+Requests of one connection come one after the other and say their length. Of a body nothing is looked at. Answers come
+after MILLISECONDS to twice that, all alike often, so that there is a distribution to compare; 0: at once.
 """
 
 from __future__ import annotations
@@ -48,10 +48,14 @@ class Connection(asyncio.Protocol):
 
     def answer(self) -> None:
         Connection.served += 1
-        after_ms = int(sys.argv[2]) * (1 + Connection.served % 2)
+        after_ms = int(sys.argv[2]) * (1 + Connection.served * 37 % 101 / 100)
         if after_ms:
-            asyncio.get_running_loop().call_later(after_ms / 1000, self.transport.write, ANSWER)
+            asyncio.get_running_loop().call_later(after_ms / 1000, self.write)
         else:
+            self.write()
+
+    def write(self) -> None:
+        if not self.transport.is_closing():
             self.transport.write(ANSWER)
 
 

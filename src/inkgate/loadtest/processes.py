@@ -8,13 +8,13 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
-from multiprocessing.connection import Connection
 from time import perf_counter
 
 import anyio
 
 from inkgate.children import python_command, start_child
 from inkgate.concurrency import single_error
+from inkgate.loadtest.channel import Channel
 from inkgate.loadtest.course import Course, Part
 from inkgate.loadtest.impossible import LoadImpossible
 from inkgate.loadtest.parts import parts_of
@@ -108,18 +108,17 @@ async def run_in_processes(
 
 
 @contextmanager
-def _sender() -> Iterator[Connection]:
+def _sender() -> Iterator[Channel]:
     """The channel to a process that sends; it has ended when the block is left."""
     ours, theirs = socket.socketpair()
     with theirs:
         command = (*python_command("inkgate.loadtest.sending"), str(theirs.fileno()), str(os.getpid()))
         process = start_child(command, (theirs.fileno(),))
-    with Connection(ours.detach()) as channel:
-        try:
+    try:
+        with Channel(ours.detach()) as channel:
             yield channel
-        finally:
-            channel.close()
-            _end(process)
+    finally:
+        _end(process)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -129,10 +128,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait(_END_S)
 
 
-async def _told(channel: Connection) -> Told:
-    await anyio.wait_readable(channel)
+async def _told(channel: Channel) -> Told:
     try:
-        told: Told = channel.recv()
+        told: Told = await channel.receive()
     except (EOFError, OSError) as error:
         raise LoadImpossible("A process that sends the load ended by itself.") from error
     if isinstance(told, Refused):
@@ -140,7 +138,7 @@ async def _told(channel: Connection) -> Told:
     return told
 
 
-async def _listen(gathered: Gathered, number: int, channel: Connection) -> None:
+async def _listen(gathered: Gathered, number: int, channel: Channel) -> None:
     while not isinstance(told := await _told(channel), Ended):
         if isinstance(told, Part):
             gathered.hear(number, told)
@@ -155,7 +153,7 @@ async def _tell(gathered: Gathered, on_second: Callable[[Second], None] | None) 
             on_second(told)
 
 
-async def _stop(stop: anyio.Event, channels: Sequence[Connection]) -> None:
+async def _stop(stop: anyio.Event, channels: Sequence[Channel]) -> None:
     await stop.wait()
     for channel in channels:
         with suppress(OSError):  # it has ended meanwhile

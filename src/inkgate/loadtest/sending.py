@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from itertools import count
-from multiprocessing.connection import Connection
 
 import anyio
 
 from inkgate.children import live_with
+from inkgate.loadtest.channel import Channel
 from inkgate.loadtest.course import Course, Part
 from inkgate.loadtest.impossible import LoadImpossible
 from inkgate.loadtest.own_limits import OwnWatch
@@ -42,7 +42,8 @@ Told = Part | Ended | Refused | None
 """What a child tells; None once, when it is ready."""
 
 
-async def _send(load: Load, channel: Connection) -> None:
+async def _send(channel: Channel) -> None:
+    load: Load = await channel.receive()
     try:
         sender = Sender(load)
     except LoadImpossible as error:
@@ -61,23 +62,21 @@ async def _send(load: Load, channel: Connection) -> None:
 
     async with sender:
         channel.send(None)
-        await anyio.wait_readable(channel)
-        sender.begin(channel.recv())
+        sender.begin(await channel.receive())
         await anyio.sleep(max(0.0, -sender.now()))
         ended_s = await put_on(load, sender, course, watch, tell, stop)
         channel.send(replace(course.part(), due=0))  # of a second that has not ended
         channel.send(Ended(ended_s, watch.busy_share, watch.late_p99_s, course.stopped))
 
 
-async def _hear(channel: Connection, stop: anyio.Event) -> None:
+async def _hear(channel: Channel, stop: anyio.Event) -> None:
     """Anything that is said after the beginning means that it is to end."""
-    await anyio.wait_readable(channel)
+    await channel.readable()
     stop.set()
 
 
 def main() -> None:
     """Sends the load that comes through the descriptor given as the first argument; the second is the parent."""
     live_with(int(sys.argv[2]))
-    with Connection(int(sys.argv[1])) as channel:
-        load = channel.recv()
-        anyio.run(_send, load, channel, backend_options={"use_uvloop": sys.platform != "win32"})
+    with Channel(int(sys.argv[1])) as channel:
+        anyio.run(_send, channel, backend_options={"use_uvloop": sys.platform != "win32"})
