@@ -6,6 +6,7 @@ BIN = $(VENV)/bin
 ARGS ?=
 FOLDER ?= examples
 MANIFEST ?=
+PROCESSES ?= 0
 
 .DEFAULT_GOAL := help
 .PHONY: help serve demo-vllm test test-servers check format docs bench bench-pdf wheel clean distclean setup-serve setup-dev
@@ -28,8 +29,8 @@ demo-vllm: setup-serve ## serve with a real vLLM on the CPU and a tiny model tha
 test-servers: ## install the real vLLM that some tests need (3.4 GB); without it they are skipped
 	@scripts/setup_vllm
 
-test: setup-dev ## run all tests
-	@exec $(BIN)/python -m pytest -q $(ARGS)
+test: setup-dev ## run all tests (PROCESSES=2: in two processes)
+	@exec $(BIN)/python -m pytest -q -n $(PROCESSES) --no-loadscope-reorder $(ARGS)
 
 check: setup-dev ## check format, lint, types, imports between parts, and module sizes
 	$(BIN)/ruff format --check .

@@ -1,41 +1,44 @@
 """For all tests: async ones are marked `anyio` and run on asyncio, as the service does."""
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("inkgate", deadline=None)
 settings.load_profile("inkgate")
 
-_REAL_VLLM = "vllm"
+_REAL = "_real"
+"""In the names of files with tests that a real model is loaded for."""
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
-    """For tests in several processes (`make test`): which stay together, and which come first.
-
-    Tests of one file stay in one process: they share servers. So do all that a real vLLM is started for: two at once
-    would take turns on the cores, and their memory twice. Those come first, then whole services, so that the processes
-    end at about the same time. Each of these kinds is in the random order that it has.
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist's own types say Any
+    """Of tests in several processes, those of one file stay in one: they share servers. So do all that load a real
+    model: two of those at once would take turns on the cores, and twice the memory.
     """
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
-    yield
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return _REAL if _REAL in file else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:  # noqa: ANN401 - of a library without types
+    """How tests are shared out (`make test PROCESSES=2`)."""
+    return ByFile(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In several processes those that load real models come first, then those of whole services, so that the processes
+    end at about the same time; each of these in the random order that it has.
+    """
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=_turn)
-
-
-def _group(item: pytest.Item) -> str:
-    return _REAL_VLLM if "vllm" in getattr(item, "fixturenames", ()) or "_real" in item.path.stem else item.path.stem
-
-
-def _turn(item: pytest.Item) -> int:
-    if _group(item) == _REAL_VLLM:
-        return 0
-    return 1 if item.path.parent.name == "e2e" else 2
+        items.sort(key=lambda item: (_REAL not in item.path.stem, item.path.parent.name != "e2e"))
 
 
 @pytest.fixture(scope="session")
