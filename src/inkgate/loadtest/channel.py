@@ -44,5 +44,5 @@ class Channel:
         return self._connection.recv()
 
     def _blocking(self) -> None:
-        """A descriptor that uvloop has waited for is non-blocking from then on; half an object would be an error then."""
+        """A descriptor that uvloop has waited for blocks no more, and half an object would be an error then."""
         os.set_blocking(self._connection.fileno(), True)
