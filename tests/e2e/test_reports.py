@@ -46,10 +46,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def opened(browser: Browser, file: Path, *, width: int = 1280, dark: bool = False) -> Iterator[Page]:
+def opened(browser: Browser, file: Path, *, width: int = 1280, height: int = 900, dark: bool = False) -> Iterator[Page]:
     """The report, opened from disk. At the end: nothing else was asked for, and nothing was said or refused."""
     scheme = "dark" if dark else "light"
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]  # one of its words
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)  # type: ignore[arg-type]  # one of its words
     page = context.new_page()
     asked: list[str] = []
     said: list[str] = []
@@ -135,6 +135,6 @@ def test_paper_has_dark_text_on_white_whatever_the_screen(browser: Browser, fold
 
 def test_pictures_for_the_documentation(browser: Browser, folder: Path) -> None:
     for name, dark in (("load", False), ("tune", True)):
-        with opened(browser, folder / f"{name}.html", width=1120, dark=dark) as page:
+        with opened(browser, folder / f"{name}.html", width=1120, height=1180, dark=dark) as page:
             expect(page.locator("figure").first).to_be_visible()
             shoot(page, f"report-{name}")

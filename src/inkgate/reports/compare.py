@@ -33,7 +33,7 @@ _APART = 0.05
 
 @dataclass(frozen=True, slots=True)
 class AtLevel:
-    """Both runs at the same load. The intervals of all levels hold together with 95 %."""
+    """Both runs at the same load. Of each figure, the intervals of all levels hold together with 95 %."""
 
     level: float
     goodput: Ratio

@@ -90,8 +90,8 @@ def _levels(found: Comparison) -> Markup:
         )
     ]
     about = (
-        "Intervals hold together: all of them with 95 % (Bonferroni's correction), so they are wider than those "
-        "above. The row that is judged above stands out."
+        "The intervals of one table hold together: all of them with 95 % (Bonferroni's correction), so they are wider "
+        "than those above. The row that is judged above stands out."
     )
     return section("Figures", about, tables)
 
