@@ -102,6 +102,16 @@ def test_current_settings_that_died_are_said_to_have():
     assert not found.current.allowed
 
 
+def test_what_asks_more_than_what_died_is_said_to():
+    tried = ((32, 30.0, Purpose.CURRENT), (8, 15.0, Purpose.SEARCH), (16, Outcome.DIED, Purpose.SEARCH))
+    found = report(task(current=32), rows(*tried))
+    assert found.chosen is not None
+    assert found.chosen.settings == {SEQS: 8}
+    assert found.loses.endswith(
+        " more, and are not allowed: asks more than max_num_seqs = 16, which died in 2 of 2 runs."
+    )
+
+
 def test_nothing_good_is_said_in_words():
     found = report(TASK, rows((8, Outcome.DIED, Purpose.CURRENT), (4, Outcome.NOT_STARTED, Purpose.SEARCH)))
     assert found.chosen is None

@@ -11,7 +11,7 @@ import numpy as np
 
 from inkgate.tuning.dials import QUALITY
 from inkgate.tuning.journal import Row
-from inkgate.tuning.results import Judged, Outcome, Purpose, Trial
+from inkgate.tuning.results import Judged, Outcome, Purpose, Trial, Value
 from inkgate.tuning.score import failed_share, fails_too_often, least_accuracy, outcome, score
 from inkgate.tuning.space import Key, Space
 from inkgate.tuning.surface import Estimate, Surface
@@ -131,7 +131,7 @@ class Standing:
         numbers = tuple(trial.number for trial in trials)
         why_not = self.out.get(key, "")
         if not why_not and self.barred(key):
-            why_not = "asks as much as settings that did not stay up, or more"
+            why_not = self._like_worse(key)
         settings = self.space.settings(key)
         if self.surface is None or not self.measured(key):
             return Judged(settings, numbers, 0.0, 0.0, 0.0, allowed=False, why_not=why_not or "was not measured")
@@ -175,6 +175,20 @@ class Standing:
             return f"reads {100 * found:.1f} % of characters right, where {100 * least:.1f} % are asked for"
         return ""
 
+    def _like_worse(self, key: Key) -> str:
+        """Why something is barred that is not out itself."""
+        unfit = [other for other in self._unfit if self.space.at_least(key, other)]
+        worse = min(unfit, key=self.space.weight) if unfit else None
+        misread = [other for other in self._misread if self.space.at_least(other, key, QUALITY)]
+        if worse is None:
+            return f"reads no better than {self.named(misread[0])}, which {self.out[misread[0]]}"
+        return f"asks more than {self.named(worse)}, which {self.out[worse]}"
+
+    def named(self, key: Key) -> str:
+        """Its settings in short, such as `max_num_seqs = 16`."""
+        settings = self.space.settings(key)
+        return ", ".join(f"{path.rpartition('.')[2]} = {shown(value)}" for path, value in settings.items())
+
     def _accuracy(self, key: Key) -> float | None:
         known = [trial.accuracy for trial in self.measured(key) if trial.accuracy is not None]
         return sum(known) / len(known) if known else None
@@ -182,6 +196,10 @@ class Standing:
     def _misreads(self, key: Key) -> bool:
         found = self._accuracy(key)
         return found is not None and self._least_accuracy is not None and found < self._least_accuracy
+
+
+def shown(value: Value) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _counts(trial: Trial) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inkgate.tuning.results import Outcome, Purpose, Value
+from inkgate.tuning.results import Outcome, Purpose
 from inkgate.tuning.score import outcome, unit
 from inkgate.tuning.space import Key
-from inkgate.tuning.standing import SURE, Standing
+from inkgate.tuning.standing import SURE, Standing, shown
 
 _WORTH_SAYING = 0.05
 """Share of the score from which a neighbour's loss is told."""
@@ -30,7 +30,7 @@ def none_found(standing: Standing) -> tuple[str, ...]:
     """Why nothing is recommended."""
     if not standing.tried:
         return ("Nothing was tried: there was no time.",)
-    said = [f"{_name(standing, key)}: {standing.judged(key).why_not}." for key in sorted(standing.tried)]
+    said = [f"{standing.named(key)}: {standing.judged(key).why_not}." for key in sorted(standing.tried)]
     return ("Nothing that was tried kept to the targets.", *said)
 
 
@@ -39,7 +39,7 @@ def loses(standing: Standing, chosen: Key | None) -> str:
     current = standing.current
     if not standing.trials(current):
         return ""
-    name = f"The current settings ({_name(standing, current)})"
+    name = f"The current settings ({standing.named(current)})"
     why = standing.judged(current).why_not
     if current == chosen:
         return f"{name} are the best that was found."
@@ -57,7 +57,7 @@ def _itself(standing: Standing, chosen: Key) -> str:
     judged = standing.judged(chosen)
     runs = len(standing.measured(chosen))
     return (
-        f"{_name(standing, chosen)} gives {judged.score:.3g} {unit(standing.task.targets)} (95 %: {judged.low:.3g} to "
+        f"{standing.named(chosen)} gives {judged.score:.3g} {unit(standing.task.targets)} (95 %: {judged.low:.3g} to "
         f"{judged.high:.3g}), from {runs} {'run' if runs == 1 else 'runs'} of it and those of its neighbours."
     )
 
@@ -147,22 +147,13 @@ def _more_or_less(standing: Standing, key: Key, chosen: Key) -> str:
     return f"{_percent_of(abs(lost))} {'less' if lost > 0 else 'more'}"
 
 
-def _name(standing: Standing, key: Key) -> str:
-    settings = standing.space.settings(key)
-    return ", ".join(f"{path.rpartition('.')[2]} = {_shown(value)}" for path, value in settings.items())
-
-
 def _short(standing: Standing, key: Key, chosen: Key) -> str:
     """What is other than in `chosen`: the value alone, where there is one dial."""
     settings = standing.space.settings(key)
     if len(settings) == 1:
-        return ", ".join(_shown(value) for value in settings.values())
+        return ", ".join(shown(value) for value in settings.values())
     other = [dial.path for number, dial in enumerate(standing.space.dials) if key[number] != chosen[number]]
-    return ", ".join(f"{path.rpartition('.')[2]} = {_shown(settings[path])}" for path in other)
-
-
-def _shown(value: Value) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return ", ".join(f"{path.rpartition('.')[2]} = {shown(settings[path])}" for path in other)
 
 
 def _percent_of(share: float) -> str:

@@ -1,0 +1,26 @@
+"""The search on the simulated 4090D, where people who tried by hand settled on 16."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.tuning.simulated import tuned
+from inkgate.tuning.dials import MAX_NUM_SEQS
+from inkgate.tuning.results import Outcome
+
+
+@pytest.mark.slow
+def test_it_takes_16_to_24_sequences_and_says_why():
+    report = tuned(60, seed=1)
+    assert report.chosen is not None
+    chosen = report.chosen.settings[MAX_NUM_SEQS]
+    assert 16 <= float(chosen) <= 24
+    assert f"max_num_seqs = {chosen}" in report.fragment.replace("\n", " ")
+    said = " ".join(report.reasons)
+    assert f"max_num_seqs = {chosen} gives 2" in said
+    assert " died in " in said, "more sequences answer more, until memory runs out"
+    assert " loses " in said, "fewer sequences leave the GPU idle"
+    assert "stayed up in" in said
+    assert any(trial.outcome is Outcome.DIED for trial in report.trials)
+    assert report.current is not None
+    assert "died" in report.loses, "64 sequences are in use"
