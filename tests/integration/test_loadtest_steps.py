@@ -46,7 +46,7 @@ class StopsAtSecond:
         return
 
 
-async def test_steps_of_clients_are_measured_with_requests():
+async def test_steps_of_clients_are_measured_with_requests() -> None:
     async with load_target() as target:
         load = target.load(ProtocolName.SIMPLE, closed_plan())
         stepped = await run_steps(load, Steps((1, 2), repeats=2), Bench(run, Scraper([Answering()])))
@@ -57,7 +57,7 @@ async def test_steps_of_clients_are_measured_with_requests():
     assert not stepped.partial
 
 
-async def test_a_service_that_fails_at_a_step_is_tried_until_it_answers():
+async def test_a_service_that_fails_at_a_step_is_tried_until_it_answers() -> None:
     failing = 0
 
     async def reply(request: web.Request, number: int) -> web.StreamResponse:
@@ -76,7 +76,7 @@ async def test_a_service_that_fails_at_a_step_is_tried_until_it_answers():
     assert not stepped.partial
 
 
-async def test_interruption_ends_the_step_that_goes_on_and_keeps_those_before():
+async def test_interruption_ends_the_step_that_goes_on_and_keeps_those_before() -> None:
     stop = anyio.Event()
     async with load_target() as target:
         load = target.load(ProtocolName.SIMPLE, closed_plan())
@@ -87,7 +87,7 @@ async def test_interruption_ends_the_step_that_goes_on_and_keeps_those_before():
     assert all(point.level < 4 for point in stepped.points)
 
 
-async def test_one_load_alone_is_one_point():
+async def test_one_load_alone_is_one_point() -> None:
     async with load_target() as target:
         stepped = await run_once(target.load(ProtocolName.SIMPLE, open_plan()), Bench(run, Scraper(())))
     [point] = stepped.points

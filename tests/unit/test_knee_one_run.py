@@ -27,7 +27,7 @@ def timeline(shape: Shape, seed: int, swing: float) -> tuple[list[Point], list[S
         for at, count in enumerate([0] * 5 + counts):
             seconds.append(Second(float(at), level, count, count, count, 0, 1, 0.4, 1.0))
         per_s = sum(counts) / SECONDS
-        points += measured(lambda _, per_s=per_s: per_s, seed, Measuring(1, 0.0, (level,), SECONDS))
+        points += measured(curves.plateau(per_s, per_s), seed, Measuring(1, 0.0, (level,), SECONDS))
     return points, seconds
 
 
@@ -37,7 +37,7 @@ def knee(points: list[Point], seconds: list[Second]) -> Knee:
 
 @pytest.mark.parametrize("swing", [0.02, 0.1, 0.3], ids="seconds vary by {:.0%}".format)
 @pytest.mark.parametrize("shape", [curves.usl(2.0, 0.05, 0.002), curves.plateau(1.0, 12.0)], ids=["falls", "plateau"])
-def test_interval_from_one_run_holds_the_true_knee(shape: Shape, swing: float):
+def test_interval_from_one_run_holds_the_true_knee(shape: Shape, swing: float) -> None:
     truth = true_knee(shape, LEVELS[-1])
     found = [knee(*timeline(shape, seed, swing)) for seed in range(40)]
     told = [(each.low, each.high) for each in found if each.low is not None and each.high is not None]
@@ -45,14 +45,14 @@ def test_interval_from_one_run_holds_the_true_knee(shape: Shape, swing: float):
     assert sum(low <= truth <= high for low, high in told) >= 0.95 * len(told)
 
 
-def test_method_says_where_the_noise_was_told_from():
+def test_method_says_where_the_noise_was_told_from() -> None:
     points, seconds = timeline(curves.plateau(1.0, 12.0), 1, 0.05)
     assert "blocks of seconds" in knee(points, seconds).method
     assert "counts of answers" in knee(points, []).method
     assert "repeated runs" in knee(measured(curves.plateau(1.0, 12.0), 1), seconds).method
 
 
-def test_counts_alone_give_an_interval_too():
+def test_counts_alone_give_an_interval_too() -> None:
     points, _ = timeline(curves.plateau(1.0, 12.0), 1, 0.02)
     found = knee(points, [])
     assert found.level == 16

@@ -33,13 +33,13 @@ def report() -> LoadReport:
     return assemble(Load(target, (), Plan(Axis.CONCURRENCY, 1, 60)), stepped, around)
 
 
-def test_report_is_read_back_as_it_was_written(tmp_path: Path):
+def test_report_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     written = report()
     write_json(written, tmp_path / "deep" / "a.json")
     assert read_json(tmp_path / "deep" / "a.json") == written
 
 
-def test_report_names_where_and_with_what_and_holds_no_secret(tmp_path: Path):
+def test_report_names_where_and_with_what_and_holds_no_secret(tmp_path: Path) -> None:
     written = report()
     assert written.target == "http://127.0.0.1:7860/ocr"
     assert written.began == "2026-01-02T03:04:00+00:00"
@@ -51,13 +51,13 @@ def test_report_names_where_and_with_what_and_holds_no_secret(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"format": "other"}'])
-def test_other_files_are_no_reports(tmp_path: Path, content: bytes):
+def test_other_files_are_no_reports(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.json").write_bytes(content)
     with pytest.raises(LoadImpossible):
         read_json(tmp_path / "a.json")
 
 
-def test_missing_files_and_other_formats_are_said(tmp_path: Path):
+def test_missing_files_and_other_formats_are_said(tmp_path: Path) -> None:
     with pytest.raises(LoadImpossible, match="can't be read"):
         read_json(tmp_path / "none.json")
     write_json(replace(report(), format="inkgate.loadtest/99"), tmp_path / "a.json")
@@ -65,7 +65,7 @@ def test_missing_files_and_other_formats_are_said(tmp_path: Path):
         read_json(tmp_path / "a.json")
 
 
-def test_points_are_a_row_for_each_run(tmp_path: Path):
+def test_points_are_a_row_for_each_run(tmp_path: Path) -> None:
     write_points_csv(report(), tmp_path / "points.csv")
     with (tmp_path / "points.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
@@ -78,14 +78,14 @@ def test_points_are_a_row_for_each_run(tmp_path: Path):
     assert rows[0]["kv_share"] == ""
 
 
-def test_seconds_are_a_row_each(tmp_path: Path):
+def test_seconds_are_a_row_each(tmp_path: Path) -> None:
     write_seconds_csv(report(), tmp_path / "seconds.csv")
     lines = (tmp_path / "seconds.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "at_s,level,offered,answered,in_time,errors,in_flight,p50_s,p99_s"
     assert lines[1] == "0,1,2,2,2,0,1,0.4,"
 
 
-def test_curve_in_words_marks_the_knee_and_says_how_it_was_found():
+def test_curve_in_words_marks_the_knee_and_says_how_it_was_found() -> None:
     text = shown_curve(report())
     head = text.splitlines()[0]
     assert head.split()[:4] == ["at", "once", "runs", "answered/s"]
@@ -99,7 +99,7 @@ def test_curve_in_words_marks_the_knee_and_says_how_it_was_found():
     assert text.endswith("One note.")
 
 
-def test_knee_that_was_not_reached_is_said():
+def test_knee_that_was_not_reached_is_said() -> None:
     points = curves.measured(curves.straight(1.0), 1)
     knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)
     text = shown_curve(replace(report(), points=tuple(points), knee=knee))

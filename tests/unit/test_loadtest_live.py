@@ -44,7 +44,7 @@ def drawn(kept: Seen, axis: Axis = Axis.CONCURRENCY) -> str:
     return written(to)
 
 
-def test_picture_shows_progress_what_goes_on_errors_and_the_curve_so_far():
+def test_picture_shows_progress_what_goes_on_errors_and_the_curve_so_far() -> None:
     text = drawn(seen())
     assert "run 3 of 6: 8 at once" in text
     assert "12 of 35 s, measuring" in text
@@ -56,40 +56,40 @@ def test_picture_shows_progress_what_goes_on_errors_and_the_curve_so_far():
     assert "30%" in row
 
 
-def test_percentiles_are_of_the_last_seconds_within_two_percent():
+def test_percentiles_are_of_the_last_seconds_within_two_percent() -> None:
     kept = seen()
     p50, p99 = kept.percentiles(0.5, 0.99)
     assert p50 == pytest.approx(0.256, rel=0.045)
     assert p99 == pytest.approx(1.024, rel=0.045)
 
 
-def test_percentiles_of_nothing_are_unknown():
+def test_percentiles_of_nothing_are_unknown() -> None:
     assert percentiles([], (0.5, 0.9)) == (None, None)
     assert "-" in drawn(Seen(PROGRESS, replace(SECOND, sizes=())))
 
 
-def test_a_run_that_begins_forgets_the_errors_of_the_one_before():
+def test_a_run_that_begins_forgets_the_errors_of_the_one_before() -> None:
     kept = seen()
     kept.begins(PROGRESS)
     assert not kept.kinds
     assert "errors: " not in drawn(kept)
 
 
-def test_warming_up_and_waiting_for_the_last_answers_are_told_apart():
+def test_warming_up_and_waiting_for_the_last_answers_are_told_apart() -> None:
     kept = Seen(PROGRESS, replace(SECOND, at=3.0))
     assert "warming up" in drawn(kept)
     kept.last = replace(SECOND, at=36.0)
     assert "waiting for the last" in drawn(kept)
 
 
-def test_most_frequent_kinds_of_errors_are_named_and_the_rest_counted():
+def test_most_frequent_kinds_of_errors_are_named_and_the_rest_counted() -> None:
     kept = Seen(PROGRESS)
     kept.second(replace(SECOND, kinds={f"kind {number}": 10 + number for number in range(8)}), None)
     assert "17 kind 7" in drawn(kept)
     assert "33 others" in drawn(kept)
 
 
-def test_plain_lines_are_one_a_second_and_one_for_each_run():
+def test_plain_lines_are_one_a_second_and_one_for_each_run() -> None:
     to = console()
     with PlainLines(Axis.RATE, to) as lines:
         lines.begins(PROGRESS)
@@ -103,7 +103,7 @@ def test_plain_lines_are_one_a_second_and_one_for_each_run():
     assert "\x1b" not in written(to)
 
 
-def test_live_view_draws_and_leaves_its_last_picture():
+def test_live_view_draws_and_leaves_its_last_picture() -> None:
     to = Console(file=io.StringIO(), width=160, force_terminal=True, color_system=None)
     with LiveView("a title", Axis.CONCURRENCY, to) as view:
         view.begins(PROGRESS)

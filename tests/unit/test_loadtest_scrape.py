@@ -24,7 +24,7 @@ def replica(**said: float) -> ReplicaReading:
     return ReplicaReading("one", "up", "", 0, 1, **said)  # type: ignore[arg-type]  # fields by name
 
 
-def test_state_is_read_for_what_a_load_test_shows():
+def test_state_is_read_for_what_a_load_test_shows() -> None:
     state = embedded_state(
         replicas=(replica(running=3, waiting=1, kv_usage=0.4, preemptions=7), replica(running=2, kv_usage=0.9)),
         processes=(Process("gateway", 1, 500_000_000, 1.0), Process("vllm", 2, 1_500_000_000, 1.0, started=3)),
@@ -33,7 +33,7 @@ def test_state_is_read_for_what_a_load_test_shows():
     assert of_state(state) == Reading(0.9, 5, 1, 7, 3, 0.7, 0.25, 2000.0)
 
 
-def test_peaks_means_and_counts_are_made_of_a_window():
+def test_peaks_means_and_counts_are_made_of_a_window() -> None:
     readings = [
         Reading(kv_share=0.2, running=2, waiting=0, preemptions=10, starts=1, memory_mb=100),
         Reading(kv_share=0.8, running=4, waiting=None, preemptions=15, starts=1, memory_mb=300),
@@ -43,19 +43,19 @@ def test_peaks_means_and_counts_are_made_of_a_window():
     assert summed_up([Reading()]) == ServerSide()
 
 
-def test_runs_of_a_level_are_put_together():
+def test_runs_of_a_level_are_put_together() -> None:
     one, other = ServerSide(0.2, 2.0, None, 3, 0, memory_mb=5), ServerSide(0.6, 4.0, None, 4, 1, memory_mb=4)
     assert several([one, other]) == ServerSide(0.6, 3.0, None, 7, 1, memory_mb=5)
     assert several([]) is None
 
 
-def test_first_source_that_knows_a_figure_is_believed():
+def test_first_source_that_knows_a_figure_is_believed() -> None:
     assert together([Reading(kv_share=0.2), Reading(kv_share=0.9, gpu_share=0.5)]) == Reading(
         kv_share=0.2, gpu_share=0.5
     )
 
 
-def test_metrics_of_a_vllm_are_read():
+def test_metrics_of_a_vllm_are_read() -> None:
     def answer(request: httpx.Request) -> httpx.Response:
         assert request.url.path == "/metrics"
         return httpx.Response(200, text=METRICS.read_text(encoding="utf-8"))
@@ -70,7 +70,7 @@ def test_metrics_of_a_vllm_are_read():
 @pytest.mark.parametrize(
     "answer", [httpx.Response(404), httpx.Response(200, text="up 1"), httpx.ConnectError("refused")], ids=str
 )
-def test_a_service_without_metrics_says_nothing(answer: httpx.Response | httpx.ConnectError):
+def test_a_service_without_metrics_says_nothing(answer: httpx.Response | httpx.ConnectError) -> None:
     def respond(request: httpx.Request) -> httpx.Response:
         if isinstance(answer, httpx.ConnectError):
             raise answer
@@ -82,14 +82,14 @@ def test_a_service_without_metrics_says_nothing(answer: httpx.Response | httpx.C
         assert InkgateState(gateway).read() is None
 
 
-def test_gpus_are_read_while_they_are_there():
+def test_gpus_are_read_while_they_are_there() -> None:
     reading = GpuReading(0, memory_used=30, memory_total=40, utilisation=0.9)
     gpus = LocalGpus(RecordedGpu((reading,), GpuUnavailable("gone")))
     assert gpus.read() == of_gpus([reading]) == Reading(gpu_share=0.9, gpu_memory_share=0.75)
     assert gpus.read() is None
 
 
-def test_nobody_there_leaves_no_source():
+def test_nobody_there_leaves_no_source() -> None:
     with sources("http://127.0.0.1:9") as found:
         assert [source for source in found if not isinstance(source, LocalGpus)] == []
 
@@ -102,7 +102,7 @@ class Scripted:
         return self._readings.pop(0)
 
 
-def test_window_begins_with_what_was_said_last_and_bridges_gaps():
+def test_window_begins_with_what_was_said_last_and_bridges_gaps() -> None:
     async def main() -> tuple[ServerSide | None, ServerSide | None]:
         scraper = Scraper([Scripted(Reading(preemptions=5), None, Reading(preemptions=9), None)])
         await scraper.take()
@@ -119,7 +119,7 @@ def test_window_begins_with_what_was_said_last_and_bridges_gaps():
     assert window == ServerSide(preemptions=4)
 
 
-def test_nothing_said_is_no_server_side():
+def test_nothing_said_is_no_server_side() -> None:
     async def main() -> ServerSide | None:
         scraper = Scraper([Scripted(None)])
         await scraper.take()

@@ -36,7 +36,7 @@ def levels(service: ScriptedService) -> list[float]:
     return [plan.level for plan in service.asked]
 
 
-def test_steps_are_measured_in_rounds_up_and_down_each_with_its_own_seed():
+def test_steps_are_measured_in_rounds_up_and_down_each_with_its_own_seed() -> None:
     service = ScriptedService(RISES_AND_FALLS)
     found = stepped(service, Steps((1, 2, 4, 8), repeats=3))
     assert levels(service) == [1, 2, 4, 8, 8, 4, 2, 1, 1, 2, 4, 8]
@@ -45,12 +45,12 @@ def test_steps_are_measured_in_rounds_up_and_down_each_with_its_own_seed():
     assert not found.partial
 
 
-def test_rounds_go_up_and_down_in_turns():
+def test_rounds_go_up_and_down_in_turns() -> None:
     assert in_order([4, 1, 2], 0) == [1, 2, 4]
     assert in_order([4, 1, 2], 1) == [4, 2, 1]
 
 
-def test_knee_is_found_from_the_steps_and_seconds_are_numbered_through():
+def test_knee_is_found_from_the_steps_and_seconds_are_numbered_through() -> None:
     found = stepped(ScriptedService(RISES_AND_FALLS), Steps((1, 2, 4, 8, 16, 32, 64)))
     assert found.knee is not None
     assert found.knee.level == 16
@@ -59,7 +59,7 @@ def test_knee_is_found_from_the_steps_and_seconds_are_numbered_through():
     assert moments == [float(at) for at in range(1, 7 * 22 + 1)]
 
 
-def test_climb_doubles_until_goodput_falls_and_refines_around_the_knee():
+def test_climb_doubles_until_goodput_falls_and_refines_around_the_knee() -> None:
     service = ScriptedService(curves.usl(2.0, 0.02, 0.004))
     found = stepped(service, Steps())
     assert levels(service)[:6] == [1, 2, 4, 8, 16, 32]
@@ -71,13 +71,13 @@ def test_climb_doubles_until_goodput_falls_and_refines_around_the_knee():
     assert found.knee.high / found.knee.low <= 1.6
 
 
-def test_climb_ends_on_a_plateau_after_two_doublings_that_bring_nothing():
+def test_climb_ends_on_a_plateau_after_two_doublings_that_bring_nothing() -> None:
     service = ScriptedService(curves.plateau(1.0, 12.0))
     stepped(service, Steps())
     assert max(levels(service)) == 64
 
 
-def test_climb_ends_where_the_error_bound_breaks_and_looks_closer_below():
+def test_climb_ends_where_the_error_bound_breaks_and_looks_closer_below() -> None:
     service = ScriptedService(curves.straight(1.0), lambda level: 0.2 if level > 20 else 0.0)
     found = stepped(service, Steps())
     assert levels(service)[:6] == [1, 2, 4, 8, 16, 32]
@@ -85,7 +85,7 @@ def test_climb_ends_where_the_error_bound_breaks_and_looks_closer_below():
     assert (found.knee.level, found.knee.high) == (20, 24)
 
 
-def test_climb_goes_no_further_than_it_may():
+def test_climb_goes_no_further_than_it_may() -> None:
     service = ScriptedService(curves.straight(1.0))
     found = stepped(service, Steps(most=100))
     assert levels(service) == [1, 2, 4, 8, 16, 32, 64]
@@ -93,7 +93,7 @@ def test_climb_goes_no_further_than_it_may():
     assert not found.knee.reached
 
 
-def test_climb_of_rates_begins_where_it_is_told():
+def test_climb_of_rates_begins_where_it_is_told() -> None:
     service = ScriptedService(curves.plateau(1.0, 3.0), lambda rate: max(0.0, 1 - 3 / rate))
     found = stepped(service, Steps(first=0.5), load(Axis.RATE))
     assert levels(service)[:4] == [0.5, 1, 2, 4]
@@ -101,7 +101,7 @@ def test_climb_of_rates_begins_where_it_is_told():
     assert found.knee.level == 3
 
 
-def test_repeats_after_a_climb_are_of_the_levels_around_the_knee_and_above():
+def test_repeats_after_a_climb_are_of_the_levels_around_the_knee_and_above() -> None:
     service = ScriptedService(RISES_AND_FALLS)
     found = stepped(service, Steps(repeats=3))
     runs = {point.level: len(point.runs) for point in found.points}
@@ -112,7 +112,7 @@ def test_repeats_after_a_climb_are_of_the_levels_around_the_knee_and_above():
     assert "repeated runs" in found.knee.method
 
 
-def test_next_step_waits_until_a_service_that_failed_answers_again():
+def test_next_step_waits_until_a_service_that_failed_answers_again() -> None:
     service = ScriptedService(curves.straight(1.0), lambda level: 0.2 if level == 2 else 0.0, down_for=5)
     found = stepped(service, Steps((1, 2, 4)))
     assert service.probes == 6
@@ -120,7 +120,7 @@ def test_next_step_waits_until_a_service_that_failed_answers_again():
     assert not found.partial
 
 
-def test_service_that_stays_away_ends_the_steps_and_is_said():
+def test_service_that_stays_away_ends_the_steps_and_is_said() -> None:
     service = ScriptedService(curves.straight(1.0), lambda level: 0.2 if level == 2 else 0.0, down_for=10_000)
     found = stepped(service, Steps((1, 2, 4)))
     assert levels(service) == [1, 2]
@@ -128,20 +128,20 @@ def test_service_that_stays_away_ends_the_steps_and_is_said():
     assert found.notes == ("After the step at 2 the service answered nothing any more.",)
 
 
-def test_interruption_keeps_what_was_measured():
+def test_interruption_keeps_what_was_measured() -> None:
     found = stepped(ScriptedService(RISES_AND_FALLS, stop_after=3), Steps((1, 2, 4, 8)))
     assert found.partial
     assert [point.level for point in found.points] == [1, 2, 4]
 
 
-def test_rates_at_which_requests_pile_up_are_said_as_the_step_was_too_short_to_show_it():
+def test_rates_at_which_requests_pile_up_are_said_as_the_step_was_too_short_to_show_it() -> None:
     service = ScriptedService(curves.straight(1.0), piles_up=lambda rate: max(0.0, rate - 30))
     found = stepped(service, Steps((10, 30, 40)), load(Axis.RATE))
     [note] = found.notes
     assert note.startswith("At 40 requests/s more came than were answered: at the end 190 more of")
 
 
-def test_a_generator_that_was_the_bottleneck_once_says_at_which_step():
+def test_a_generator_that_was_the_bottleneck_once_says_at_which_step() -> None:
     own = OwnLimits(bottleneck=True, why="its thread was busy", late_p99_s=0.2, busy_share=0.99, unsent=3)
     found = stepped(ScriptedService(RISES_AND_FALLS, own=own), Steps((1, 2)))
     assert found.own.bottleneck
@@ -149,7 +149,7 @@ def test_a_generator_that_was_the_bottleneck_once_says_at_which_step():
     assert found.own.unsent == 6
 
 
-def test_what_changes_its_load_by_itself_is_not_stepped():
+def test_what_changes_its_load_by_itself_is_not_stepped() -> None:
     ramp = Load(TARGET, (), Plan(Axis.RATE, 1, 10, arrivals=Arrivals.RAMP, until_level=5))
     with pytest.raises(LoadImpossible):
         stepped(ScriptedService(RISES_AND_FALLS), Steps((1, 2)), ramp)
@@ -172,7 +172,7 @@ class Listener:
         self.heard.append(f"ended {level:g} {server is not None}")
 
 
-def test_one_load_alone_is_watched_and_scraped_and_has_no_knee():
+def test_one_load_alone_is_watched_and_scraped_and_has_no_knee() -> None:
     class Full:
         def read(self) -> Reading:
             return Reading(kv_share=0.9)
@@ -202,11 +202,11 @@ def test_one_load_alone_is_watched_and_scraped_and_has_no_knee():
         ("auto", Axis.RATE, ()),
     ],
 )
-def test_steps_are_numbers_with_commas_or_auto(text: str, axis: Axis, expected: tuple[float, ...]):
+def test_steps_are_numbers_with_commas_or_auto(text: str, axis: Axis, expected: tuple[float, ...]) -> None:
     assert parse_steps(text, axis) == expected
 
 
 @pytest.mark.parametrize("text", ["", "1;2", "0,1", "-1", "nan", "1,inf", "1.5"])
-def test_other_steps_are_refused(text: str):
+def test_other_steps_are_refused(text: str) -> None:
     with pytest.raises(LoadImpossible):
         parse_steps(text, Axis.CONCURRENCY)

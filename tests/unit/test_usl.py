@@ -12,7 +12,7 @@ from support import curves
 LEVELS = list(curves.LEVELS)
 
 
-def test_parameters_of_an_exact_curve_are_found():
+def test_parameters_of_an_exact_curve_are_found() -> None:
     shape = curves.usl(2.0, 0.05, 0.002)
     law = usl.fit(LEVELS, [shape(level) for level in LEVELS])
     assert law is not None
@@ -22,7 +22,7 @@ def test_parameters_of_an_exact_curve_are_found():
     assert usl.throughput(law, 16) == pytest.approx(shape(16))
 
 
-def test_noise_moves_the_peak_little():
+def test_noise_moves_the_peak_little() -> None:
     shape = curves.usl(2.0, 0.05, 0.002)
     for seed in range(20):
         points = curves.measured(shape, seed)
@@ -31,21 +31,21 @@ def test_noise_moves_the_peak_little():
         assert law.peak == pytest.approx(21.8, rel=0.25)
 
 
-def test_a_straight_line_has_no_peak():
+def test_a_straight_line_has_no_peak() -> None:
     law = usl.fit(LEVELS, LEVELS)
     assert law is not None
     assert law.peak is None
     assert law.capacity == pytest.approx(1.0)
 
 
-def test_speed_up_beyond_linear_gives_no_negative_parameter():
+def test_speed_up_beyond_linear_gives_no_negative_parameter() -> None:
     law = usl.fit(LEVELS, [level**1.2 for level in LEVELS])
     assert law is not None
     assert law.contention >= 0
     assert law.coherency >= 0
 
 
-def test_three_levels_or_none_that_answered_are_no_curve():
+def test_three_levels_or_none_that_answered_are_no_curve() -> None:
     assert usl.fit([1, 2, 4], [1, 2, 3]) is None
     assert usl.fit(LEVELS, [0.0] * len(LEVELS)) is None
     assert usl.fit([4, 4, 4, 4], [1, 1, 1, 1]) is None

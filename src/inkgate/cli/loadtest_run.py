@@ -78,7 +78,8 @@ async def measure(load: Load, course: Course) -> LoadReport:
     stop = anyio.Event()
     with ExitStack() as opened:
         found = opened.enter_context(sources(load.target.origin, load.target.key, course.metrics_url))
-        view = opened.enter_context(_view(f"{load.target.url} ({load.target.protocol})", load.plan.axis))
+        view = _view(f"{load.target.url} ({load.target.protocol})", load.plan.axis)
+        opened.enter_context(view)
         send = run if course.processes == 1 else partial(run_in_processes, processes=course.processes)
         bench = Bench(send, Scraper(found), view, stop, course.max_error)
         async with anyio.create_task_group() as tasks:

@@ -129,8 +129,10 @@ def curve(runs: list[Ended], axis: Axis) -> Table:
         errors = Text(f"{summary.error_share:.2%}", "red" if summary.error_share > _MANY_ERRORS else "")
         times = (latency.p50_s, latency.p95_s, latency.p99_s) if latency else (None, None, None)
         said = dict(_said(run.server))
+        figures = (f"{run.level:g}", f"{summary.answered_per_s:.2f}", f"{summary.goodput:.2f}", *map(ms, times))
         table.add_row(
-            *(f"{run.level:g}", f"{summary.answered_per_s:.2f}", f"{summary.goodput:.2f}", *map(ms, times), errors),
+            *figures,
+            errors,
             *(said.get(column, "-") for column in server),
             Text("█" * round(12 * summary.goodput / most), style="cyan"),
         )

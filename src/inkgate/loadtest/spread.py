@@ -89,7 +89,8 @@ def _blocks(point: Point, timeline: Sequence[Second]) -> NDArray[np.float64]:
     if count < LEAST_BLOCKS:
         return np.zeros(0)
     size = len(seconds) // count
-    return np.array(seconds[-count * size :], dtype=np.float64).reshape(count, size).mean(axis=1)
+    means: NDArray[np.float64] = np.array(seconds[-count * size :], dtype=np.float64).reshape(count, size).mean(axis=1)
+    return means
 
 
 def _t(freedom: int) -> float:
