@@ -44,7 +44,7 @@ class Shares:
 
     @classmethod
     def of(cls, total: int, dials: int, *, heaviest: bool) -> Shares:
-        most = 3 if total >= 30 else 2 if total >= 18 else 1
+        most = 3 if total >= 24 else 2 if total >= 18 else 1
         spread = min(4 + 2 * dials, max(3, total // 3))
         return cls(spread, max(2, total // 5), most if heaviest else 0)
 
