@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from inkgate.reports.compare import compare
+from inkgate.reports.compare import Comparison, compare
 from inkgate.reports.compare_files import write_comparison
 from inkgate.reports.files import Report, write_report
 from support.browser import chromium, require_chromium, shoot
@@ -27,22 +27,34 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
+REPORTS: dict[str, Callable[[], Report | Comparison]] = {
+    "load": load_report,
+    "one": one_point,
+    "unreached": unreached,
+    "tune": tune_report,
+    "hostile": hostile_load,
+    "hostile-tune": hostile_tuning,
+    "compared": lambda: compare(load_report(1), load_report(2, faster=1.25), ("a.json", "b.json")),
+    "hostile-compared": lambda: compare(hostile_load(), hostile_load(), (HOSTILE, HOSTILE)),
+}
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("reports")
-    reports: dict[str, Report] = {
-        "load": load_report(),
-        "one": one_point(),
-        "unreached": unreached(),
-        "tune": tune_report(),
-        "hostile": hostile_load(),
-        "hostile-tune": hostile_tuning(),
-    }
-    for name, report in reports.items():
-        write_report(report, made / f"{name}.html")
-    write_comparison(compare(load_report(1), load_report(2, faster=1.25), ("a.json", "b.json")), made / "compared.html")
-    write_comparison(compare(hostile_load(), hostile_load(), (HOSTILE, HOSTILE)), made / "hostile-compared.html")
-    return made
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The HTML file of a report, written when it is first asked for."""
+    folder = tmp_path_factory.mktemp("reports")
+
+    def of(name: str) -> Path:
+        file = folder / f"{name}.html"
+        if not file.exists():
+            report = REPORTS[name]()
+            if isinstance(report, Comparison):
+                write_comparison(report, file)
+            else:
+                write_report(report, file)
+        return file
+
+    return of
 
 
 @contextmanager
@@ -63,15 +75,12 @@ def opened(browser: Browser, file: Path, *, width: int = 1280, height: int = 900
     assert said == []
 
 
-NAMES = ("load", "one", "unreached", "tune", "compared", "hostile", "hostile-tune", "hostile-compared")
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REPORTS)
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (360, False)])
 def test_it_fits_its_screen_and_every_chart_is_there(
-    browser: Browser, folder: Path, name: str, width: int, dark: bool
+    browser: Browser, written: Callable[[str], Path], name: str, width: int, dark: bool
 ) -> None:
-    with opened(browser, folder / f"{name}.html", width=width, dark=dark) as page:
+    with opened(browser, written(name), width=width, dark=dark) as page:
         expect(page.locator("h1")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         charts = page.locator(".draw:visible svg")
@@ -105,36 +114,36 @@ def contrast(page: Page, selector: str) -> float:
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_texts_can_be_read_in_light_and_dark(browser: Browser, folder: Path, dark: bool) -> None:
-    with opened(browser, folder / "load.html", dark=dark) as page:
+def test_texts_can_be_read_in_light_and_dark(browser: Browser, written: Callable[[str], Path], dark: bool) -> None:
+    with opened(browser, written("load"), dark=dark) as page:
         for selector in ("h1", "td", "th", "figcaption", ".large svg text"):
             assert contrast(page, selector) >= 4.5, selector
 
 
-def test_charts_follow_the_colours_of_the_page(browser: Browser, folder: Path) -> None:
+def test_charts_follow_the_colours_of_the_page(browser: Browser, written: Callable[[str], Path]) -> None:
     colours = []
     for dark in (False, True):
-        with opened(browser, folder / "load.html", dark=dark) as page:
+        with opened(browser, written("load"), dark=dark) as page:
             colours.append(page.evaluate("getComputedStyle(document.querySelector('.large svg text')).fill"))
     assert colours[0] != colours[1]
 
 
-def test_a_telephone_is_shown_charts_drawn_for_it(browser: Browser, folder: Path) -> None:
-    with opened(browser, folder / "load.html", width=360) as page:
+def test_a_telephone_is_shown_charts_drawn_for_it(browser: Browser, written: Callable[[str], Path]) -> None:
+    with opened(browser, written("load"), width=360) as page:
         expect(page.locator(".draw.large").first).to_be_hidden()
         expect(page.locator(".draw.small").first).to_be_visible()
 
 
-def test_paper_has_dark_text_on_white_whatever_the_screen(browser: Browser, folder: Path) -> None:
-    with opened(browser, folder / "load.html", dark=True) as page:
+def test_paper_has_dark_text_on_white_whatever_the_screen(browser: Browser, written: Callable[[str], Path]) -> None:
+    with opened(browser, written("load"), dark=True) as page:
         page.emulate_media(media="print", color_scheme="dark")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
         assert len(page.pdf(format="A4")) > 20_000
 
 
-def test_pictures_for_the_documentation(browser: Browser, folder: Path) -> None:
+def test_pictures_for_the_documentation(browser: Browser, written: Callable[[str], Path]) -> None:
     for name, dark in (("load", False), ("tune", True)):
-        with opened(browser, folder / f"{name}.html", width=1120, height=1180, dark=dark) as page:
+        with opened(browser, written(name), width=1120, height=1180, dark=dark) as page:
             expect(page.locator("figure").first).to_be_visible()
             shoot(page, f"report-{name}")

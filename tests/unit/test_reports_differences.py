@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inkgate.loadtest.results import Axis, Second
+from inkgate.loadtest.results import Axis, Point, Second
 from inkgate.reports.blocks import block_length, drawn, memory
 from inkgate.reports.compare import compare
 from inkgate.reports.differences import (
@@ -23,6 +23,7 @@ from inkgate.reports.differences import (
 )
 from inkgate.reports.sizes import counted, quantiles
 from inkgate.reports.student import t_quantile
+from inkgate.reports.window import counted_seconds
 from support.sample_reports import MACHINE, Made, load_report, one_point, run, unreached
 
 
@@ -186,3 +187,16 @@ def test_what_speaks_against_the_comparison_is_said() -> None:
     said = " ".join(compare(load_report(1), limited).concerns)
     for part in ("one core was full", "B was interrupted", "different machines", "B chat", "B other/"):
         assert part in said
+
+
+def test_warm_up_and_the_seconds_after_the_end_do_not_count() -> None:
+    summary, seconds = run(Made(8, 20, 1.0, seconds=40), np.random.default_rng(1))
+    before = [replace(second, at=second.at - 10, in_time=0) for second in seconds[:10]]
+    after = [replace(second, at=second.at + 40, offered=0, in_time=1) for second in seconds[:3]]
+    point = Point(8, (summary,))
+    assert counted_seconds([*before, *seconds, *after], point) == list(seconds)
+    other = [replace(second, level=9.0) for second in seconds]
+    twice = [*before, *seconds, *after, *other, *before, *seconds]
+    assert counted_seconds(twice, Point(8, (summary, summary))) == [*seconds, *seconds]
+    assert counted_seconds([*seconds, *seconds], Point(8, (summary, summary))) == [*seconds, *seconds]
+    assert counted_seconds(other, point) == []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from inkgate.loadtest.results import Axis
+from inkgate.reports.charts import BAD, DASHES
 from inkgate.reports.wording import axis_words, plain, seconds
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _WIDE_RANGE = 12
 """Levels whose most is so many times their least are shown on a logarithmic axis."""
+_FAR = 8
 _APART = 0.42
 """Inches between labels along the x axis, so that they don't run into each other."""
 
@@ -48,6 +50,12 @@ def seconds_axis(axes: Axes) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high / low < 300 else (1.0,)))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds(value, exact=True)))
+
+
+def deadline_line(axes: Axes, deadline_s: float, longest_s: float) -> None:
+    """The deadline, unless it is so far above all latencies that it would press them flat."""
+    if longest_s * _FAR >= deadline_s:
+        axes.axhline(deadline_s, color=BAD, linewidth=1, linestyle=DASHES[1], label="deadline")
 
 
 def legend(axes: Axes) -> None:

@@ -20,6 +20,7 @@ from inkgate.reports.differences import (
     p95_of_seconds,
     ratio,
 )
+from inkgate.reports.window import counted_seconds
 from inkgate.reports.wording import GOODPUT, P95, level_words, ratio_words, share
 
 Sample = TypeVar("Sample", Second, Summary)
@@ -110,10 +111,6 @@ def _together(a: LoadReport, b: LoadReport, level: float) -> float:
     return math.prod(run.goodput for run in runs) ** (1 / len(runs)) if runs else 0.0
 
 
-def _seconds(report: LoadReport, level: float) -> list[Second]:
-    return [second for second in report.timeline if math.isclose(second.level, level, rel_tol=1e-6)]
-
-
 def _ratios(a: LoadReport, b: LoadReport, level: float, confidence: float) -> tuple[Ratio, Ratio]:
     """Of goodput and of p95: by repeats where both have several, else by seconds."""
     runs = _runs(a, level).runs, _runs(b, level).runs
@@ -123,7 +120,7 @@ def _ratios(a: LoadReport, b: LoadReport, level: float, confidence: float) -> tu
             _judged(goodput_of_repeats, runs, confidence, method),
             _judged(p95_of_repeats, runs, confidence, method),
         )
-    seconds = _seconds(a, level), _seconds(b, level)
+    seconds = counted_seconds(a.timeline, _runs(a, level)), counted_seconds(b.timeline, _runs(b, level))
     method = BY_SECONDS.format(a=len(seconds[0]), b=len(seconds[1]))
     return (
         _judged(goodput_of_seconds, seconds, confidence, method),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inkgate.loadtest.results import LoadReport, Point, ServerSide
-from inkgate.reports.axes import legend, levels_axis, reach, seconds_axis
-from inkgate.reports.charts import BAD, DASHES, FIVE, FOUR, MARKERS, ONE, THREE, TWO, WIDE, Chart
+from inkgate.reports.axes import deadline_line, legend, levels_axis, reach, seconds_axis
+from inkgate.reports.charts import DASHES, FIVE, FOUR, MARKERS, ONE, THREE, TWO, WIDE, Chart
 from inkgate.reports.endings import ENDINGS, ending_shares
 from inkgate.reports.timeline_chart import timeline_chart
 from inkgate.reports.wording import axis_words, interval, level_words, number, plain, seconds
@@ -107,7 +107,7 @@ def _latency(report: LoadReport, figure: FigureBase) -> None:
         percentiles.items(), (ONE, TWO, FOUR), DASHES, MARKERS, strict=False
     ):
         axes.plot(levels, values, color=colour, linestyle=dash, marker=marker, label=name)
-    axes.axhline(report.deadline_s, color=BAD, linewidth=1, linestyle=DASHES[1], label="deadline")
+    deadline_line(axes, report.deadline_s, max(percentiles["p99"], default=0.0))
     seconds_axis(axes)
     levels_axis(axes, report.axis, levels)
     legend(axes)

@@ -31,7 +31,7 @@ def document(title: str, *body: Content) -> str:
         tag("title", title),
         tag("style", Markup(style)),
     )
-    footer = tag("footer", f"Made by `inkgate report`, version {__version__}.")
+    footer = tag("footer", "Made by ", tag("code", "inkgate report"), f", version {__version__}.")
     return f"<!doctype html>\n{tag('html', head, tag('body', tag('main', *body, footer)), lang='en')}\n"
 
 

@@ -9,8 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from inkgate.loadtest.results import LoadReport, Second
-from inkgate.reports.axes import legend, seconds_axis
+from inkgate.reports.axes import deadline_line, legend, seconds_axis
 from inkgate.reports.charts import BAD, DASHES, FIVE, FOUR, GRID, MUTED, ONE, Chart
+from inkgate.reports.window import stretches
 from inkgate.reports.wording import plain
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ def timeline_chart(report: LoadReport) -> Chart:
     """Of a report with two seconds at least."""
     together = _together(report.timeline)
     rates = "Above: requests due and answers in time" + (f", means over {together} seconds" if together > 1 else "")
+    asked = "; numbers are the load asked for" if len({second.level for second in report.timeline}) > 1 else ""
     of_p99 = "; of p99 the longest is shown" if together > 1 else ""
     return Chart(
         "timeline",
         "Over time" if together > 1 else "Every second",
-        f"{rates}; numbers are the load asked for. Below: percentiles of latency{of_p99}.",
+        f"{rates}{asked}. Below: percentiles of latency{of_p99}.",
         f"{len(report.timeline)} seconds of offered load, answers in time and latency.",
         partial(_timeline, report),
         _SIZE,
@@ -51,18 +53,6 @@ def timeline_chart(report: LoadReport) -> Chart:
 
 def _together(timeline: Sequence[Second]) -> int:
     return math.ceil(len(timeline) / _MOST)
-
-
-def _steps(timeline: Sequence[Second]) -> Iterator[list[Second]]:
-    """Runs of seconds with the same load."""
-    step: list[Second] = []
-    for second in timeline:
-        if step and second.level != step[-1].level:
-            yield step
-            step = []
-        step.append(second)
-    if step:
-        yield step
 
 
 def _spans(step: Sequence[Second], together: int) -> Iterator[_Span]:
@@ -82,7 +72,7 @@ def _spans(step: Sequence[Second], together: int) -> Iterator[_Span]:
 
 def _timeline(report: LoadReport, figure: FigureBase) -> None:
     rates, latencies = figure.subplots(2, 1, sharex=True)
-    steps = list(_steps(report.timeline))
+    steps = list(stretches(report.timeline))
     spans = [span for step in steps for span in _spans(step, _together(report.timeline))]
     at = [span.at for span in spans]
     rates.plot(at, [span.due for span in spans], color=FIVE, linewidth=1.1, linestyle=DASHES[2], label="due")
@@ -97,7 +87,7 @@ def _timeline(report: LoadReport, figure: FigureBase) -> None:
     legend(rates)
     latencies.plot(at, [span.p50_s for span in spans], color=ONE, linewidth=1.2, label="p50")
     latencies.plot(at, [span.p99_s for span in spans], color=FOUR, linewidth=1.2, linestyle=DASHES[3], label="p99")
-    latencies.axhline(report.deadline_s, color=BAD, linewidth=1, linestyle=DASHES[1], label="deadline")
+    deadline_line(latencies, report.deadline_s, max((span.p99_s for span in spans if span.p99_s > 0), default=0.0))
     seconds_axis(latencies)
     latencies.set_xlabel("seconds from the start")
     latencies.set_xlim(report.timeline[0].at - 1, report.timeline[-1].at + 1)
