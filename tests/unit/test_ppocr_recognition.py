@@ -42,11 +42,17 @@ def test_confidence_leaves_spaces_out() -> None:
 
 def test_a_space_the_model_nearly_saw_is_put_in() -> None:
     labels = ["a", "", "", "b", "", "c"]
-    assert reading_of(labels, {2: 0.1}).text == "abc"
+    assert reading_of(labels, {2: 0.09}).text == "abc"
     reading = reading_of(labels, {2: 0.3})
     assert reading.text == "a bc"
     assert reading.confidences == pytest.approx([0.9, 0.3, 0.9, 0.9])
     assert np.all(np.diff(reading.positions) > 0)
+
+
+def test_a_space_nearly_seen_behind_a_character_is_not_put_before_it() -> None:
+    labels = ["1", "6", "6", "", "t"]
+    assert reading_of(labels, {2: 0.4}).text == "16 t"
+    assert reading_of(labels, {1: 0.4}).text == "1 6t"
 
 
 def test_no_space_is_put_beside_a_space_or_into_chinese() -> None:
