@@ -23,8 +23,12 @@ def pair() -> tuple[Channel, Channel]:
 def test_what_does_not_fit_into_a_socket_arrives_whole(*, use_uvloop: bool) -> None:
     ours, theirs = pair()
 
+    def tell() -> None:
+        theirs.send(LARGE)
+        theirs.send(LARGE)
+
     async def listen() -> list[bytes]:
-        told = threading.Thread(target=lambda: [theirs.send(LARGE) for _ in range(2)])
+        told = threading.Thread(target=tell)
         told.start()
         heard = [await ours.receive(), await ours.receive()]
         told.join()

@@ -50,7 +50,9 @@ def test_nothing_to_send_is_told(tmp_path: Path) -> None:
 def test_inkgates_form_has_the_file_and_its_name() -> None:
     body = wire_of(Target("", ProtocolName.OCR)).body(PAGE)
     message = message_from_bytes(f"Content-Type: {body.content_type}\r\n\r\n".encode() + body.content)
-    [part] = message.get_payload()
+    parts = message.get_payload()
+    assert isinstance(parts, list)
+    [part] = parts
     assert isinstance(part, Message)
     assert part.get_payload(decode=True) == png()
     assert part.get_content_type() == "image/png"

@@ -40,7 +40,8 @@ def test_a_window_has_what_was_due_in_it_whenever_it_ended() -> None:
     assert (summary.degraded, summary.sent_bytes) == (1, 300)
     assert summary.errors == {"503 service_full": 1, "connection broken": 1, "not sent": 1}
     assert summary.latency is not None
-    assert (summary.latency.most_s, summary.latency.mean_s) == (pytest.approx(9.0), pytest.approx(4.55))
+    assert summary.latency.most_s == pytest.approx(9.0)
+    assert summary.latency.mean_s == pytest.approx(4.55)
     assert summary.refusal is not None
     assert summary.refusal.p50_s == pytest.approx(0.25)
     # On their way: 0.1 + 8 (it was sent a second late) + 0.25 + 0.5 seconds, within 2

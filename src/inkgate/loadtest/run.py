@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 import anyio
 
@@ -80,7 +81,7 @@ async def put_on(
     sender: Sender,
     course: Course,
     watch: OwnWatch,
-    beside: Callable[[], Awaitable[None]],
+    beside: Callable[[], Coroutine[Any, Any, None]],
     stop: anyio.Event | None,
 ) -> float:
     """Puts the load on, with `beside` running beside it; how many seconds after the beginning it was over.
