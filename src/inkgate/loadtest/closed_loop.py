@@ -34,8 +34,10 @@ async def _client(course: Course, drawn: Iterator[tuple[int, int]], sender: Send
 
 
 def _pause(sent: Sent, *, waits: bool) -> float:
-    if sent.sample.outcome is Outcome.ANSWERED or not waits:
-        return 0.0
-    if sent.sample.outcome is Outcome.REFUSED and sent.retry_after_s is not None:
-        return sent.retry_after_s
-    return 0.0 if sent.sample.outcome is Outcome.TIMED_OUT else FAILED_PAUSE_S
+    match sent.sample.outcome:
+        case Outcome.REFUSED:
+            told_s = FAILED_PAUSE_S if sent.retry_after_s is None else sent.retry_after_s
+            return told_s if waits else 0.0
+        case Outcome.FAILED | Outcome.UNSENT:
+            return FAILED_PAUSE_S
+    return 0.0
