@@ -48,6 +48,7 @@ class Watched:
 
     def __init__(self, runtime: OpenVinoRuntime) -> None:
         self.name = runtime.name
+        self.fell_back = runtime.fell_back
         self.lines: list[FloatArray] = []
         self._runtime = runtime
 

@@ -42,6 +42,7 @@ class Counted:
 
     def __init__(self, runtime: Runtime) -> None:
         self.name = runtime.name
+        self.fell_back = runtime.fell_back
         self.models: dict[str, Calls] = {}
         self._runtime = runtime
 

@@ -113,6 +113,7 @@ class WholeSoftmax:
 
     def __init__(self, runtime: Runtime) -> None:
         self.name = f"{runtime.name}, softmax read back"
+        self.fell_back = runtime.fell_back
         self._runtime = runtime
 
     def open(self, path: Path) -> Model:

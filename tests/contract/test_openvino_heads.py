@@ -122,4 +122,4 @@ def text_model(weights: FloatArray, bias: FloatArray) -> bytes:
     constants = [numpy_helper.from_array(weights, "weights"), numpy_helper.from_array(bias, "bias")]
     graph = helper.make_graph(nodes, "text", [given], [found], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
-    return model.SerializeToString()
+    return bytes(model.SerializeToString())

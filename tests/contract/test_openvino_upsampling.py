@@ -19,7 +19,8 @@ def kinds(model: openvino.Model) -> set[str]:
 def test_detection_finds_what_it_found() -> None:
     line = cv2.resize(drawn_line("What is found"), (288, 32))
     picture = cv2.copyMakeBorder(line, 32, 32, 32, 32, cv2.BORDER_CONSTANT, value=(255, 255, 255))
-    page = cv2.dnn.blobFromImage(picture, scalefactor=1 / 127.5, mean=(127.5, 127.5, 127.5))
+    tensor = cv2.dnn.blobFromImage(picture, scalefactor=1 / 127.5, mean=(127.5, 127.5, 127.5))
+    page = np.asarray(tensor, np.float32)
     core = openvino.Core()
     plain = core.compile_model(core.read_model(files.text_detection()), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     expected = plain(page)[0]

@@ -95,7 +95,7 @@ class Bright:
 
     def run(self, tensor: FloatArray) -> list[FloatArray]:
         self.shapes.append(tensor.shape)
-        return [(tensor[:, :1] + 1) / 2]
+        return [(tensor[:, :1] + np.float32(1)) / np.float32(2)]
 
 
 @pytest.mark.parametrize(("left", "top"), [(40, 30), (900, 1240), (500, 700)])

@@ -20,6 +20,8 @@ from openvino import opset13 as ops  # noqa: E402 - see above
 
 from inkgate.runtimes.base import FloatArray  # noqa: E402 - see above
 
+__all__ = ("groups_of", "openvino", "ops", "with_columns", "with_int8", "with_upsampling_last")
+
 _TRANSPOSED = "ConvolutionBackpropData"
 """What OpenVINO calls a transposed convolution."""
 
@@ -124,7 +126,7 @@ def _upsampling(model: openvino.Model) -> tuple[Any, ...] | None:
 def _makes_four_of_one(node: openvino.Node) -> bool:
     asked, weights = node.get_attributes(), node.input_value(1).get_shape()
     plain = asked["pads_begin"] == asked["pads_end"] == asked["output_padding"] == [0, 0]
-    return plain and asked["strides"] == list(weights)[2:] == [2, 2] and asked["dilations"] == [1, 1]
+    return bool(plain and asked["strides"] == list(weights)[2:] == [2, 2] and asked["dilations"] == [1, 1])
 
 
 def _behind_identities(output: openvino.Output) -> openvino.Node:
