@@ -1,6 +1,6 @@
 """The search on made-up services whose best settings are known; seeded, so that every run is the same.
 
-`scripts`-like sweeps over more seeds gave the shares in docs/tuning.md; here each case has a threshold below its share.
+docs/tuning.md has the shares over more seeds; the thresholds here are below them.
 """
 
 from __future__ import annotations

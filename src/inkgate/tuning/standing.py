@@ -21,12 +21,12 @@ WORTH = 0.1
 """Share of the best score that it is worth to have a dial at its least and not at its most: some 1.5 % for half as many
 sequences. It decides between settings that can't be told apart."""
 MOST_LOST = 0.05
-"""Share of the best score that is given up so with a probability of at most 5 %."""
+"""Share of the best score that is given up so with a probability of at most one sixth."""
 FALLEN = 0.5
 """Share of the best score below which settings are beyond a cliff: a smooth surface is not drawn through them."""
 SURE = 1.96
 """Standard deviations of a 95 % interval."""
-_NINETEEN_OF_TWENTY = 1.64
+_FIVE_OF_SIX = 1.0
 _STARTS_THAT_FAIL = 2
 _UNFIT = {Outcome.DIED: "died", Outcome.STORMED: "preempted most of what it read"}
 
@@ -118,7 +118,7 @@ class Standing:
 
         def alike(index: int) -> bool:
             lost, sd = estimate.difference(0, index)
-            return lost <= min(SURE * sd, MOST_LOST * best - _NINETEEN_OF_TWENTY * sd)
+            return lost <= min(SURE * sd, MOST_LOST * best - _FIVE_OF_SIX * sd)
 
         def worth(index: int) -> float:
             return float(estimate.mean[index]) - WORTH * best * self.space.weight(keys[index])
