@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from benchmarks.tuning.setting import CONFIGS, GRIDS, pages_of
+from benchmarks.tuning.setting import GRIDS, config_of, pages_of
 from inkgate.loadtest.machine import this_machine
 from inkgate.settings import load_settings
 from inkgate.tuning.demand import find_demand
@@ -202,10 +202,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "inkgate.toml"
-        config.write_text(CONFIGS[options.engine], encoding="utf-8")
         try:
-            run = asyncio.run(measure(options, config))
+            run = asyncio.run(measure(options, config_of(options.engine, Path(folder))))
         except KeyboardInterrupt:
             sys.exit(130)
     show(run)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
+import shlex
 import sys
 from pathlib import Path
 
@@ -27,7 +29,32 @@ _EXTRA = (
     "--no-enable-prefix-caching",
     *("--mm-processor-cache-gb", "0"),
 )
-_VLLM = f"""
+
+
+def config_of(engine: str, folder: Path) -> Path:
+    """The settings of all trials, in a file in `folder`. Of vLLM the first core is its own, as a card would be, and the
+    others are for all else, this process among it, where there are several.
+    """
+    file = folder / "inkgate.toml"
+    if engine == "vllm":
+        cores = sorted(os.sched_getaffinity(0))
+        file.write_text(_vllm(_pinned(folder, cores[0]) if len(cores) > 1 else PYTHON), encoding="utf-8")
+        os.sched_setaffinity(0, cores[1:] or cores)
+    else:
+        file.write_text("", encoding="utf-8")
+    return file
+
+
+def _pinned(folder: Path, core: int) -> Path:
+    """vLLM's Python, on one core."""
+    script = folder / "python"
+    script.write_text(f'#!/bin/sh\nexec taskset -c {core} {shlex.quote(str(PYTHON))} "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    return script
+
+
+def _vllm(python: Path) -> str:
+    return f"""
 [engine]
 name = "vllm"
 
@@ -38,12 +65,11 @@ jpeg_quality = 0
 fallback = false
 
 [engine.vllm.managed]
-python = {json.dumps(str(PYTHON))}
+python = {json.dumps(str(python))}
 model = {json.dumps(str(WEIGHTS))}
 extra_flags = {json.dumps(list(_EXTRA))}
 environment = {{ {", ".join(f"{name} = {json.dumps(value)}" for name, value in VARIABLES.items())} }}
 """
-CONFIGS = {"vllm": _VLLM, "ppocr": ""}
 
 
 def pages_of(engine: str, folder: Path | None) -> tuple[LoadPage, ...]:
