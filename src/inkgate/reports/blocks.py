@@ -41,7 +41,7 @@ def block_length(series: Numbers) -> int:
     spectrum = float(covariances[0] + 2 * np.sum(window * covariances[1 : reach + 1]))
     if spectrum <= 0:
         return most
-    length = math.ceil((n * 2 * g * g / (4 / 3 * spectrum * spectrum)) ** (1 / 3))
+    length = math.ceil(math.cbrt(n * 2 * g * g / (4 / 3 * spectrum * spectrum)))
     return max(1, min(most, length))
 
 
