@@ -23,6 +23,8 @@ _LOADS = 60
 _WANTED = 12
 """Trials below which each is made shorter rather than their number smaller."""
 _MARGIN = 1.1
+_BETTER = 0.02
+"""Share of the score for which a neighbour of the choice is still tried at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Shares:
 
     @classmethod
     def of(cls, total: int, dials: int, *, heaviest: bool) -> Shares:
-        most = 3 if total >= 24 else 2 if total >= 18 else 1
+        most = 4 if total >= 24 else 2 if total >= 18 else 1
         spread = min(4 + 2 * dials, max(3, total // 3))
         return cls(spread, max(2, total // 5), most if heaviest else 0)
 
@@ -85,7 +87,7 @@ def next_step(task: Task, rows: Sequence[Row], spent_s: float) -> Step | None:
             key = _confirmed(standing)
             if key is not None:
                 return Step(standing.space.settings(key), Purpose.CONFIRM, pace.seconds)
-    return _shown(standing, shares.heaviest, pace.seconds) if task.heaviest else None
+    return _shown(standing, shares.heaviest, pace.seconds, to_go) if task.heaviest else None
 
 
 def _searched(standing: Standing, spread: int) -> Key | None:
@@ -108,10 +110,16 @@ def _searched(standing: Standing, spread: int) -> Key | None:
 def _beside(standing: Standing) -> Key | None:
     """Of the best one's neighbours on each dial the most promising that was not tried.
 
-    The surface keeps away from what lies right before a cliff; this does not.
+    The surface keeps away from what lies right before a cliff; this does not. Two steps down, where the best may yet
+    die under the heaviest images.
     """
     ranking = standing.ranking()
-    near = standing.space.neighbours(ranking[0]) if ranking else []
+    if not ranking:
+        return None
+    space, best = standing.space, ranking[0]
+    near = space.neighbours(best)
+    if standing.task.heaviest:
+        near += [key for key in space.neighbours(best, 2) if key not in near and space.weight(key) < space.weight(best)]
     untried = [key for key in near if not standing.trials(key) and not standing.barred(key)]
     if not untried:
         return None
@@ -177,10 +185,18 @@ def _two(standing: Standing) -> list[Key]:
     return [keys[0], keys[rival]]
 
 
-def _shown(standing: Standing, runs: int, seconds: float) -> Step | None:
-    """The choice under the heaviest images, until it stayed up in so many runs."""
+def _shown(standing: Standing, runs: int, seconds: float, to_go: int) -> Step | None:
+    """The choice under the heaviest images, until it stayed up in so many runs.
+
+    What dies may leave a choice whose better neighbour was not tried, as it lay off the favourite: it is tried first.
+    """
     key = standing.choice()
     if key is None:
         return None
+    beside = _beside(standing)
+    if beside is not None and to_go > 1:
+        estimate = standing.estimate([beside, key])
+        if estimate.difference(0, 1)[0] > _BETTER * estimate.mean[1]:
+            return Step(standing.space.settings(beside), Purpose.SEARCH, seconds)
     done = sum(trial.purpose is Purpose.HEAVIEST for trial in standing.trials(key))
     return None if done >= runs else Step(standing.space.settings(key), Purpose.HEAVIEST, seconds)
