@@ -46,6 +46,15 @@ def test_workers_that_open_pdfs_may_be_replaced() -> None:
     assert restarts_of(state) == 0
 
 
+def test_a_process_that_is_first_needed_under_load_is_no_restart() -> None:
+    watched = Watched(vllm())
+    state = vllm()
+    for processes in (state.processes, (*state.processes, Process("engine", 13, GB, 1.0))):
+        watched.add(replace(state, processes=processes), None)
+    assert not watched.died.is_set()
+    assert watched.summary().restarts == 0
+
+
 def test_peaks_and_counts_of_the_model_server_are_kept() -> None:
     watched = Watched(vllm(preemptions=5))
     for preemptions, kv_usage, memory_mb in ((5, 0.4, 900.0), (9, 0.97, 1400.0), (12, 0.5, 1100.0)):

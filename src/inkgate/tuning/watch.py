@@ -39,7 +39,8 @@ class Watched:
     """All that was seen of one service from `first` on. `died` is set when something that computes has died."""
 
     def __init__(self, first: State) -> None:
-        self._restarts = restarts_of(first)
+        self._before = restarts_of(first)
+        self._restarts = 0
         self._readings: list[Reading] = []
         self.died = anyio.Event()
 
@@ -47,17 +48,16 @@ class Watched:
         """One look: what it said of itself (None where it did not answer), and the memory of all its processes."""
         reading = Reading() if state is None else of_state(state)
         self._readings.append(replace(reading, memory_mb=memory_mb))
-        if state is not None and self._dead(state):
+        if state is None:
+            return
+        gone = sum(process.kind in _COMPUTE and not process.pid for process in state.processes)
+        self._restarts = max(self._restarts, restarts_of(state) + gone - self._before)
+        if self._restarts:
             self.died.set()
 
-    def _dead(self, state: State) -> bool:
-        gone = any(process.kind in _COMPUTE and not process.pid for process in state.processes)
-        return gone or restarts_of(state) > self._restarts
-
     def summary(self) -> ServerSide:
-        """Everything together. A process that is gone and not back yet counts as started again."""
-        seen = summed_up(self._readings)
-        return replace(seen, restarts=max(seen.restarts or 0, 1)) if self.died.is_set() else seen
+        """Everything together. Restarts: of what was there, or is gone; a process that was first needed is none."""
+        return replace(summed_up(self._readings), restarts=self._restarts)
 
 
 class Watcher:
