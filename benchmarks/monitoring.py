@@ -1,6 +1,6 @@
 """Two minutes of mixed load, watched by a real Prometheus: which queries of the dashboards and alerts found data.
 
-    PYTHONPATH=tests:tests/models python -m benchmarks.monitoring [--vllm] [--seconds 120] [--screenshots FOLDER] [--json FILE]
+    PYTHONPATH=tests:tests/models python -m benchmarks.monitoring [--vllm] [--screenshots FOLDER] [--json FILE]
 
 The service is a process of its own with the embedded engine; `--vllm` adds a second one that starts a real vLLM on the
 CPU, and is under load and scraped as well. Prometheus and Alertmanager have the files of deploy/monitoring as they are
@@ -75,11 +75,11 @@ class Request:
 
 @dataclass
 class Load:
-    """Clients that send for a time. `answers`: by status."""
+    """Clients that send until it is `over`. `answers`: by status."""
 
     server: Server
     draw: Callable[[random.Random], Request]
-    seconds: float
+    over: threading.Event
     answers: Counter[int] = field(default_factory=Counter)
 
     def run(self) -> None:
@@ -94,7 +94,8 @@ class Load:
     def _client(self, number: int, began: float) -> None:
         drawn = random.Random(number)
         with httpx.Client(base_url=self.server.url, timeout=120, trust_env=False) as client:
-            while (now_s := time.monotonic() - began) < self.seconds:
+            while not self.over.is_set():
+                now_s = time.monotonic() - began
                 if number >= _STEADY and now_s % _BURST_EVERY_S < _BURST_EVERY_S - _BURST_S:
                     time.sleep(0.2)
                     continue
@@ -210,16 +211,18 @@ def show(title: str, found: Sequence[Found]) -> list[str]:
     return faults
 
 
-def loaded(loads: Sequence[Load], screenshots: Path | None) -> None:
-    """Runs the loads to their end; pictures are taken of the first of them just before it."""
+@contextmanager
+def running(loads: Sequence[Load], over: threading.Event) -> Iterator[None]:
+    """The loads, which are over at the end."""
     threads = [threading.Thread(target=load.run) for load in loads]
     for thread in threads:
         thread.start()
-    if screenshots is not None:
-        time.sleep(max(0.0, loads[0].seconds - PICTURES_S))
-        shoot(loads[0].server, screenshots)
-    for thread in threads:
-        thread.join()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
 
 
 def main() -> int:
@@ -234,12 +237,19 @@ def main() -> int:
         receiver = stack.enter_context(told())
         # vLLM takes a minute to start: the other's history should begin with the load.
         second = [stack.enter_context(service(**with_vllm()))] if chosen.vllm else []
-        loads = [Load(stack.enter_context(service()), pages, chosen.seconds)]
-        loads += [Load(server, lines(), chosen.seconds) for server in second]
+        over = threading.Event()
+        loads = [Load(stack.enter_context(service()), pages, over)]
+        loads += [Load(server, lines(), over) for server in second]
         targets = [load.server.metrics_url.split("/")[2] for load in loads]
         prometheus = stack.enter_context(watching(folder, targets, receiver.url, hurried=False))
-        loaded(loads, chosen.screenshots)
-        panels, alerts = ask_panels(prometheus, vllm=chosen.vllm), ask_alerts(prometheus, vllm=chosen.vllm)
+        ends_at = time.monotonic() + chosen.seconds
+        with running(loads, over):
+            if chosen.screenshots:
+                time.sleep(max(0.0, chosen.seconds - PICTURES_S))
+                shoot(loads[0].server, chosen.screenshots)
+            time.sleep(max(0.0, ends_at - time.monotonic()))
+            # Under load still: of a server that answers nothing, times are not known.
+            panels, alerts = ask_panels(prometheus, vllm=chosen.vllm), ask_alerts(prometheus, vllm=chosen.vllm)
         scrapes = prometheus.numbers('count_over_time(up{job="inkgate"}[10m])')
         firing = sorted({alert["labels"]["alertname"] for alert in receiver.alerts})
     answers = [dict(sorted(load.answers.items())) for load in loads]
