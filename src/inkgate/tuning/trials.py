@@ -39,6 +39,8 @@ _LEAST_WARM_S = 1.0
 _STATE_S = 10.0
 _OVER = "deadline_exceeded"
 """The code of that error."""
+_AS_ASKED: Settings = {"serving.ladder.enabled": False}
+"""More is asked than can be answered, always: pages are to be read with all care nevertheless, or speed is bought."""
 _FIRST_LIMIT = "serving.adaptive.initial"
 
 
@@ -118,7 +120,7 @@ class ServiceBench:
         return measured.summary.answered_per_s
 
     def _serve(self, settings: Settings) -> Serve:
-        tried = {**self._setup.fixed, **settings, **companions(settings), **_begun(settings)}
+        tried = {**_AS_ASKED, **self._setup.fixed, **settings, **companions(settings), **_begun(settings)}
         return Serve(tried, self._setup.config, self._setup.start_s)
 
     async def _loaded(
