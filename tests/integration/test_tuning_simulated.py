@@ -10,7 +10,7 @@ from inkgate.tuning.results import Outcome
 
 
 @pytest.mark.slow
-def test_it_takes_16_to_24_sequences_and_says_why():
+def test_it_takes_16_to_24_sequences_and_says_why() -> None:
     report = tuned(60, seed=1)
     assert report.chosen is not None
     chosen = report.chosen.settings[MAX_NUM_SEQS]

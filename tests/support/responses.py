@@ -86,7 +86,9 @@ def task(
 ) -> Task:
     """A search over max_num_seqs alone, or over `dials`, of which the last values are in use."""
     asked = dials or (Dial(SEQS, GRID, "a batch"),)
-    in_use = {dial.path: dial.values[-1] for dial in asked} if dials else {SEQS: current}
+    in_use: Settings = {SEQS: current}
+    if dials:
+        in_use = {dial.path: dial.values[-1] for dial in asked}
     return Task(
         "vllm", asked, in_use, TARGETS, "0" * 64, DEMAND, budget_s, "2026-11-21T18:00:00Z", MACHINE, heaviest, seed
     )
@@ -110,7 +112,7 @@ def saturating(peak: float, fall: float = 0.15, height: float = 20.0) -> Respons
     def response(settings: Settings) -> float:
         seqs = float(settings[SEQS])
         octaves = math.log2(seqs / peak)
-        rise = 1 / (1 + max(-octaves, 0.0) ** 1.5 * 0.25)
+        rise = 1 / (1 + math.pow(max(-octaves, 0.0), 1.5) * 0.25)
         return height * rise * (1 - min(fall * max(octaves, 0.0), 0.95))
 
     return response

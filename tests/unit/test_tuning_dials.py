@@ -29,7 +29,7 @@ def nested(path: str, value: Value) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("engine", ["vllm", "ppocr"])
-def test_every_value_of_every_dial_is_one_that_the_settings_take(engine: str):
+def test_every_value_of_every_dial_is_one_that_the_settings_take(engine: str) -> None:
     for dial in dials(engine, 64, 80.0, ground_truth=True):
         assert dial.why
         for value in dial.values:
@@ -38,12 +38,12 @@ def test_every_value_of_every_dial_is_one_that_the_settings_take(engine: str):
 
 
 @pytest.mark.parametrize("engine", ["vllm", "ppocr"])
-def test_what_is_read_is_not_changed_without_a_ground_truth(engine: str):
+def test_what_is_read_is_not_changed_without_a_ground_truth(engine: str) -> None:
     assert not QUALITY & {dial.path for dial in dials(engine, 8, 24.0)}
     assert QUALITY & {dial.path for dial in dials(engine, 8, 24.0, ground_truth=True)}
 
 
-def test_values_are_bounded_by_the_machine():
+def test_values_are_bounded_by_the_machine() -> None:
     assert values("ppocr", THREADS, cores=4) == (1, 2, 3, 4)
     assert values("ppocr", THREADS, cores=1) == (), "one value is no dial"
     assert max(map(float, values("vllm", MAX_NUM_SEQS, gpu_gb=24.0))) == 96
@@ -51,30 +51,30 @@ def test_values_are_bounded_by_the_machine():
     assert values("vllm", GPU_MEMORY) == (), "no GPU"
 
 
-def test_engine_without_dials_is_refused():
+def test_engine_without_dials_is_refused() -> None:
     with pytest.raises(ValueError, match="transformers"):
         dials("transformers", 8)
 
 
-def test_dials_are_picked_by_either_name():
+def test_dials_are_picked_by_either_name() -> None:
     found = dials("vllm", 8, 24.0, ground_truth=True)
     assert [dial.path for dial in picked(found, ["max_pixels", MAX_NUM_SEQS])] == [MAX_PIXELS, MAX_NUM_SEQS]
     with pytest.raises(ValueError, match="no dial `threads`"):
         picked(found, ["threads"])
 
 
-def test_more_time_allows_more_dials():
+def test_more_time_allows_more_dials() -> None:
     found = dials("vllm", 8, 24.0)
     assert [len(for_time(found, minutes * 60, 45)) for minutes in (5, 15, 25, 90)] == [1, 1, 2, 4]
 
 
-def test_current_value_is_among_those_tried():
+def test_current_value_is_among_those_tried() -> None:
     found = picked(dials("vllm", 8, 24.0), [MAX_NUM_SEQS])
     assert with_current(found, {MAX_NUM_SEQS: 22})[0].values[8:12] == (20, 22, 24, 32)
     assert with_current(found, {MAX_NUM_SEQS: 16}) == found
 
 
-def test_value_that_stands_for_another_is_told_or_usual():
+def test_value_that_stands_for_another_is_told_or_usual() -> None:
     found = picked(dials("vllm", 8, 24.0), [MAX_NUM_SEQS])
     assert current(found, load_settings(), {}) == {MAX_NUM_SEQS: 16}
     assert current(found, load_settings(), {MAX_NUM_SEQS: 24}) == {MAX_NUM_SEQS: 24}
@@ -88,5 +88,5 @@ def test_value_that_stands_for_another_is_told_or_usual():
         (48, {"engine.vllm.concurrent_pages": 96, "limits.max_in_flight": 192}),
     ],
 )
-def test_as_many_pages_are_let_to_the_model_as_it_has_seats(seats: int, needed: Settings):
+def test_as_many_pages_are_let_to_the_model_as_it_has_seats(seats: int, needed: Settings) -> None:
     assert companions({MAX_NUM_SEQS: seats}) == needed

@@ -7,6 +7,7 @@ import pytest
 
 from inkgate.tuning.journal import Journal, JournalMismatch, Row, read_task
 from inkgate.tuning.results import Dial, Outcome, Purpose, Trial
+from inkgate.tuning.task import Task
 from support.responses import SEQS, task
 
 TASK = task()
@@ -14,7 +15,7 @@ FIRST = Row(Trial(1, Purpose.CURRENT, {SEQS: 64}, Outcome.DIED, 3.5, why="out of
 SECOND = Row(Trial(2, Purpose.SEARCH, {SEQS: 8}, Outcome.NOT_STARTED, 0.0), 31.5, 9.0)
 
 
-def test_trials_are_there_again_after_reopening(tmp_path: Path):
+def test_trials_are_there_again_after_reopening(tmp_path: Path) -> None:
     file = tmp_path / "journal.jsonl"
     with Journal(TASK, file) as journal:
         journal.append(FIRST)
@@ -26,14 +27,14 @@ def test_trials_are_there_again_after_reopening(tmp_path: Path):
     assert read_task(file) == TASK
 
 
-def test_each_trial_is_on_disk_before_the_next(tmp_path: Path):
+def test_each_trial_is_on_disk_before_the_next(tmp_path: Path) -> None:
     file = tmp_path / "journal.jsonl"
     with Journal(TASK, file) as journal:
         journal.append(FIRST)
         assert len(file.read_bytes().splitlines()) == 2
 
 
-def test_line_that_was_cut_off_is_left_out_and_written_over(tmp_path: Path):
+def test_line_that_was_cut_off_is_left_out_and_written_over(tmp_path: Path) -> None:
     file = tmp_path / "journal.jsonl"
     with Journal(TASK, file) as journal:
         journal.append(FIRST)
@@ -58,18 +59,18 @@ def test_line_that_was_cut_off_is_left_out_and_written_over(tmp_path: Path):
         (replace(TASK, demand=5.0), "demand (100.0 then, 5.0 now)"),
     ],
 )
-def test_journal_of_another_search_is_refused(tmp_path: Path, asked: object, said: str):
+def test_journal_of_another_search_is_refused(tmp_path: Path, asked: Task, said: str) -> None:
     file = tmp_path / "journal.jsonl"
     with Journal(TASK, file) as journal:
         journal.append(FIRST)
     written = file.read_bytes()
     with pytest.raises(JournalMismatch) as refused:
-        Journal(asked, file)  # type: ignore[arg-type]  # parametrize knows no types
+        Journal(asked, file)
     assert said in str(refused.value)
     assert file.read_bytes() == written
 
 
-def test_other_time_and_machine_are_no_other_search(tmp_path: Path):
+def test_other_time_and_machine_are_no_other_search(tmp_path: Path) -> None:
     file = tmp_path / "journal.jsonl"
     with Journal(TASK, file) as journal:
         journal.append(FIRST)
@@ -78,7 +79,7 @@ def test_other_time_and_machine_are_no_other_search(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [b"notes\n", b'{"a": 1}\n', b"no line"])
-def test_other_file_is_refused(tmp_path: Path, content: bytes):
+def test_other_file_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "notes.txt"
     file.write_bytes(content)
     with pytest.raises(JournalMismatch, match="is not the journal"):
@@ -88,7 +89,7 @@ def test_other_file_is_refused(tmp_path: Path, content: bytes):
     assert file.read_bytes() == content
 
 
-def test_without_a_file_it_is_kept_in_memory():
+def test_without_a_file_it_is_kept_in_memory() -> None:
     with Journal(TASK) as journal:
         journal.append(FIRST)
         assert journal.rows == (FIRST,)

@@ -53,8 +53,14 @@ SEARCHED = (
 )
 
 
-def test_reasons_have_the_numbers_of_what_was_better_but_died():
-    heavy = [(24, 20.0, HEAVY), (24, Outcome.DIED, HEAVY), (24, 20.0, HEAVY), (16, 20.0, HEAVY), (16, 20.0, HEAVY)]
+def test_reasons_have_the_numbers_of_what_was_better_but_died() -> None:
+    heavy: list[tuple[int, float | Outcome, Purpose]] = [
+        (24, 20.0, HEAVY),
+        (24, Outcome.DIED, HEAVY),
+        (24, 20.0, HEAVY),
+        (16, 20.0, HEAVY),
+        (16, 20.0, HEAVY),
+    ]
     found = report(TASK, rows(*SEARCHED, *heavy))
     assert found.chosen is not None
     assert found.chosen.settings == {SEQS: 16}
@@ -68,14 +74,14 @@ def test_reasons_have_the_numbers_of_what_was_better_but_died():
     assert found.loses.startswith("The current settings (max_num_seqs = 8) lose ")
 
 
-def test_loss_of_the_current_settings_is_what_was_measured():
+def test_loss_of_the_current_settings_is_what_was_measured() -> None:
     found = report(TASK, rows(*SEARCHED))
     share = float(found.loses.split(" lose ")[1].split(" %")[0])
     assert share == pytest.approx(100 * (1 - 13.2 / 23.0), abs=4)
     assert found.reasons[-1].endswith("no time was left.")
 
 
-def test_safer_of_two_that_can_not_be_told_apart_is_taken():
+def test_safer_of_two_that_can_not_be_told_apart_is_taken() -> None:
     tried = (
         (8, 15.0, Purpose.CURRENT),
         (16, 21.9, Purpose.SEARCH),
@@ -88,13 +94,13 @@ def test_safer_of_two_that_can_not_be_told_apart_is_taken():
     assert any(reason.startswith("32 may answer ") and "asks more" in reason for reason in found.reasons)
 
 
-def test_current_settings_may_be_the_best():
+def test_current_settings_may_be_the_best() -> None:
     tried = ((8, 22.0, Purpose.CURRENT), (4, 15.0, Purpose.SEARCH), (24, 14.0, Purpose.SEARCH))
     found = report(TASK, rows(*tried))
     assert found.loses == "The current settings (max_num_seqs = 8) are the best that was found."
 
 
-def test_current_settings_that_died_are_said_to_have():
+def test_current_settings_that_died_are_said_to_have() -> None:
     tried = ((8, Outcome.DIED, Purpose.CURRENT), (4, 15.0, Purpose.SEARCH))
     found = report(TASK, rows(*tried))
     assert found.loses == "The current settings (max_num_seqs = 8): died in 2 of 2 runs."
@@ -102,7 +108,7 @@ def test_current_settings_that_died_are_said_to_have():
     assert not found.current.allowed
 
 
-def test_what_asks_more_than_what_died_is_said_to():
+def test_what_asks_more_than_what_died_is_said_to() -> None:
     tried = ((32, 30.0, Purpose.CURRENT), (8, 15.0, Purpose.SEARCH), (16, Outcome.DIED, Purpose.SEARCH))
     found = report(task(current=32), rows(*tried))
     assert found.chosen is not None
@@ -112,7 +118,7 @@ def test_what_asks_more_than_what_died_is_said_to():
     )
 
 
-def test_nothing_good_is_said_in_words():
+def test_nothing_good_is_said_in_words() -> None:
     found = report(TASK, rows((8, Outcome.DIED, Purpose.CURRENT), (4, Outcome.NOT_STARTED, Purpose.SEARCH)))
     assert found.chosen is None
     assert found.fragment == ""
@@ -123,7 +129,7 @@ def test_nothing_good_is_said_in_words():
     )
 
 
-def test_interval_narrows_with_runs():
+def test_interval_narrows_with_runs() -> None:
     once = report(TASK, rows(*SEARCHED))
     often = report(TASK, rows(*SEARCHED, *(4 * [(24, 23.0, Purpose.CONFIRM)])))
     assert once.chosen is not None
@@ -132,13 +138,13 @@ def test_interval_narrows_with_runs():
     assert often.chosen.high - often.chosen.low < once.chosen.high - once.chosen.low
 
 
-def test_report_is_the_same_after_json():
+def test_report_is_the_same_after_json() -> None:
     found = report(TASK, rows(*SEARCHED), partial=True)
     adapter = TypeAdapter(TuneReport)
     assert adapter.validate_json(adapter.dump_json(found)) == found
 
 
-def test_fragment_is_loaded_by_the_settings(tmp_path: Path):
+def test_fragment_is_loaded_by_the_settings(tmp_path: Path) -> None:
     found = report(TASK, rows(*SEARCHED))
     file = tmp_path / "inkgate.toml"
     file.write_text(found.fragment, encoding="utf-8")
@@ -151,15 +157,15 @@ def test_fragment_is_loaded_by_the_settings(tmp_path: Path):
 @pytest.mark.parametrize(
     "value", [True, False, 3, 0.9, 1e-7, "", "fp8", 'a "quoted" \\ name', "línea\n二\t\x7f\x01 😀"]
 )
-def test_values_are_the_same_in_toml(value: Value):
+def test_values_are_the_same_in_toml(value: Value) -> None:
     assert tomllib.loads(toml({"a.b.c": value})) == {"a": {"b": {"c": value}}}
 
 
-def test_tables_are_written_once_and_no_settings_are_nothing():
+def test_tables_are_written_once_and_no_settings_are_nothing() -> None:
     assert toml({"b.x": 1, "a.y": 2, "b.a": 3}, ["why\nnot"]) == "# why\n# not\n\n[a]\ny = 2\n\n[b]\na = 3\nx = 1\n"
     assert toml({}) == ""
 
 
-def test_notes_say_how_noisy_runs_were():
+def test_notes_say_how_noisy_runs_were() -> None:
     found = report(TASK, rows(*SEARCHED))
     assert "Runs of the same settings differ by some" in found.notes[1]

@@ -16,22 +16,22 @@ def trial(server: ServerSide | None = None, ended: Outcome = Outcome.MEASURED, a
     return Trial(1, Purpose.SEARCH, {SEQS: 8}, ended, 10.0, SUMMARY, server, accuracy)
 
 
-def test_score_is_pages_in_time():
+def test_score_is_pages_in_time() -> None:
     assert score(SUMMARY, TARGETS) == 45
 
 
-def test_answers_without_known_pages_have_one_each():
+def test_answers_without_known_pages_have_one_each() -> None:
     assert score(replace(SUMMARY, pages=0), TARGETS) == 15
 
 
-def test_cost_counts_pages_for_the_money():
+def test_cost_counts_pages_for_the_money() -> None:
     assert score(SUMMARY, Targets(5, 0.001, "cost", price_per_hour=2.0)) == 45 * 1800
 
 
 @pytest.mark.parametrize(
     ("targets", "said"), [(Targets(5, 0.001, "cost"), "price"), (Targets(5, 0.001, "speed"), "`pages` or `cost`")]
 )
-def test_objective_that_can_not_be_computed_is_refused(targets: Targets, said: str):
+def test_objective_that_can_not_be_computed_is_refused(targets: Targets, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         score(SUMMARY, targets)
 
@@ -46,7 +46,7 @@ def test_objective_that_can_not_be_computed_is_refused(targets: Targets, said: s
         (ServerSide(preemptions=90), Outcome.NOT_STARTED, Outcome.NOT_STARTED),
     ],
 )
-def test_restarts_and_preemptions_are_outcomes(server: ServerSide | None, ended: Outcome, becomes: Outcome):
+def test_restarts_and_preemptions_are_outcomes(server: ServerSide | None, ended: Outcome, becomes: Outcome) -> None:
     assert outcome(trial(server, ended)) is becomes
 
 
@@ -62,15 +62,17 @@ def test_restarts_and_preemptions_are_outcomes(server: ServerSide | None, ended:
         (0, 0, 0.001, False),
     ],
 )
-def test_failures_count_once_they_are_no_accident(offered: int, failed: int, allowed: float, *, too_often: bool):
+def test_failures_count_once_they_are_no_accident(
+    offered: int, failed: int, allowed: float, *, too_often: bool
+) -> None:
     assert fails_too_often([replace(SUMMARY, offered=offered, failed=failed)], allowed) is too_often
 
 
-def test_refusals_of_what_is_over_the_capacity_are_no_failures():
+def test_refusals_of_what_is_over_the_capacity_are_no_failures() -> None:
     assert not fails_too_often([replace(SUMMARY, refused=800, timed_out=50)], 0.001)
 
 
-def test_accuracy_may_fall_by_half_a_percent_where_no_bound_is_given():
+def test_accuracy_may_fall_by_half_a_percent_where_no_bound_is_given() -> None:
     assert least_accuracy(TARGETS, [trial(accuracy=0.94), trial(accuracy=0.96)]) == pytest.approx(0.945)
     assert least_accuracy(replace(TARGETS, least_accuracy=0.9), [trial(accuracy=0.95)]) == 0.9
     assert least_accuracy(TARGETS, [trial()]) is None

@@ -100,13 +100,13 @@ CASES: dict[str, tuple[Made, Callable[[Settings], bool], Callable[[int], Task], 
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_ends_within_5_percent_of_the_best(name: str):
+def test_it_ends_within_5_percent_of_the_best(name: str) -> None:
     made, allowed, asked, least = CASES[name]
     found = losses(made, allowed, asked)
     assert sum(lost <= 0.05 for lost in found) / len(found) >= least, sorted(found)
 
 
-def test_time_is_enough_for_all_trials_and_is_used():
+def test_time_is_enough_for_all_trials_and_is_used() -> None:
     report, _, clock = anyio.run(searched, Made(saturating(16)), task(heaviest=True))
     assert 850 <= clock() <= 900
     assert 15 <= len(report.trials) <= 25
@@ -117,7 +117,7 @@ def test_time_is_enough_for_all_trials_and_is_used():
     assert [trial.number for trial in report.trials] == list(range(1, len(report.trials) + 1))
 
 
-def test_the_best_and_its_rival_are_confirmed_in_turns():
+def test_the_best_and_its_rival_are_confirmed_in_turns() -> None:
     report, _, _ = anyio.run(searched, Made(saturating(16)), task())
     confirmed = [trial.settings[SEQS] for trial in report.trials if trial.purpose is Purpose.CONFIRM]
     first, second, third, fourth = confirmed[:4]
@@ -125,7 +125,7 @@ def test_the_best_and_its_rival_are_confirmed_in_turns():
     assert second == third
 
 
-def test_what_dies_is_never_taken_nor_what_asks_more():
+def test_what_dies_is_never_taken_nor_what_asks_more() -> None:
     made = Made(saturating(64), deaths=lambda settings: 5.0 * (seats(settings) >= 20))
     report, bench, _ = anyio.run(searched, made, task(current=16))
     died = [index for index, trial in enumerate(report.trials) if trial.outcome is Outcome.DIED]
@@ -135,7 +135,7 @@ def test_what_dies_is_never_taken_nor_what_asks_more():
     assert seats(report.chosen.settings) < 20
 
 
-def test_what_dies_under_the_heaviest_images_makes_room_for_the_next():
+def test_what_dies_under_the_heaviest_images_makes_room_for_the_next() -> None:
     made = Made(saturating(24, 0.1), heaviest=lambda settings: 5.0 * (seats(settings) > 16))
     report, bench, _ = anyio.run(searched, made, task(current=16, heaviest=True))
     heavy = [seats(settings) for settings, purpose in bench.asked if purpose is Purpose.HEAVIEST]
@@ -145,7 +145,7 @@ def test_what_dies_under_the_heaviest_images_makes_room_for_the_next():
     assert report.chosen.settings[SEQS] == heavy[-1]
 
 
-def test_storm_of_preemptions_is_no_speed():
+def test_storm_of_preemptions_is_no_speed() -> None:
     made = Made(saturating(64), preempts=lambda settings: seats(settings) > 16)
     report, _, _ = anyio.run(searched, made, task(current=32))
     assert report.current is not None
@@ -154,7 +154,7 @@ def test_storm_of_preemptions_is_no_speed():
     assert seats(report.chosen.settings) <= 16
 
 
-def test_settings_that_read_worse_are_not_taken():
+def test_settings_that_read_worse_are_not_taken() -> None:
     pixels = Dial("engine.vllm.max_pixels", (500_000, 1_000_000, 2_000_000, 4_000_000), "")
     made = Made(
         lambda settings: 1e7 / float(settings[pixels.path]),
@@ -167,7 +167,7 @@ def test_settings_that_read_worse_are_not_taken():
     assert worse.why_not == "reads 90.0 % of characters right, where 94.5 % are asked for"
 
 
-def test_failed_requests_are_not_paid_with():
+def test_failed_requests_are_not_paid_with() -> None:
     made = Made(saturating(64), failed=lambda settings: 0.02 * (seats(settings) > 12))
     report, _, _ = anyio.run(searched, made, task(current=8))
     assert report.chosen is not None
@@ -175,7 +175,7 @@ def test_failed_requests_are_not_paid_with():
     assert any("requests failed, where 0.1 % may" in judged.why_not for judged in report.judged)
 
 
-def test_nothing_that_starts_ends_the_search_early():
+def test_nothing_that_starts_ends_the_search_early() -> None:
     report, bench, clock = anyio.run(searched, Made(saturating(16), starts=lambda _settings: False), task())
     assert report.chosen is None
     assert report.fragment == ""
@@ -184,7 +184,7 @@ def test_nothing_that_starts_ends_the_search_early():
     assert clock() < 400
 
 
-def test_no_time_for_anything_gives_an_empty_report():
+def test_no_time_for_anything_gives_an_empty_report() -> None:
     report, bench, _ = anyio.run(searched, Made(saturating(16)), task(budget_s=0.0))
     assert (report.trials, report.chosen, report.current, bench.asked) == ((), None, None, [])
 
@@ -207,7 +207,7 @@ class Interrupted(MadeBench):
         return await super().try_(settings, purpose, seconds)
 
 
-def test_interrupted_search_reports_and_goes_on(tmp_path: Path):
+def test_interrupted_search_reports_and_goes_on(tmp_path: Path) -> None:
     asked = task()
     file = tmp_path / "journal.jsonl"
 
@@ -236,7 +236,7 @@ def test_interrupted_search_reports_and_goes_on(tmp_path: Path):
     anyio.run(resumed)
 
 
-def test_more_time_for_a_search_that_is_over_is_used(tmp_path: Path):
+def test_more_time_for_a_search_that_is_over_is_used(tmp_path: Path) -> None:
     file = tmp_path / "journal.jsonl"
     asked = task(budget_s=345)
     for whole in (asked, replace(asked, budget_s=900.0)):
@@ -246,7 +246,7 @@ def test_more_time_for_a_search_that_is_over_is_used(tmp_path: Path):
     assert len(report.trials) > 15
 
 
-def test_same_seed_gives_the_same_report():
+def test_same_seed_gives_the_same_report() -> None:
     one, _, _ = anyio.run(searched, Made(saturating(16)), task(seed=4, heaviest=True))
     other, _, _ = anyio.run(searched, Made(saturating(16)), task(seed=4, heaviest=True))
     assert one == other
