@@ -87,6 +87,7 @@ def test_chat_takes_no_pdf() -> None:
             Outcome.FAILED,
             "200 partial page_broken",
         ),
+        (ProtocolName.OCR, 422, {"code": "deadline_exceeded"}, Outcome.TIMED_OUT, "422 deadline_exceeded"),
         (ProtocolName.OCR, 200, {"pages": []}, Outcome.FAILED, "200 partial"),
         (ProtocolName.OCR, 200, {"text": "x"}, Outcome.FAILED, "200 not understood"),
         (ProtocolName.OCR, 302, {}, Outcome.FAILED, "302"),

@@ -30,14 +30,21 @@ def test_state_is_read_for_what_a_load_test_shows() -> None:
         processes=(Process("gateway", 1, 500_000_000, 1.0), Process("vllm", 2, 1_500_000_000, 1.0, started=3)),
         gpus=(Gpu(0, utilisation=0.5, memory_used=10, memory_total=40), Gpu(1, utilisation=0.7)),
     )
-    assert of_state(state) == Reading(0.9, 5, 1, 7, 3, 0.7, 0.25, 2000.0)
+    assert of_state(state) == Reading(0.9, 5, 1, 7, 2, 0.7, 0.25, 2000.0)
+
+
+def test_a_worker_that_is_first_needed_under_load_is_no_restart() -> None:
+    gateway = Process("gateway", 1, 500_000_000, 1.0)
+    before = of_state(embedded_state(processes=(gateway,)))
+    after = of_state(embedded_state(processes=(gateway, Process("engine", 2, 500_000_000, 1.0))))
+    assert summed_up([before, after]).restarts == 0
 
 
 def test_peaks_means_and_counts_are_made_of_a_window() -> None:
     readings = [
-        Reading(kv_share=0.2, running=2, waiting=0, preemptions=10, starts=1, memory_mb=100),
-        Reading(kv_share=0.8, running=4, waiting=None, preemptions=15, starts=1, memory_mb=300),
-        Reading(kv_share=0.1, running=6, waiting=3, preemptions=2, starts=2, memory_mb=200),
+        Reading(kv_share=0.2, running=2, waiting=0, preemptions=10, restarts=0, memory_mb=100),
+        Reading(kv_share=0.8, running=4, waiting=None, preemptions=15, restarts=0, memory_mb=300),
+        Reading(kv_share=0.1, running=6, waiting=3, preemptions=2, restarts=1, memory_mb=200),
     ]
     assert summed_up(readings) == ServerSide(0.8, 4.0, 1.5, 7, 1, None, None, 300)
     assert summed_up([Reading()]) == ServerSide()

@@ -23,9 +23,11 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
         Path, typer.Option(metavar="DIR", help="Images and PDFs as they are to be read; a folder, or one file.")
     ],
     *,
-    deadline: Annotated[float, typer.Option(parser=duration, help="Until when an answer is in time.")] = 5.0,
+    deadline: Annotated[
+        float, typer.Option(parser=duration, metavar="TIME", help="Until when an answer is in time.")
+    ] = 5.0,
     max_error: Annotated[
-        float, typer.Option(parser=share, help="How many requests may fail; those that are refused don't count.")
+        float, typer.Option(parser=share, metavar="SHARE", help="Of requests that may fail; refused ones don't count.")
     ] = 0.001,
     minutes: Annotated[float, typer.Option(help="For everything; what a search that is resumed took counts.")] = 15.0,
     objective: Annotated[str, typer.Option(help="pages: most of them in time; cost: most for the money.")] = "pages",
@@ -46,7 +48,8 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
         Path | None, typer.Option(metavar="FILE", help="Ground truth (docs/evaluation.md): accuracy of each trial.")
     ] = None,
     least_accuracy: Annotated[
-        float | None, typer.Option(parser=share, help="Share of characters right; else 0.5 % under the current one.")
+        float | None,
+        typer.Option(parser=share, metavar="SHARE", help="Of characters right; else 0.5 % under the current one."),
     ] = None,
     heaviest: Annotated[
         bool, typer.Option(help="Show that what is recommended stays up under the heaviest images allowed.")

@@ -10,18 +10,19 @@ from inkgate.loadtest.results import ServerSide
 from inkgate.telemetry.gpu import GpuReading
 from inkgate.telemetry.state import State
 
-_RESTARTED = frozenset({"engine", "vllm"})
+COMPUTING = frozenset({"engine", "vllm"})
+"""Kinds of processes that the engine computes in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One moment; shares 0 to 1. `preemptions`, `starts`: counted since the server, or the service, was started."""
+    """One moment; shares 0 to 1. `preemptions`, `restarts`: counted since the server, or the service, was started."""
 
     kv_share: float | None = None
     running: float | None = None
     waiting: float | None = None
     preemptions: float | None = None
-    starts: float | None = None
+    restarts: float | None = None
     gpu_share: float | None = None
     gpu_memory_share: float | None = None
     memory_mb: float | None = None
@@ -36,11 +37,16 @@ def of_state(state: State) -> Reading:
         running=_sum(replica.running for replica in replicas),
         waiting=_sum(replica.waiting for replica in replicas),
         preemptions=_sum(replica.preemptions for replica in replicas),
-        starts=_sum(process.started for process in state.processes if process.kind in _RESTARTED),
+        restarts=restarts_of(state),
         gpu_share=_most(share for share, _, _ in gpus),
         gpu_memory_share=_most(_part(used, total) for _, used, total in gpus),
         memory_mb=_sum(process.rss_bytes / 1e6 for process in state.processes),
     )
+
+
+def restarts_of(state: State) -> int:
+    """How often a process that computes was started again, since the service's start. First starts are none."""
+    return sum(process.started - 1 for process in state.processes if process.kind in COMPUTING)
 
 
 def of_gpus(readings: Sequence[GpuReading]) -> Reading:
@@ -53,13 +59,13 @@ def of_gpus(readings: Sequence[GpuReading]) -> Reading:
 def summed_up(readings: Sequence[Reading]) -> ServerSide:
     """Of readings in the order in which they were taken."""
     preemptions = _counted([reading.preemptions for reading in readings])
-    starts = _known(reading.starts for reading in readings)
+    restarts = _known(reading.restarts for reading in readings)
     return ServerSide(
         kv_share=_most(reading.kv_share for reading in readings),
         running=_mean([reading.running for reading in readings]),
         waiting=_mean([reading.waiting for reading in readings]),
         preemptions=preemptions,
-        restarts=round(sum(max(0.0, after - before) for before, after in pairwise(starts))) if starts else None,
+        restarts=round(sum(max(0.0, after - before) for before, after in pairwise(restarts))) if restarts else None,
         gpu_share=_most(reading.gpu_share for reading in readings),
         gpu_memory_share=_most(reading.gpu_memory_share for reading in readings),
         memory_mb=_most(reading.memory_mb for reading in readings),
@@ -89,7 +95,7 @@ def together(readings: Sequence[Reading]) -> Reading:
         running=_first(reading.running for reading in readings),
         waiting=_first(reading.waiting for reading in readings),
         preemptions=_first(reading.preemptions for reading in readings),
-        starts=_first(reading.starts for reading in readings),
+        restarts=_first(reading.restarts for reading in readings),
         gpu_share=_first(reading.gpu_share for reading in readings),
         gpu_memory_share=_first(reading.gpu_memory_share for reading in readings),
         memory_mb=_first(reading.memory_mb for reading in readings),

@@ -17,7 +17,8 @@ from inkgate.client import InkgateClient, ServiceError
 from inkgate.concurrency import Threads, single_error
 from inkgate.loadtest.pages import LoadPage
 from inkgate.loadtest.plan import Load, Plan
-from inkgate.loadtest.results import Axis, Second, Summary
+from inkgate.loadtest.readings import restarts_of
+from inkgate.loadtest.results import Axis, Second
 from inkgate.loadtest.run import Measured, run
 from inkgate.loadtest.service import Serve, ServiceNotStarted, ServiceProcess, last_words, serving
 from inkgate.loadtest.target import ProtocolName, Target
@@ -25,7 +26,7 @@ from inkgate.tuning.dials import MAX_NUM_SEQS, companions
 from inkgate.tuning.heaviest import Heaviness, heaviest_pages
 from inkgate.tuning.results import Outcome, Purpose, Settings, Trial
 from inkgate.tuning.score import outcome
-from inkgate.tuning.watch import Watched, Watcher, restarts_of
+from inkgate.tuning.watch import Watched, Watcher
 
 if TYPE_CHECKING:  # it needs inkgate[eval]
     from inkgate.tuning.accuracy import Accuracy
@@ -37,8 +38,6 @@ _PATIENCE_S = 60.0
 _WARM_SHARE = 0.25
 _LEAST_WARM_S = 1.0
 _STATE_S = 10.0
-_OVER = "deadline_exceeded"
-"""The code of that error."""
 _AS_ASKED: Settings = {"serving.ladder.enabled": False}
 """More is asked than can be answered, always: pages are to be read with all care nevertheless, or speed is bought."""
 _FIRST_LIMIT = "serving.adaptive.initial"
@@ -200,18 +199,11 @@ def _trial(trial: Trial, measured: Measured, watched: Watched, service: ServiceP
         trial,
         outcome=ended,
         seconds=measured.summary.seconds,
-        summary=_late_is_late(measured.summary),
+        summary=measured.summary,
         server=watched.summary(),
         why=why.strip(),
     )
     return replace(trial, outcome=outcome(trial))
-
-
-def _late_is_late(summary: Summary) -> Summary:
-    """What was given up because its time was over counts as timed out: the deadline was the trial's own."""
-    late = sum(times for kind, times in summary.errors.items() if kind.endswith(_OVER))
-    late = min(late, summary.rejected)
-    return replace(summary, rejected=summary.rejected - late, timed_out=summary.timed_out + late)
 
 
 def _begun(settings: Settings) -> Settings:

@@ -10,18 +10,11 @@ import psutil
 
 from inkgate.client import InkgateClient, ServiceError
 from inkgate.concurrency import Threads
-from inkgate.loadtest.readings import Reading, of_state, summed_up
+from inkgate.loadtest.readings import COMPUTING, Reading, of_state, restarts_of, summed_up
 from inkgate.loadtest.results import ServerSide
 from inkgate.telemetry.state import State
 
 LOOKED_EVERY_S = 0.5
-_COMPUTE = frozenset({"vllm", "engine"})
-"""Kinds of processes that the engine computes in."""
-
-
-def restarts_of(state: State) -> int:
-    """How often a process that computes was started again, since the service's start."""
-    return sum(process.started - 1 for process in state.processes if process.kind in _COMPUTE)
 
 
 def memory_of(pid: int) -> float | None:
@@ -50,7 +43,7 @@ class Watched:
         self._readings.append(replace(reading, memory_mb=memory_mb))
         if state is None:
             return
-        gone = sum(process.kind in _COMPUTE and not process.pid for process in state.processes)
+        gone = sum(process.kind in COMPUTING and not process.pid for process in state.processes)
         self._restarts = max(self._restarts, restarts_of(state) + gone - self._before)
         if self._restarts:
             self.died.set()

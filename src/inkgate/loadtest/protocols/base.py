@@ -13,6 +13,8 @@ from inkgate.loadtest.pages import LoadPage
 from inkgate.loadtest.samples import Outcome
 
 _REFUSALS = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+_OVER = "deadline_exceeded"
+"""inkgate's code for what was given up when the time was over that its caller had given it."""
 _CODE_CHARACTERS = 60
 """Of an error's code that are kept."""
 
@@ -63,7 +65,10 @@ def said_no(answer: Answer) -> Verdict | None:
     """The verdict on an answer whose status is none of success, with the error's code where it has one; else None."""
     if 200 <= answer.status < 300:
         return None
-    kind = f"{answer.status} {code_of(answer.body)}".rstrip()
+    code = code_of(answer.body)
+    kind = f"{answer.status} {code}".rstrip()
+    if code == _OVER:
+        return Verdict(Outcome.TIMED_OUT, kind)
     if answer.status in _REFUSALS:
         return Verdict(Outcome.REFUSED, kind)
     return Verdict(Outcome.REJECTED if 400 <= answer.status < 500 else Outcome.FAILED, kind)
