@@ -6,7 +6,6 @@ import os
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -16,6 +15,7 @@ from rich.text import Text
 import inkgate
 from inkgate.evaluation.run import CandidateScores, FileScore, Probe
 from inkgate.evaluation.summary import Summary, groups, summarize
+from inkgate.telemetry.processor import processor_name
 
 FIGURES = ("CER", "a=A", "F1", "lines", "tests")
 """Columns of a candidate; `a=A` is the character error rate whatever the case."""
@@ -131,19 +131,10 @@ def machine() -> dict[str, Any]:
     """What this runs on."""
     return {
         "system": platform.platform(),
-        "processor": _processor(),
+        "processor": processor_name(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
     }
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def _candidate(candidate: CandidateScores) -> dict[str, Any]:

@@ -1,0 +1,17 @@
+"""What the machine's processor is called."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+def processor_name() -> str:
+    """As the kernel names it, such as `AMD EPYC 9354 32-Core Processor`; else its architecture."""
+    if _CPUINFO.is_file():
+        for line in _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
