@@ -1,6 +1,7 @@
 """For all tests: async ones are marked `anyio` and run on asyncio, as the service does."""
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,10 @@ from xdist.scheduler import LoadScopeScheduling
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("inkgate", deadline=None)
 settings.load_profile("inkgate")
+
+# A shell that runs this in the background has Ctrl-C ignored, which all that is started here would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _REAL = "_real"
 """In the names of files with tests that a real model is loaded for."""

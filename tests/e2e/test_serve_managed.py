@@ -83,7 +83,10 @@ def test_ctrl_c_while_vllm_loads_ends_both(fake: FakeVllm, tmp_path: Path) -> No
             assert time.monotonic() < give_up
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        status = process.wait(WAIT_S)
+        try:
+            status = process.wait(WAIT_S)
+        finally:
+            process.kill()
         left = fake.alive()
     assert (status, left) == (130, set())
     assert "Traceback" not in log.read_text(encoding="utf-8")
