@@ -54,13 +54,15 @@ def test_columns_are_those_of_the_whole_softmax(runtime: Runtime, tolerance: flo
     assert np.allclose(columns.last, softmax[:, :, -1], atol=tolerance)
 
 
-def test_columns_are_those_of_its_own_softmax_to_the_last_bit(runtime: Runtime) -> None:
+def test_columns_are_those_of_its_own_softmax(runtime: Runtime) -> None:
+    """To the last bit; in int8, where most columns are asked for some of the classes alone, nearly."""
+    off = 0.05 if "int8" in runtime.name else 0.0
     tensor = line("Invoice 2041")
     (softmax,) = runtime.open(files.text_recognition()).run(tensor)
     columns = runtime.open_columns(files.text_recognition()).run(tensor)
     assert np.array_equal(columns.best, softmax.argmax(axis=2))
-    assert np.array_equal(columns.probability, softmax.max(axis=2))
-    assert np.array_equal(columns.last, softmax[:, :, -1])
+    assert np.allclose(columns.probability, softmax.max(axis=2), rtol=0, atol=off)
+    assert np.allclose(columns.last, softmax[:, :, -1], rtol=0, atol=off)
 
 
 def test_outputs_and_metadata_are_those_of_the_file(runtime: Runtime) -> None:

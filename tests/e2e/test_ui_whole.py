@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import httpx
@@ -106,6 +107,7 @@ def test_everything_has_a_name_and_the_keyboard_reaches_it(browser: Browser, pag
         page.focus("#ink-go")
         page.keyboard.press("Enter")
         expect(page.locator("#ink-status[aria-live=polite]")).to_contain_text("Done")
+        expect(page.locator("#ink-picture")).to_have_attribute("alt", re.compile("."))  # it says what has arrived
         assert page.evaluate(UNNAMED) == []
         page.focus("#ink-tab-text")
         page.keyboard.press("ArrowRight")

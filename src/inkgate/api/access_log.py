@@ -22,10 +22,14 @@ def _nothing(_: Scope, __: int, ___: float) -> None:
     """Does nothing."""
 
 
+_LENGTH_DIGITS = 18
+"""Of a body's announced length that are read: no body is as long, and a log has 64 bits."""
+
+
 def _length(scope: Scope) -> int | None:
-    """Of the request's body, as it was announced; None where it was not."""
+    """Of the request's body, as it was announced; None where it was not, or where no body is as long."""
     said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
-    return int(said) if said.isdigit() else None
+    return int(said) if said.isdigit() and len(said) <= _LENGTH_DIGITS else None
 
 
 class AccessLog:

@@ -20,7 +20,7 @@ from openvino import opset13 as ops  # noqa: E402 - see above
 
 from inkgate.runtimes.base import FloatArray  # noqa: E402 - see above
 
-__all__ = ("groups_of", "openvino", "ops", "with_columns", "with_int8", "with_upsampling_last")
+__all__ = ("columns_of", "groups_of", "openvino", "ops", "with_columns", "with_int8", "with_upsampling_last")
 
 _TRANSPOSED = "ConvolutionBackpropData"
 """What OpenVINO calls a transposed convolution."""
@@ -53,10 +53,18 @@ def with_columns(model: openvino.Model) -> openvino.Model:
     """The model with the three outputs of `Columns` in place of its softmax (N, T, classes).
 
     So the softmax never leaves the runtime: reading it back and looking for the largest in NumPy takes as long as a
-    third of the model. The largest is looked for in two steps, the best of each group of classes and then in the best
-    group: OpenVINO's TopK takes five times as long over all classes as its ReduceMax.
+    third of the model.
     """
     (softmax,) = (result.input_value(0) for result in model.get_results())
+    return openvino.Model([ops.result(output) for output in columns_of(softmax)], model.get_parameters())
+
+
+def columns_of(softmax: openvino.Output) -> tuple[openvino.Output, openvino.Output, openvino.Output]:
+    """The three outputs of `Columns` of a softmax (N, T, classes).
+
+    The largest is looked for in two steps, the best of each group of classes and then in the best group: OpenVINO's
+    TopK takes five times as long over all classes as its ReduceMax.
+    """
     classes = softmax.get_partial_shape()[2].get_length()
     groups = groups_of(classes)
     shape = np.array([0, 0, groups, classes // groups], np.int32)  # 0: as it was
@@ -65,7 +73,7 @@ def with_columns(model: openvino.Model) -> openvino.Model:
     within, probability = _largest(ops.gather(grouped, group, ops.constant(np.int32(2)), batch_dims=2))
     best = ops.add(ops.multiply(group, ops.constant(np.int32(classes // groups))), within)
     last = ops.gather(softmax, ops.constant(np.int32(classes - 1)), ops.constant(np.int32(2)))
-    return openvino.Model([ops.result(output) for output in (best, probability, last)], model.get_parameters())
+    return best.output(0), probability.output(0), last.output(0)
 
 
 def groups_of(classes: int) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.runtimes.base import Columns, FloatArray, IntArray
-from inkgate.runtimes.openvino_graphs import openvino, ops, with_columns
+from inkgate.runtimes.openvino_graphs import columns_of, openvino, ops
 
 _SURE = 0.9
 """Probability, among the classes that are asked first, from which that is the answer."""
@@ -89,13 +89,14 @@ def split(model: openvino.Model, classes: IntArray) -> tuple[openvino.Model, ope
     of_bias = of_bias.reshape(-1)
     few = _product(features, weights[:, classes], of_bias[classes])
     numbers = few.output(0)
-    inner = with_columns(openvino.Model([ops.result(ops.softmax(numbers, 2))], model.get_parameters()))
     most = ops.reduce_max(numbers, ops.constant(np.array([2], np.int32)))
-    outputs = [result.input_value(0) for result in inner.get_results()]
-    results = [ops.result(output) for output in (*outputs, most.output(0), features)]
-    given = ops.parameter([1, -1, weights.shape[0]], np.float32)
+    outputs = (*columns_of(ops.softmax(numbers, 2).output(0)), most.output(0), features)
+    results = [ops.result(output) for output in outputs]
+    # Named, for the name that OpenVINO makes up counts what the process made before: the cache would not know it again.
+    given = ops.parameter([1, -1, weights.shape[0]], np.float32, name="features")
     every = ops.softmax(_product(given.output(0), weights, of_bias).output(0), 2)
-    return openvino.Model(results, model.get_parameters()), with_columns(openvino.Model([ops.result(every)], [given]))
+    of_all = [ops.result(output) for output in columns_of(every.output(0))]
+    return openvino.Model(results, model.get_parameters()), openvino.Model(of_all, [given])
 
 
 def _last_product(model: openvino.Model) -> tuple[openvino.Node, openvino.Node]:
