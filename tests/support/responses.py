@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inkgate.loadtest.results import Machine, ServerSide, Summary
 from inkgate.tuning.journal import Journal
@@ -30,6 +30,7 @@ class Made:
 
     Attributes:
         noise: standard deviation from run to run, as a share; drift: of the speed, over the whole budget.
+        others: share of the machine that other programs take, and of the speed that they cost, by the second.
         deaths: by the second; heaviest: of the same, under the heaviest images; starts: whether it does.
     """
 
@@ -42,6 +43,7 @@ class Made:
     preempts: Callable[[Settings], bool] = lambda _settings: False
     accuracy: Callable[[Settings], float | None] = lambda _settings: None
     failed: Callable[[Settings], float] = lambda _settings: 0.0
+    others: Callable[[float], float] = lambda _at: 0.0
     start_s: float = 28.0
 
 
@@ -66,8 +68,11 @@ class MadeBench:
         self.clock.goes_on(made.start_s + min(seconds, life))
         if life < seconds:
             return Trial(0, purpose, settings, Outcome.DIED, life, why="out of memory")
-        speed = (1 + made.drift(self.clock() - self.began)) * math.exp(self.chance.gauss(0.0, made.noise))
-        return self._measured(settings, purpose, seconds, made.response(settings) * speed)
+        at = self.clock() - self.began
+        others = made.others(at)
+        speed = (1 + made.drift(at)) * (1 - others) * math.exp(self.chance.gauss(0.0, made.noise))
+        trial = self._measured(settings, purpose, seconds, made.response(settings) * speed)
+        return replace(trial, others_cores=others * MACHINE.cores)
 
     def _measured(self, settings: Settings, purpose: Purpose, seconds: float, rate: float) -> Trial:
         offered, answered = int(DEMAND * seconds), round(rate * seconds)

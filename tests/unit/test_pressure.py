@@ -114,6 +114,32 @@ def test_images_that_wait_to_be_prepared_are_those_the_engine_does_not_count() -
     assert pressure.u == pytest.approx(2.0)
 
 
+def test_the_wait_of_those_who_left_lately_is_told_after_they_left() -> None:
+    gauge = PressureGauge()
+    gauge.read(ServerReading(queue_s=Total(100.0, 10)), 0.0, 4)
+    at_once = gauge.read(ServerReading(queue_s=Total(106.0, 12)), 0.5, 4)
+    nobody_since = gauge.read(ServerReading(queue_s=Total(106.0, 12)), 10.0, 4)
+    shorter = gauge.read(ServerReading(queue_s=Total(107.0, 13)), 10.5, 4)
+    assert at_once is not None
+    assert nobody_since is not None
+    assert shorter is not None
+    assert at_once.queue_s == 3.0
+    assert at_once.waited_s == pytest.approx(3.0)
+    assert nobody_since.queue_s is None
+    assert nobody_since.waited_s == pytest.approx(3.0)
+    assert 1.0 < (shorter.waited_s or 0.0) < 2.5  # the latest counts most
+
+
+@pytest.mark.parametrize(("waiting", "waited_s"), [(0, 0.0), (3, None)])
+def test_when_nobody_left_for_long_nobody_waited_unless_somebody_waits(waiting: int, waited_s: float | None) -> None:
+    gauge = PressureGauge()
+    gauge.read(ServerReading(queue_s=Total(0.0, 0)), 0.0, 4)
+    gauge.read(ServerReading(queue_s=Total(5.0, 1)), 1.0, 4)
+    pressure = gauge.read(ServerReading(queue_s=Total(5.0, 1), waiting=waiting), 120.0, 4)
+    assert pressure is not None
+    assert pressure.waited_s == waited_s
+
+
 def test_requests_of_others_do_not_make_the_render_backlog_negative() -> None:
     gauge = PressureGauge()
     gauge.read(ServerReading(running=50), 1.0, 3)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from inkgate.telemetry.processes import Place, Processes
+from inkgate.telemetry.processes import Place, Processes, tree_bytes
 from support.clock import Clock
 
 PARENT = (
@@ -85,3 +85,8 @@ def test_a_reading_is_good_for_half_a_second() -> None:
     clock.goes_on(0.2)
     processes.read()
     assert len(asked) == 2
+
+
+def test_a_tree_is_a_process_with_what_it_started_and_nothing_once_it_is_gone() -> None:
+    assert tree_bytes(os.getpid()) > 10_000_000
+    assert tree_bytes(2**22 + 1) == 0

@@ -37,17 +37,24 @@ def test_settings_that_are_likely_faster_turn_the_dials_whose_fast_end_is_known(
 
 
 def test_it_is_always_said_that_the_cache_was_off() -> None:
-    (only,) = notes([trial()], ())
+    (only,) = notes([trial()], (), 8)
     assert "cache was off" in only
 
 
 def test_settings_that_answered_all_that_was_asked_are_told_of() -> None:
-    said = notes([trial(in_time=99), trial(in_time=99, purpose=Purpose.HEAVIEST), trial()], ())
+    said = notes([trial(in_time=99), trial(in_time=99, purpose=Purpose.HEAVIEST), trial()], (), 8)
     assert "In 1 trials nearly all" in said[1]
 
 
 def test_a_load_generator_at_its_limit_is_told_of() -> None:
-    assert "the limit: no core left" in notes([], ["no core left"])[1]
+    assert "the limit: no core left" in notes([], ["no core left"], 8)[1]
+
+
+def test_trials_in_which_others_used_the_machine_are_told_of() -> None:
+    said = notes([trial(others_cores=cores) for cores in (0.5, 0.6, 3.5, 2.0)], (), 8)
+    assert "During 2 of 4 trials other programs used the machine, up to 3.5 of its 8 cores" in said[1]
+    assert "where in others it was 0.5" in said[1]
+    assert len(notes([trial(others_cores=cores) for cores in (4.0, 4.5)], (), 8)) == 1  # always there
 
 
 class Fixed:

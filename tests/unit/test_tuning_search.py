@@ -70,6 +70,12 @@ CASES: dict[str, tuple[Made, Callable[[Settings], bool], Callable[[int], Task], 
         lambda seed: task(seed=seed),
         0.85,
     ),
+    "others that come and go": (
+        Made(saturating(16), 0.04, others=lambda at: 0.4 * (at % 200 < 60)),
+        always,
+        lambda seed: task(seed=seed),
+        0.8,
+    ),
     "death above 24": (
         Made(saturating(64, 0.1), deaths=lambda settings: 0.3 * (seats(settings) > 24)),
         lambda settings: seats(settings) <= 24,

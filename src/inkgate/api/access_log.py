@@ -8,6 +8,7 @@ from time import perf_counter
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from inkgate.api.lengths import announced_bytes
 from inkgate.telemetry.metrics import NO_WORK
 
 log = structlog.get_logger("inkgate.access")
@@ -22,14 +23,10 @@ def _nothing(_: Scope, __: int, ___: float) -> None:
     """Does nothing."""
 
 
-_LENGTH_DIGITS = 18
-"""Of a body's announced length that are read: no body is as long, and a log has 64 bits."""
-
-
 def _length(scope: Scope) -> int | None:
     """Of the request's body, as it was announced; None where it was not, or where no body is as long."""
     said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
-    return int(said) if said.isdigit() and len(said) <= _LENGTH_DIGITS else None
+    return announced_bytes(said.decode("latin-1"))
 
 
 class AccessLog:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 
 from inkgate.api.context import caller_of
 from inkgate.api.errors import request_id_of
+from inkgate.api.lengths import announced_bytes
 from inkgate.errors import InputRejected
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.work import Caller, Priority
@@ -80,5 +81,5 @@ def _priority(request: Request) -> Priority | None:
 def _body_bytes(request: Request, settings: Settings) -> int:
     """Its Content-Length; the most that a body may have where it doesn't say, or says what it can't have."""
     most = int(settings.limits.max_body_mb * 1_000_000)
-    text = request.headers.get("content-length", "")
-    return min(int(text), most) if text.isascii() and text.isdigit() and len(text) < 16 else most
+    announced = announced_bytes(request.headers.get("content-length", ""))
+    return most if announced is None else min(announced, most)

@@ -230,7 +230,7 @@ def _replica(replica: Replica[Server], servers: ModelServers, flags: tuple[str, 
         return found
     return replace(
         found,
-        queue_s=pressure.queue_s,
+        queue_s=pressure.waited_s,
         render_s=pressure.render_s,
         inter_token_s=pressure.inter_token_s,
         pressure=pressure.u,

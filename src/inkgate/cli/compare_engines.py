@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -11,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import anyio
 import typer
-from anyio.abc import TaskStatus
 
 from inkgate.cli.durations import duration
+from inkgate.cli.interrupts import stop_when_told
 from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 240
 """Columns of a table that goes to a file or a pipe, which have no width of their own."""
+_STOPPING = "Stopping: what was measured is shown."
 
 
 def compare_engines(  # noqa: PLR0913  # one parameter for each option of the command
@@ -130,21 +130,11 @@ async def _compare(contenders: Sequence[Contender], comparing: Comparing) -> Eng
     stop = anyio.Event()
     with ExitStack() as stack, single_error():
         async with anyio.create_task_group() as tasks:
-            await tasks.start(_stop_when_told, stop)
+            await tasks.start(stop_when_told, stop, _STOPPING)
             gpus = gpu_reader(stack)
             found = await compare(contenders, comparing, this_machine(), gpus, stop, say)
             tasks.cancel_scope.cancel()
     return found
-
-
-async def _stop_when_told(stop: anyio.Event, *, task_status: TaskStatus[None]) -> None:
-    """Ctrl-C and SIGTERM end it in order; the services have processes of their own, which don't get them."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        task_status.started()
-        async for _ in signals:
-            if not stop.is_set():
-                say("Stopping: what was measured is shown.")
-            stop.set()
 
 
 def _show(comparison: EngineComparison, files: Sequence[Path]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
+
+from inkgate.cli.interrupts import stop_when_told
 
 if TYPE_CHECKING:
     from inkgate.loadtest.bench import Bench
@@ -83,7 +84,7 @@ async def measure(load: Load, course: Course) -> LoadReport:
         send = run if course.processes == 1 else partial(run_in_processes, processes=course.processes)
         bench = Bench(send, Scraper(found), view, stop, course.max_error)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_on_signal, stop)
+            await tasks.start(stop_when_told, stop)
             stepped = await _all(load, course, bench)
             tasks.cancel_scope.cancel()
     return assemble(load, stepped, Circumstances(began, course.max_error, course.asked))
@@ -103,9 +104,3 @@ def _view(title: str, axis: Axis) -> LiveView | PlainLines:
     console = Console(stderr=True)
     # what is printed in the end goes to standard output: a file there still leaves a terminal to watch at
     return LiveView(title, axis, console) if console.is_terminal else PlainLines(axis, console)
-
-
-async def _on_signal(stop: anyio.Event) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            stop.set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import signal
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
+from inkgate.cli.interrupts import stop_when_told
 from inkgate.cli.tune_files import write_found
 from inkgate.cli.tune_view import ShownBench, View
 from inkgate.concurrency import single_error
@@ -102,7 +102,7 @@ async def run(asked: Asked, tree: Tree) -> TuneReport:
     stop = anyio.Event()
     with single_error():
         async with anyio.create_task_group() as tasks:
-            await tasks.start(_listen, stop)
+            await tasks.start(stop_when_told, stop)
             try:
                 report = await _found(asked, tree, stop)
             except LoadImpossible as error:
@@ -135,7 +135,7 @@ async def _found(asked: Asked, tree: Tree, stop: anyio.Event) -> TuneReport:
         bench = bench.at(demand)
         task = _task(asked, ready, pages, demand, asked.budget_s - (anyio.current_time() - began))
         report = await _searched(task, bench, asked, view, stop)
-    return replace(report, notes=(*report.notes, *notes(report.trials, bench.bottlenecks)))
+    return replace(report, notes=(*report.notes, *notes(report.trials, bench.bottlenecks, report.machine.cores)))
 
 
 async def _searched(task: Task, bench: ServiceBench, asked: Asked, view: View, stop: anyio.Event) -> TuneReport:
@@ -213,14 +213,6 @@ def _task(asked: Asked, ready: Prepared, pages: tuple[LoadPage, ...], demand: fl
         heaviest=asked.heaviest,
         seed=asked.seed,
     )
-
-
-async def _listen(stop: anyio.Event, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-    """Sets `stop` when we are told to end. Told again, we are still about to: the child is being stopped."""
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        task_status.started()
-        async for _ in signals:
-            stop.set()
 
 
 async def _unless(stop: anyio.Event, work: Callable[[], Awaitable[T]]) -> T | None:

@@ -6,33 +6,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 
 import anyio
-import psutil
 
 from inkgate.concurrency import Threads, single_error
 from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
+from inkgate.telemetry.processes import tree_bytes
 
 EVERY_S = 0.5
 MB = 1e6
-
-
-def tree_bytes(pid: int) -> int:
-    """Resident bytes of a process and all below it; 0 where it is gone. What they share counts once for each.
-
-    Blocking: some milliseconds for each hundred processes of the machine.
-    """
-    try:
-        root = psutil.Process(pid)
-        family = [root, *root.children(recursive=True)]
-    except psutil.Error:
-        return 0
-    return sum(_resident(process) for process in family)
-
-
-def _resident(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except psutil.Error:  # it has ended
-        return 0
 
 
 def gpu_bytes(reader: GpuReader | None) -> int | None:

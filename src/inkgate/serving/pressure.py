@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from inkgate.engines.vllm.metrics import ServerReading
+from inkgate.engines.vllm.metrics import ServerReading, Total
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Pressure:
         running, waiting: requests in the batch, and before it, those of other clients too.
         kv_usage: 0 to 1.
         queue_s: mean wait in the engine's queue of those that left it.
+        waited_s: the same over the last quarter of a minute, for who looks on: 0 while nobody waits or leaves.
         service_s: mean time of a request in the engine, without its queue.
         render_s: how long an image waits to be prepared: by Little's law, those in it / requests ended a second.
         inter_token_s, baseline_s: mean time between tokens of a request, and the usual one in such a batch.
@@ -53,6 +54,7 @@ class Pressure:
     waiting: int = 0
     kv_usage: float | None = None
     queue_s: float | None = None
+    waited_s: float | None = None
     service_s: float | None = None
     render_s: float | None = None
     inter_token_s: float | None = None
@@ -91,6 +93,7 @@ class PressureGauge:
         self._before: tuple[float, ServerReading] | None = None
         self._rendering = 0.0
         self._ended_per_s = 0.0
+        self._waits = LatelyMean()
         self._service_s: float | None = None
 
     def read(self, reading: ServerReading | None, at: float, in_flight: int) -> Pressure | None:
@@ -113,6 +116,7 @@ class PressureGauge:
             reading.waiting,
             reading.kv_usage,
             queue_s=queue_s,
+            waited_s=self._waits.learned(reading.queue_s, last.queue_s, span_s, waiting=reading.waiting > 0),
             service_s=self._service_s,
             render_s=self._rendering / self._ended_per_s if self._ended_per_s else None,
             inter_token_s=inter_token_s,
@@ -135,6 +139,23 @@ class PressureGauge:
         known_s = served_s if self._service_s is None else self._service_s
         new = 1 - math.exp(-(reading.request_s.count - last.request_s.count) / _SMOOTH_REQUESTS)
         self._service_s = known_s + new * (served_s - known_s)
+
+
+class LatelyMean:
+    """The mean of a histogram's values that came lately, the latest counting most."""
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._count = 0.0
+
+    def learned(self, now: Total, before: Total, span_s: float, *, waiting: bool) -> float | None:
+        """With what came within `span_s`. When nothing came lately: 0; not known where something is `waiting` to."""
+        keep = math.exp(-span_s / _LATELY_S)
+        self._sum = keep * self._sum + now.sum - before.sum
+        self._count = keep * self._count + now.count - before.count
+        if self._count < _LATELY_LEAST:
+            return None if waiting else 0.0
+        return max(0.0, self._sum) / self._count
 
 
 class Baselines:
@@ -163,6 +184,10 @@ class Baselines:
 
 _SMOOTH_S = 5.0
 """One reading of how many images are prepared is a sample of a number that jumps."""
+_LATELY_S = 15.0
+"""As long as between two looks of Prometheus: what is only said of the moment is mostly missed."""
+_LATELY_LEAST = 0.05
+"""One value is forgotten after 45 s."""
 _SMOOTH_REQUESTS = 20
 """Pages differ in length; a few seconds see a few of long ones end, or none."""
 

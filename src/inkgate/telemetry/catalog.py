@@ -161,7 +161,11 @@ REPLICAS = _table(
     _gauge("inkgate_replica_kv_usage_ratio", "Used part of its KV cache, 0 to 1.", "replica"),
     _counter("inkgate_replica_preemptions_total", "Requests that it put back for lack of KV cache.", "replica"),
     _counter("inkgate_replica_generation_tokens_total", "Tokens that it generated.", "replica"),
-    _gauge("inkgate_replica_queue_seconds", "Mean wait in its own queue.", "replica"),
+    _gauge(
+        "inkgate_replica_queue_seconds",
+        "Mean wait in its own queue, of those who left it in the last 15 s or so.",
+        "replica",
+    ),
     _gauge("inkgate_replica_render_seconds", "How long images wait there to be prepared, by Little's law.", "replica"),
     _gauge("inkgate_replica_pressure", "The largest of its signals over its target; 1 and more: too much.", "replica"),
     _counter("inkgate_replica_taken_out_total", "Times that it was taken out of service.", "replica"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 
@@ -52,6 +53,20 @@ def machine() -> Machine | None:
     except (OSError, RuntimeError):
         return None
     return Machine(memory.available, swap.total, swap.used, swap.sin)
+
+
+def tree_bytes(pid: int) -> int:
+    """Resident bytes of a process and all below it; 0 where it is gone. What they share counts once for each.
+
+    Blocking: some milliseconds for each hundred processes of the machine.
+    """
+    held = 0
+    with suppress(psutil.Error):
+        root = psutil.Process(pid)
+        for process in (root, *root.children(recursive=True)):
+            with suppress(psutil.Error):  # it has ended meanwhile
+                held += process.memory_info().rss
+    return held
 
 
 class Processes:

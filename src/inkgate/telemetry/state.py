@@ -125,7 +125,7 @@ class ReplicaReading:
         in_flight: our calls there.
         running, waiting, kv_usage, preemptions, generation_tokens: as it says itself.
         kv_tokens: that its KV cache holds.
-        queue_s: mean wait in its own queue; render_s: how long images wait there to be prepared.
+        queue_s: mean wait in its own queue, lately; render_s: how long images wait there to be prepared.
         pressure: the largest of its signals over its target; 1 and more: too much.
         flags: with which it was started, where we started it.
     """

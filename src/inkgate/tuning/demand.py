@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from inkgate.loadtest.service import ServiceNotStarted
+from inkgate.tuning.others import disturbance, usual_others
 from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Trial, Value
 from inkgate.tuning.trials import ServiceBench
 
@@ -12,6 +13,8 @@ ABOVE = 1.5
 """Demand over the most that was answered. Refusing costs the machine something, so it is not to be much more."""
 UNDER = 0.95
 """A trial whose requests were answered in time to this share was not asked for more than it can."""
+DISTURBED = 0.1
+"""Share of the machine that others took beyond what they always do from which on a reader is told."""
 CLIENTS = 32
 SECONDS = 6.0
 _FAST: dict[str, Callable[[Sequence[Value]], Value]] = {
@@ -57,7 +60,7 @@ async def find_demand(bench: ServiceBench, dials: Sequence[Dial], current: Setti
     return ABOVE * max(found)
 
 
-def notes(trials: Sequence[Trial], bottlenecks: Sequence[str]) -> tuple[str, ...]:
+def notes(trials: Sequence[Trial], bottlenecks: Sequence[str], cores: int) -> tuple[str, ...]:
     """What a reader of the report has to know of how it was measured, in sentences."""
     said = [_CONDITIONS]
     borne = [trial for trial in trials if _all_in_time(trial)]
@@ -66,9 +69,24 @@ def notes(trials: Sequence[Trial], bottlenecks: Sequence[str]) -> tuple[str, ...
             f"In {len(borne)} trials nearly all that was asked for was answered in time: those settings may bear more "
             "than was measured. Search again with a higher --rate."
         )
+    said += _disturbed(trials, cores)
     if bottlenecks:
         said.append(f"In {len(bottlenecks)} trials the load generator was the limit: {bottlenecks[-1]}")
     return tuple(said)
+
+
+def _disturbed(trials: Sequence[Trial], cores: int) -> list[str]:
+    """That others used the machine during some trials."""
+    usual = usual_others(trials)
+    found = [trial for trial in trials if disturbance(trial, usual, cores) > DISTURBED]
+    if not found:
+        return []
+    most = max(trial.others_cores or 0.0 for trial in found)
+    told = (
+        f"During {len(found)} of {len(trials)} trials other programs used the machine, up to {most:.1f} of its {cores} "
+        f"cores, where in others it was {usual:.1f}. Those trials count less; search again with nothing else running."
+    )
+    return [told]
 
 
 def _all_in_time(trial: Trial) -> bool:

@@ -42,7 +42,8 @@ class Purpose(StrEnum):
 class Trial:
     """Settings that were tried once. `seconds`: of load; `why`: in words, where it was not measured.
 
-    `accuracy`: share of characters right, where the pages have a ground truth.
+    `accuracy`: share of characters right, where the pages have a ground truth. `others_cores`: processor cores that
+    other programs of the machine took during the load.
     """
 
     number: int
@@ -54,6 +55,7 @@ class Trial:
     server: ServerSide | None = None
     accuracy: float | None = None
     why: str = ""
+    others_cores: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

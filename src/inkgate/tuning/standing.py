@@ -11,6 +11,7 @@ import numpy as np
 
 from inkgate.tuning.dials import QUALITY
 from inkgate.tuning.journal import Row
+from inkgate.tuning.others import disturbance, usual_others
 from inkgate.tuning.results import Judged, Outcome, Purpose, Trial, Value
 from inkgate.tuning.score import failed_share, fails_too_often, least_accuracy, outcome, score
 from inkgate.tuning.space import Key, Space
@@ -42,6 +43,7 @@ class Standing:
         for row in self.rows:
             self._trials.setdefault(self.space.key(row.trial.settings), []).append(row.trial)
         self.current = self.space.key(task.current)
+        self._usual_others = usual_others(row.trial for row in self.rows)
         self._least_accuracy = least_accuracy(task.targets, self.trials(self.current))
         self.out = {key: why for key in self._trials if (why := self._why_out(key))}
         """Those tried that are not allowed, and why."""
@@ -146,7 +148,8 @@ class Standing:
             return None
         points = self.space.points([self.space.key(row.trial.settings) for row in rows])
         times = np.array([(row.at_s + row.took_s / 2) / self.task.budget_s for row in rows])
-        return Surface(points, times, np.array(scores))
+        disturbed = [disturbance(row.trial, self._usual_others, self.task.machine.cores) for row in rows]
+        return Surface(points, times, np.array(scores), np.array(disturbed))
 
     def _score(self, trial: Trial) -> float:
         return score(trial.summary, self.task.targets) if trial.summary is not None and _counts(trial) else 0.0

@@ -62,13 +62,15 @@ class Estimate:
 class Surface:
     """Fitted to trials: `points` (n, dials), `times` (n,) as parts of the budget, `scores` (n,), one above 0."""
 
-    def __init__(self, points: Floats, times: Floats, scores: Floats) -> None:
+    def __init__(self, points: Floats, times: Floats, scores: Floats, doubts: Floats | None = None) -> None:
+        """`doubts` (n,): shares of the score by which a trial may be off beyond the usual noise."""
         self._points, self._times = points, times
         self._best = float(np.max(scores))
         share = np.maximum(scores / self._best, FLOOR)
         self._centre = float(np.mean(share))
         self._y = share - self._centre
         self._noise_at = np.maximum(share, _LEAST_NOISE_AT)
+        self._doubts = np.zeros(len(scores)) if doubts is None else doubts
         self.shape = self._fit(points.shape[1])
         self._root = np.linalg.cholesky(self._trials(self.shape))
         self._weights = self._solve(self._y)
@@ -90,7 +92,7 @@ class Surface:
 
     def _trials(self, shape: Shape) -> Floats:
         together = _rough(self._points, self._points, shape) + _LEVEL**2 + _smooth(self._times, self._times, shape)
-        found: Floats = together + np.diag((shape.noise * self._noise_at) ** 2)
+        found: Floats = together + np.diag((shape.noise**2 + self._doubts**2) * self._noise_at**2)
         return found
 
     def _fit(self, dials: int) -> Shape:

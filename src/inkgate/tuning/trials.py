@@ -24,6 +24,7 @@ from inkgate.loadtest.service import Serve, ServiceNotStarted, ServiceProcess, l
 from inkgate.loadtest.target import ProtocolName, Target
 from inkgate.tuning.dials import MAX_NUM_SEQS, companions
 from inkgate.tuning.heaviest import Heaviness, heaviest_pages
+from inkgate.tuning.others import Others
 from inkgate.tuning.results import Outcome, Purpose, Settings, Trial
 from inkgate.tuning.score import outcome
 from inkgate.tuning.watch import Watched, Watcher
@@ -95,10 +96,11 @@ class ServiceBench:
                     return replace(trial, why=why.strip())
                 watched = Watched(first)
                 watcher = Watcher(client, service.pid, watched)
+                others = Others()
                 measured = await self._loaded(service, watcher, watched, purpose, seconds)
                 if measured.own.bottleneck:
                     self.bottlenecks.append(measured.own.why)
-                trial = _trial(trial, measured, watched, service)
+                trial = replace(_trial(trial, measured, watched, service), others_cores=others.cores())
                 if trial.outcome is Outcome.MEASURED and purpose is not Purpose.HEAVIEST:
                     trial = replace(trial, accuracy=await self._accuracy(service.url, settings))
                 return trial

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
 import anyio
-import psutil
 
 from inkgate.client import InkgateClient, ServiceError
 from inkgate.concurrency import Threads
 from inkgate.loadtest.readings import COMPUTING, Reading, of_state, restarts_of, summed_up
 from inkgate.loadtest.results import ServerSide
+from inkgate.telemetry.processes import tree_bytes
 from inkgate.telemetry.state import State
 
 LOOKED_EVERY_S = 0.5
 
 
 def memory_of(pid: int) -> float | None:
-    """Resident MB of a process and of all below it; None where it is gone. What they share counts for each."""
-    held = 0
-    with suppress(psutil.Error):
-        root = psutil.Process(pid)
-        for process in (root, *root.children(recursive=True)):
-            with suppress(psutil.Error):  # it has ended meanwhile
-                held += process.memory_info().rss
-    return held / 1e6 if held else None
+    """Resident MB of a process and of all below it; None where it is gone."""
+    return tree_bytes(pid) / 1e6 or None
 
 
 class Watched:
