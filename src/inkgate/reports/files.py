@@ -129,7 +129,7 @@ def _write_csv(report: Report, file: Path) -> None:
         return
     paths = [dial.path for dial in report.dials]
     head = ["number", "purpose", *paths, "outcome", "seconds", "goodput_per_s", "p50_s", "p95_s", "error_share",
-            "kv_share", "preemptions", "restarts", "memory_mb", "accuracy", "why"]  # fmt: skip
+            "kv_share", "preemptions", "restarts", "memory_mb", "accuracy", "others_cores", "why"]  # fmt: skip
     with file.open("w", encoding="utf-8", newline="") as opened:
         writer = csv.writer(opened)
         writer.writerow(head)
@@ -141,7 +141,7 @@ def _write_csv(report: Report, file: Path) -> None:
                 trial.seconds, run.goodput if run else None, latency.p50_s if latency else None,
                 latency.p95_s if latency else None, run.error_share if run else None,
                 *((server.kv_share, server.preemptions, server.restarts, server.memory_mb) if server else (None,) * 4),
-                trial.accuracy, _as_text(trial.why),
+                trial.accuracy, trial.others_cores, _as_text(trial.why),
             ])  # fmt: skip
 
 

@@ -64,11 +64,6 @@ class Worker:
     def pid(self) -> int:
         return self._process.pid
 
-    @property
-    def shared_bytes(self) -> int:
-        """Of memory that is shared with it."""
-        return self._block.size
-
     def fileno(self) -> int:
         """Readable when it has said something, or has ended."""
         return self._channel.fileno()
