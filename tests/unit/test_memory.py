@@ -1,3 +1,6 @@
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -49,3 +52,31 @@ async def test_memory_is_returned_once_for_all_work_that_ended_meanwhile_and_aga
             await trimmed.acquire()
             tasks.cancel_scope.cancel()
     assert trims == [0, 1]
+
+
+ARENAS = """
+import ctypes, threading
+from inkgate.runtimes.memory import limit_arenas
+limit_arenas(8)
+together = threading.Barrier(8)
+def work():
+    together.wait()
+    kept = [bytearray(20_000) for _ in range(100)]
+    together.wait()
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+libc = ctypes.CDLL(None)
+libc.malloc_info(0, ctypes.c_void_p.in_dll(libc, "stdout"))
+libc.fflush(None)
+"""
+
+
+@pytest.mark.parametrize(("variables", "arenas"), [({}, [2]), ({"MALLOC_ARENA_MAX": "5"}, [3, 4, 5])])
+def test_threads_share_few_arenas_unless_the_environment_says_how_many(
+    variables: dict[str, str], arenas: list[int]
+) -> None:
+    """Eight threads on eight cores; glibc itself would make one for each."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)} | variables
+    told = subprocess.run([sys.executable, "-c", ARENAS], env=environment, capture_output=True, text=True, check=True)
+    assert told.stdout.count("<heap nr=") in arenas

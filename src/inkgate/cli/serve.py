@@ -54,12 +54,15 @@ def _run(settings: Settings) -> None:
     import anyio
 
     from inkgate import bootstrap
+    from inkgate.engines.workers.shares import usable_cpus
     from inkgate.errors import EngineFailed, InputRejected
+    from inkgate.runtimes.memory import limit_arenas
     from inkgate.telemetry.exporting import TracingUnavailable
     from inkgate.telemetry.logs import configure_logs
 
     configure_logs(settings.log)
     sys.setswitchinterval(_SWITCH_S)
+    limit_arenas(len(usable_cpus()))
     try:
         anyio.run(bootstrap.serve, settings, _greet, backend_options={"use_uvloop": True})
     except TracingUnavailable as error:

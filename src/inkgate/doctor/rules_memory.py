@@ -107,7 +107,7 @@ def memory_fragmented(state: State) -> Finding | None:
         Evidence("at its peak", peak, "bytes"),
     )
     advice = (
-        Advice("Start the service with `MALLOC_ARENA_MAX=2` in its environment: freed memory is in fewer pieces."),
+        Advice("Start the service with `MALLOC_ARENA_MAX=1` in its environment: freed memory is in fewer pieces."),
         Advice("Large images need large memory: refuse them earlier.", "limits.max_pixels"),
     )
     title = "Memory of a load that is over is not given back: it is fragmented."

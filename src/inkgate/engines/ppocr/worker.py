@@ -23,6 +23,7 @@ from inkgate.engines.workers.pool import PoolSettings, WorkerPool
 from inkgate.engines.workers.shares import shares, usable_cpus
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import alone, compiled_folder
+from inkgate.runtimes.memory import limit_arenas
 from inkgate.runtimes.providers import Wanted
 from inkgate.settings import OnnxRuntimeSettings, PpocrSettings, Precision, RuntimeName
 
@@ -38,6 +39,7 @@ def load(asked: str) -> Mapping[str, serve.Predict]:
     """The models. `asked`: see worker_pool. To be called before anything has looked which CPUs there are."""
     wanted = json.loads(asked)
     os.sched_setaffinity(0, wanted["cpus"])
+    limit_arenas(len(wanted["cpus"]))
     cv2.setNumThreads(wanted["threads"])
     cache = Path(wanted["cache"]) if wanted["cache"] else None
     onnx = Wanted(OnnxRuntimeSettings.model_validate(wanted["onnxruntime"]), shape_ranges(), cache)
