@@ -3,10 +3,11 @@
     python -m benchmarks.tuning --engine vllm --json FILE
     python -m benchmarks.tuning --engine ppocr --json FILE
 
-Every point of the grid is tried as the search tries it (a service started, loaded above its capacity, stopped), first
-up and then down the grid, so that a machine that becomes slower is unfair to none. Then each search begins anew,
-knowing nothing of the sweep. What it chose is judged by the sweep alone: its goodput over that of the best point. FILE
-is written after every trial.
+Every point of the grid is tried as the search tries it (a service started, loaded above its capacity, stopped), up the
+grid in one pass and down in the next, so that a machine that becomes slower is unfair to none. A pass comes before each
+search, and the others at the end: the sweep sees the machine as the searches do. Each search begins anew, knowing
+nothing of the sweep. What it chose is judged by the sweep alone: its goodput over that of the best point. FILE is
+written after every trial.
 """
 
 from __future__ import annotations
@@ -66,6 +67,12 @@ class Run:
         settings = max((trial.settings for trial in self.sweep), key=lambda settings: mean(self.scores(settings)))
         return settings, mean(self.scores(settings))
 
+    def judged(self, found: dict[str, Any]) -> dict[str, Any]:
+        """A search, by the sweep."""
+        best, most = self.best
+        got = mean(self.scores(found["chosen"])) if found["chosen"] is not None else 0.0
+        return found | {"best": best, "of_best": got / most if most else None}
+
     def write(self) -> None:
         if self.file is None:
             return
@@ -79,7 +86,7 @@ class Run:
             "demand": self.demand,
             "points": points,
             "best": self.best if self.sweep else None,
-            "searches": self.searches,
+            "searches": [self.judged(found) for found in self.searches],
         }
         self.file.write_text(json.dumps(found, indent=1), encoding="utf-8")
 
@@ -122,8 +129,9 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
     run.demand = options.rate or await find_demand(ServiceBench(setup), ready.dials, ready.current)
     print(f"{run.demand:.1f} requests/s are offered; {len(grid(ready))} points, {options.passes} passes", flush=True)
     bench = ServiceBench(setup).at(run.demand)
-    await sweep(run, Told(bench, targets), grid(ready), options)
     for seed in range(1, options.searches + 1):
+        if seed <= options.passes:
+            await sweep(run, Told(bench, targets), grid(ready), seed - 1)
         task = Task(
             engine=ready.engine,
             dials=ready.dials,
@@ -138,16 +146,17 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
             seed=seed,
         )
         await searched(run, task, Told(bench, targets))
+    for number in range(options.searches, options.passes):
+        await sweep(run, Told(bench, targets), grid(ready), number)
     return run
 
 
-async def sweep(run: Run, bench: Told, points: Sequence[Settings], options: argparse.Namespace) -> None:
-    """Up the grid and down again."""
-    print("sweep")
-    for number in range(options.passes):
-        for settings in points if number % 2 == 0 else reversed(points):
-            run.sweep.append(await bench.try_(settings, Purpose.SEARCH, options.seconds))
-            run.write()
+async def sweep(run: Run, bench: Told, points: Sequence[Settings], number: int) -> None:
+    """One pass: the even ones up the grid, the odd ones down."""
+    print(f"sweep, pass {number + 1}", flush=True)
+    for settings in points if number % 2 == 0 else reversed(points):
+        run.sweep.append(await bench.try_(settings, Purpose.SEARCH, run.options.seconds))
+        run.write()
 
 
 async def searched(run: Run, task: Task, bench: Told) -> None:
@@ -155,15 +164,10 @@ async def searched(run: Run, task: Task, bench: Told) -> None:
     print(f"search {task.seed}")
     began = time.monotonic()
     report = await search(task, bench, Journal(task))
-    best, most = run.best
-    chosen = None if report.chosen is None else report.chosen.settings
-    got = mean(run.scores(chosen)) if chosen is not None else 0.0
     run.searches.append(
         {
             "seed": task.seed,
-            "chosen": chosen,
-            "best": best,
-            "of_best": got / most if most else None,
+            "chosen": None if report.chosen is None else report.chosen.settings,
             "trials": bench.trials,
             "seconds": round(time.monotonic() - began),
             "reasons": report.reasons,
@@ -179,7 +183,7 @@ def show(run: Run) -> None:
         scores = run.scores(dict(key))
         spread = f"{stdev(scores):6.2f}" if len(scores) > 1 else ""
         print(f"{short(dict(key)):46} {mean(scores):10.2f} {spread:>6}")
-    for found in run.searches:
+    for found in map(run.judged, run.searches):
         chosen = "nothing" if found["chosen"] is None else short(found["chosen"])
         print(
             f"search {found['seed']}: {chosen}: {100 * (found['of_best'] or 0):.1f} % of the best "

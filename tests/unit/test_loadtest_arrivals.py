@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from itertools import islice, pairwise, takewhile
 from typing import Any
 
@@ -99,6 +100,30 @@ def test_a_recording_is_replayed_with_its_pages_sizes_and_classes() -> None:
     assert found[1].share == 1
     assert replay.window_s > 2.0
     assert replay.warming_s == 0.0
+
+
+def test_each_recorded_tenant_has_a_key_of_its_own_and_classes_are_kept() -> None:
+    recorded = tuple(
+        Recorded(float(number), tenant=tenant, priority=priority)
+        for number, (tenant, priority) in enumerate(
+            [("b", "batch"), ("a", ""), ("b", ""), ("a", "batch"), ("c", "batch"), ("", "batch")]
+        )
+    )
+    mix = (Share("", "first"), Share("", "second"), Share("batch", "first", 0.0), Share("batch", "second", 0.0))
+    replay = plan(Arrivals.REPLAY, 1, replay=recorded, mix=mix)
+    found = [mix[ask.share] for ask in asks(Load(TARGET, PAGES, replay))]
+    assert [share.key for share in found[:5]] == ["first", "second", "first", "second", "first"]
+    assert [share.priority for share in found] == ["batch", "", "", "batch", "batch", "batch"]
+
+
+def test_requests_of_a_class_that_nobody_in_particular_sent_are_spread_over_all_keys() -> None:
+    recorded = tuple(Recorded(number / 10, priority="batch") for number in range(200))
+    mix = (Share("", "first"), Share("", "second"), Share("batch", "first", 0.0), Share("batch", "second", 0.0))
+    found = Counter(
+        mix[ask.share].key for ask in asks(Load(TARGET, PAGES, plan(Arrivals.REPLAY, 1, replay=recorded, mix=mix)))
+    )
+    assert 60 < found["first"] < 140
+    assert found.total() == 200
 
 
 def test_a_recording_of_a_page_that_is_not_there_is_told() -> None:

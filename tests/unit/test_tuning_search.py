@@ -76,6 +76,12 @@ CASES: dict[str, tuple[Made, Callable[[Settings], bool], Callable[[int], Task], 
         lambda seed: task(seed=seed),
         0.8,
     ),
+    "a moment in which all is too late": (
+        Made(saturating(64), 0.05, drift=lambda at: -0.95 * (150 < at < 195)),
+        always,
+        lambda seed: task(seed=seed, current=16),
+        0.8,
+    ),
     "death above 24": (
         Made(saturating(64, 0.1), deaths=lambda settings: 0.3 * (seats(settings) > 24)),
         lambda settings: seats(settings) <= 24,

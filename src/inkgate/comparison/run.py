@@ -19,6 +19,7 @@ from inkgate.evaluation.manifest import Entry
 from inkgate.loadtest.impossible import LoadImpossible
 from inkgate.loadtest.pages import LoadPage
 from inkgate.loadtest.plan import Load, Plan
+from inkgate.loadtest.readings import restarts_of
 from inkgate.loadtest.results import Machine, OwnLimits
 from inkgate.loadtest.run import Measured, run
 from inkgate.loadtest.service import ServiceNotStarted, ServiceProcess, serving
@@ -179,8 +180,7 @@ class _Visit:
             self._found.add(why_not=f"It ended under load, with status {service.status}.")
             return
         async with AsyncInkgateClient(target.origin, target.key) as client:
-            processes = (await client.state()).processes
-        deaths = sum(process.started - 1 for process in processes if process.started > 1)
+            deaths = restarts_of(await client.state())
         if deaths:
             self._found.note(f"Processes of it died, and were started again: {deaths}.")
 

@@ -71,11 +71,30 @@ def asks(load: Load) -> Iterator[Ask]:
 
 def _replayed(load: Load, chosen: Sequence[int | None]) -> Iterator[Ask]:
     drawn = drawing(load)
-    said = {share.priority: number for number, share in reversed(list(enumerate(load.plan.mix)))}
-    for recorded, page in zip(load.plan.replay, chosen, strict=True):
-        any_page, any_share = next(drawn)
-        share = said.get(recorded.priority, any_share) if recorded.priority else any_share
+    who = _who_asked(load.plan)
+    for recorded, page, share in zip(load.plan.replay, chosen, who, strict=True):
+        any_page, _ = next(drawn)
         yield Ask(recorded.at, any_page if page is None else page, share)
+
+
+def _who_asked(plan: Plan) -> Iterator[int]:
+    """The share that stands for who sent each recorded request: of its priority, and with its tenant's key. Tenants get
+    the keys in the order in which they first appear, and share them where they are more.
+    """
+    rng = random.Random(f"{plan.seed} who")  # noqa: S311 - as above
+    keys = list(dict.fromkeys(share.key for share in plan.mix))
+    tenants: dict[str, str | None] = {}
+    for recorded in plan.replay:
+        if recorded.tenant:
+            tenants.setdefault(recorded.tenant, keys[len(tenants) % len(keys)])
+        fits = [
+            number
+            for number, share in enumerate(plan.mix)
+            if (share.priority == recorded.priority if recorded.priority else share.weight)
+            and (not recorded.tenant or share.key == tenants[recorded.tenant])
+        ] or list(range(len(plan.mix)))
+        weights = [plan.mix[number].weight for number in fits]
+        yield rng.choices(fits, weights if any(weights) else None)[0]
 
 
 def drawing(load: Load) -> Iterator[tuple[int, int]]:

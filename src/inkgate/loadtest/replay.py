@@ -19,12 +19,16 @@ READING = frozenset({"/ocr", "/infer", "/v1/ocr", "/layout-parsing", "/v1/chat/c
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A request that came `at` seconds after the first: with the page of this name, else the one nearest in size."""
+    """A request that came `at` seconds after the first: with the page of this name, else the one nearest in size.
+
+    `tenant`: who sent it, however it is called; empty where that isn't said.
+    """
 
     at: float
     page: str = ""
     sent_bytes: int | None = None
     priority: str = ""
+    tenant: str = ""
 
 
 def read_recorded(file: Path, speed: float = 1.0) -> tuple[Recorded, ...]:
@@ -70,6 +74,7 @@ def _of_recording(told: dict[str, Any]) -> Recorded:
         str(told.get("page", "")),
         None if size is None else int(size),
         str(told.get("priority", "")),
+        str(told.get("tenant", "")),
     )
 
 
@@ -79,7 +84,7 @@ def _of_log(told: dict[str, Any]) -> Recorded | None:
         return None
     size = told.get("received_bytes")
     came = _moment(told["timestamp"]) - float(told["duration_ms"]) / 1000
-    return Recorded(came, sent_bytes=None if size is None else int(size))
+    return Recorded(came, sent_bytes=None if size is None else int(size), tenant=str(told.get("caller", "")))
 
 
 def _moment(value: object) -> float:

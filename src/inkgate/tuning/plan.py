@@ -101,6 +101,9 @@ def _searched(standing: Standing, spread: int) -> Key | None:
     if standing.cautious is None:  # nothing was measured: is there anything that stays up?
         least = (0,) * len(task.dials)
         return None if standing.trials(least) else least
+    again = _again(standing)
+    if again is not None:
+        return again
     beside = _beside(standing)
     if beside is not None and (searched - spread) % 2 == 0:
         return beside
@@ -124,6 +127,24 @@ def _beside(standing: Standing) -> Key | None:
     if not untried:
         return None
     return untried[int(np.argmax(standing.estimate(untried).mean))]
+
+
+def _again(standing: Standing) -> Key | None:
+    """One beside the best that fell in its only run, where the surface, drawn without it, has it as good as the best.
+
+    A cliff shows again. A machine that was slow for a moment, so that just everything was too late, does not.
+    """
+    ranking = standing.ranking()
+    if not ranking:
+        return None
+    near = standing.space.neighbours(ranking[0])
+    fell = [key for key in near if key in standing.fallen and len(standing.measured(key)) == 1]
+    fell = [key for key in fell if not standing.barred(key)]
+    if not fell or standing.surface is None:
+        return None
+    without = standing.surface.at(standing.space.points([ranking[0], *fell])).mean
+    likely = int(np.argmax(without[1:]))
+    return fell[likely] if without[1 + likely] > (1 - _BETTER) * without[0] else None
 
 
 def _drawn(standing: Standing, seed: int) -> Key | None:
