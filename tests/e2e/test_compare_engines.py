@@ -6,8 +6,9 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -50,11 +51,13 @@ def test_an_engine_is_measured_and_written_down(tmp_path: Path) -> None:
     assert left_of(file) == []
 
 
-@pytest.mark.parametrize("said", ["starts", "clients for"])
-def test_ctrl_c_shows_what_there_is_and_leaves_no_process(tmp_path: Path, said: str) -> None:
-    draw(tmp_path / "a.png", "Hello ink 42")
-    file, out = settings(tmp_path), tmp_path / "found.json"
-    load = ["--pages", str(tmp_path / "a.png"), "-z", "10m", "--warm-up", "0s", "-o", str(out)]
+def interfered(
+    folder: Path, file: Path, seconds: str, said: str, what: Callable[[subprocess.Popen[str]], None]
+) -> tuple[dict[str, Any], int]:
+    """What a comparison of the service of `file` alone found, and its exit status; `what` is done once it has `said`."""
+    draw(folder / "a.png", "Hello ink 42")
+    out = folder / "found.json"
+    load = ["--pages", str(folder / "a.png"), "-z", seconds, "--warm-up", "0s", "-o", str(out)]
     command = [sys.executable, "-m", "inkgate", "compare-engines", str(file), *load]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=clean_environment(), text=True
@@ -63,10 +66,18 @@ def test_ctrl_c_shows_what_there_is_and_leaves_no_process(tmp_path: Path, said: 
         for line in process.stderr:
             if said in line:
                 break
-        process.send_signal(signal.SIGINT)
+        what(process)
         process.stderr.read()
-        assert process.wait(START_S) == 130
-    assert json.loads(out.read_bytes())["partial"]
+        status = process.wait(START_S)
+    return json.loads(out.read_bytes()), status
+
+
+@pytest.mark.parametrize("said", ["starts", "clients for"])
+def test_ctrl_c_shows_what_there_is_and_leaves_no_process(tmp_path: Path, said: str) -> None:
+    file = settings(tmp_path)
+    found, status = interfered(tmp_path, file, "10m", said, lambda process: process.send_signal(signal.SIGINT))
+    assert status == 130
+    assert found["partial"]
     assert left_of(file) == []
 
 
@@ -86,22 +97,15 @@ def test_misuse_is_told_with_status_2(arguments: list[str], message: str) -> Non
 
 
 def test_a_service_that_is_killed_under_load_is_told(tmp_path: Path) -> None:
-    draw(tmp_path / "a.png", "Hello ink 42")
-    file, out = settings(tmp_path), tmp_path / "found.json"
-    load = ["--pages", str(tmp_path / "a.png"), "-z", "5s", "--warm-up", "0s", "-o", str(out)]
-    command = [sys.executable, "-m", "inkgate", "compare-engines", str(file), *load]
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=clean_environment(), text=True
-    ) as process:
-        assert process.stderr is not None
-        for line in process.stderr:
-            if "clients for" in line:
-                break
+    file = settings(tmp_path)
+
+    def kill_the_service(_: subprocess.Popen[str]) -> None:
         for service in left_of(file):
             if service.cmdline()[:2] == [sys.executable, "-P"]:  # not its guardian
                 service.kill()
-        process.stderr.read()
-        assert process.wait(START_S) == 1
-    (engine,) = json.loads(out.read_bytes())["engines"]
+
+    found, status = interfered(tmp_path, file, "5s", "clients for", kill_the_service)
+    assert status == 1
+    (engine,) = found["engines"]
     assert engine["why_not"] == "It ended under load, with status -9."
     assert engine["runs"][0]["failed"] > 0
