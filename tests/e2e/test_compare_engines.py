@@ -54,7 +54,7 @@ def test_an_engine_is_measured_and_written_down(tmp_path: Path) -> None:
 def interfered(
     folder: Path, file: Path, seconds: str, said: str, what: Callable[[subprocess.Popen[str]], None]
 ) -> tuple[dict[str, Any], int]:
-    """What a comparison of the service of `file` alone found, and its exit status; `what` is done once it has `said`."""
+    """What a comparison of the service of `file` found, and its exit status; `what` is done once it has `said`."""
     draw(folder / "a.png", "Hello ink 42")
     out = folder / "found.json"
     load = ["--pages", str(folder / "a.png"), "-z", seconds, "--warm-up", "0s", "-o", str(out)]

@@ -37,7 +37,7 @@ KNOWN_QUERIES = (
     'up{job="inkgate"}',
 )
 """As dashboards of other services ask them."""
-NOT_HERE = {*GPUS, "inkgate_replica_queue_seconds", "inkgate_replica_render_seconds"}
+NOT_HERE = {*GPUS, "inkgate_replica_render_seconds"}
 """Metrics of parts that aren't here: cards, and what waits within the model server, which a stub doesn't have."""
 NUMBERS = count(1)
 

@@ -59,6 +59,14 @@ def figures_of(page: str) -> int:
     return sum(name == "figure" for name, _ in Outline(page).tags)
 
 
+def test_what_higher_load_may_bring_beyond_the_knee_is_in_the_headline() -> None:
+    report = load_report()
+    assert report.knee is not None
+    noisy = replace(report, knee=replace(report.knee, goodput=9.0, best=10.0))
+    assert load_headline(noisy).startswith("9.00 answers in time a second at 16 requests in flight; 11")
+    assert load_headline(noisy).endswith("more at higher load can't be told from noise")
+
+
 def test_a_load_test_is_shown_with_its_knee_its_curve_and_every_step() -> None:
     page = load_html(load_report(), drawer())
     shown = Outline(page).words

@@ -23,6 +23,9 @@ from inkgate.reports.wording import (
     share,
 )
 
+_WORTH_SAYING = 0.05
+"""Share of the goodput at the knee that higher steps had more, from which on it is said."""
+
 
 def load_html(report: LoadReport, draw: Drawer | None) -> str:
     """The whole file."""
@@ -53,8 +56,11 @@ def load_headline(report: LoadReport) -> str:
         return "Nothing was measured"
     knee = report.knee
     if knee is not None and knee.reached and knee.level is not None:
-        most = number(knee.goodput if knee.goodput is not None else knee.best)
-        return f"{most} answers in time a second at {level_words(report.axis, knee.level)}; more load buys nothing"
+        here = knee.goodput if knee.goodput is not None else knee.best
+        more = knee.best / here - 1 if here and knee.best else 0.0
+        told = f"; {share(more)} more at higher load can't be told from noise" if more >= _WORTH_SAYING else ""
+        at_knee = f"{number(here)} answers in time a second at {level_words(report.axis, knee.level)}"
+        return at_knee + (told or "; more load buys nothing")
     best = max(points, key=goodput)
     said = f"{number(goodput(best))} answers in time a second at {level_words(report.axis, best.level)}"
     return said if len(points) == 1 else f"{said}; the knee was not reached"
