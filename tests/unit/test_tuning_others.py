@@ -7,10 +7,8 @@ import subprocess
 import sys
 import time
 
-import psutil
 import pytest
 
-from inkgate.tuning import others
 from inkgate.tuning.others import Others, disturbance, usual_others
 from inkgate.tuning.results import Outcome, Purpose, Trial
 
@@ -19,12 +17,14 @@ def trial(others_cores: float | None) -> Trial:
     return Trial(1, Purpose.SEARCH, {}, Outcome.MEASURED, 10.0, others_cores=others_cores)
 
 
-def test_what_this_process_and_its_children_do_is_not_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+def everything() -> list[int]:
+    return list(range(os.cpu_count() or 1))
+
+
+def test_what_this_process_and_its_children_do_is_not_theirs() -> None:
     """On a machine three of whose cores are busy all the time, one of them, or a part of it, with our child."""
     began = time.perf_counter()
-    monkeypatch.setattr(others, "usable_cpus", lambda: list(range(os.cpu_count() or 1)))
-    monkeypatch.setattr(psutil, "cpu_times", lambda: _Times(3 * (time.perf_counter() - began)))
-    seen = Others()
+    seen = Others(lambda: _Times(3 * (time.perf_counter() - began)), everything)
     child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         time.sleep(1.5)
@@ -36,9 +36,9 @@ def test_what_this_process_and_its_children_do_is_not_theirs(monkeypatch: pytest
     assert 0.9 < cores < 2.9
 
 
-def test_nothing_is_known_where_a_part_of_the_machine_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(others, "usable_cpus", lambda: list(range((os.cpu_count() or 1) + 1)))
-    assert Others().cores() is None
+def test_nothing_is_known_where_a_part_of_the_machine_is_ours() -> None:
+    assert Others(usable=lambda: everything()[1:]).cores() is None
+    assert Others(usable=everything).cores() is not None
 
 
 @pytest.mark.parametrize(("taken", "share"), [(None, 0.0), (1.0, 0.0), (3.0, 0.25), (0.5, 0.0), (90.0, 1.0)])

@@ -58,9 +58,10 @@ def load_headline(report: LoadReport) -> str:
     if knee is not None and knee.reached and knee.level is not None:
         here = knee.goodput if knee.goodput is not None else knee.best
         more = knee.best / here - 1 if here and knee.best else 0.0
-        told = f"; {share(more)} more at higher load can't be told from noise" if more >= _WORTH_SAYING else ""
         at_knee = f"{number(here)} answers in time a second at {level_words(report.axis, knee.level)}"
-        return at_knee + (told or "; more load buys nothing")
+        if more >= _WORTH_SAYING:
+            return f"{at_knee}; {share(more)} more at higher load can't be told from noise"
+        return f"{at_knee}; more load buys nothing"
     best = max(points, key=goodput)
     said = f"{number(goodput(best))} answers in time a second at {level_words(report.axis, best.level)}"
     return said if len(points) == 1 else f"{said}; the knee was not reached"

@@ -84,8 +84,11 @@ def _tiles(report: TuneReport) -> Markup | None:
         cells.append(("p95", seconds(sum(p95s) / len(p95s)), "", f"of the chosen, {_runs(len(p95s))}"))
     memory = _memory(report, chosen)
     if memory is not None:
-        heaviest = any(t.purpose is Purpose.HEAVIEST and t.number in chosen.trials for t in report.trials)
-        cells.append(("most memory", count(memory), "MB", "of the chosen" + ", under the heaviest too" * heaviest))
+        its = [trial for trial in report.trials if trial.number in chosen.trials]
+        heaviest = any(trial.purpose is Purpose.HEAVIEST for trial in its)
+        cells.append(
+            ("most memory", count(memory), "MB", f"of the chosen{', under the heaviest too' if heaviest else ''}")
+        )
     bad = sum(trial.outcome in (Outcome.DIED, Outcome.STORMED, Outcome.NOT_STARTED) for trial in report.trials)
     ended = f"; {bad} died, stormed or did not start" if bad else ""
     cells.append(("trials", count(len(report.trials)), "", f"{len(report.judged)} different settings{ended}"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import psutil
 
@@ -29,8 +30,12 @@ class _Used:
 class Others:
     """From the moment it is made on. Ours are this process and all below it, the service of a trial among them."""
 
-    def __init__(self) -> None:
-        self._before = _used() if len(usable_cpus()) == os.cpu_count() else None
+    def __init__(
+        self, times: Callable[[], Any] = psutil.cpu_times, usable: Callable[[], Sequence[int]] = usable_cpus
+    ) -> None:
+        """`times`: of the machine's processors, as psutil has them; `usable`: those that this process may use."""
+        self._times = times
+        self._before = _used(times) if len(usable()) == os.cpu_count() else None
 
     def cores(self) -> float | None:
         """Processor cores that others took since, on the mean; a hypervisor's other guests too, where it tells.
@@ -40,7 +45,7 @@ class Others:
         """
         if self._before is None:
             return None
-        before, now = self._before, _used()
+        before, now = self._before, _used(self._times)
         ours = sum(seconds - before.ours.get(process, 0.0) for process, seconds in now.ours.items())
         return max(0.0, now.machine_s - before.machine_s - ours) / max(now.at - before.at, 1e-9)
 
@@ -58,9 +63,9 @@ def disturbance(trial: Trial, usual: float, cores: int) -> float:
     return 0.0 if trial.others_cores is None else min(1.0, max(0.0, trial.others_cores - usual) / max(cores, 1))
 
 
-def _used() -> _Used:
-    times = psutil.cpu_times()._asdict()
-    used = _Used(perf_counter(), sum(times[name] for name in times.keys() - _NOT_USED))
+def _used(times: Callable[[], Any]) -> _Used:
+    seconds = times()._asdict()
+    used = _Used(perf_counter(), sum(seconds[name] for name in seconds.keys() - _NOT_USED))
     root = psutil.Process(os.getpid())
     for process in (root, *root.children(recursive=True)):
         with suppress(psutil.Error), process.oneshot():  # it has ended meanwhile

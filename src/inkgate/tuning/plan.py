@@ -135,12 +135,14 @@ def _again(standing: Standing) -> Key | None:
     A cliff shows again. A machine that was slow for a moment, so that just everything was too late, does not.
     """
     ranking = standing.ranking()
-    if not ranking:
+    if not ranking or standing.surface is None:
         return None
-    near = standing.space.neighbours(ranking[0])
-    fell = [key for key in near if key in standing.fallen and len(standing.measured(key)) == 1]
-    fell = [key for key in fell if not standing.barred(key)]
-    if not fell or standing.surface is None:
+    fell = [
+        key
+        for key in standing.space.neighbours(ranking[0])
+        if key in standing.fallen and len(standing.measured(key)) == 1 and not standing.barred(key)
+    ]
+    if not fell:
         return None
     without = standing.surface.at(standing.space.points([ranking[0], *fell])).mean
     likely = int(np.argmax(without[1:]))

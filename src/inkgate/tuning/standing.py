@@ -43,7 +43,6 @@ class Standing:
         for row in self.rows:
             self._trials.setdefault(self.space.key(row.trial.settings), []).append(row.trial)
         self.current = self.space.key(task.current)
-        self._usual_others = usual_others(row.trial for row in self.rows)
         self._least_accuracy = least_accuracy(task.targets, self.trials(self.current))
         self.out = {key: why for key in self._trials if (why := self._why_out(key))}
         """Those tried that are not allowed, and why."""
@@ -148,7 +147,8 @@ class Standing:
             return None
         points = self.space.points([self.space.key(row.trial.settings) for row in rows])
         times = np.array([(row.at_s + row.took_s / 2) / self.task.budget_s for row in rows])
-        disturbed = [disturbance(row.trial, self._usual_others, self.task.machine.cores) for row in rows]
+        usual = usual_others(row.trial for row in self.rows)
+        disturbed = [disturbance(row.trial, usual, self.task.machine.cores) for row in rows]
         return Surface(points, times, np.array(scores), np.array(disturbed))
 
     def _score(self, trial: Trial) -> float:

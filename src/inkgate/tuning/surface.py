@@ -62,7 +62,7 @@ class Estimate:
 class Surface:
     """Fitted to trials: `points` (n, dials), `times` (n,) as parts of the budget, `scores` (n,), one above 0."""
 
-    def __init__(self, points: Floats, times: Floats, scores: Floats, doubts: Floats | None = None) -> None:
+    def __init__(self, points: Floats, times: Floats, scores: Floats, doubts: Floats) -> None:
         """`doubts` (n,): shares of the score by which a trial may be off beyond the usual noise."""
         self._points, self._times = points, times
         self._best = float(np.max(scores))
@@ -70,7 +70,7 @@ class Surface:
         self._centre = float(np.mean(share))
         self._y = share - self._centre
         self._noise_at = np.maximum(share, _LEAST_NOISE_AT)
-        self._doubts = np.zeros(len(scores)) if doubts is None else doubts
+        self._doubts = doubts
         self.shape = self._fit(points.shape[1])
         self._root = np.linalg.cholesky(self._trials(self.shape))
         self._weights = self._solve(self._y)

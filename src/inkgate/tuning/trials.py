@@ -100,7 +100,9 @@ class ServiceBench:
                 measured = await self._loaded(service, watcher, watched, purpose, seconds)
                 if measured.own.bottleneck:
                     self.bottlenecks.append(measured.own.why)
-                trial = replace(_trial(trial, measured, watched, service), others_cores=others.cores())
+                trial = _trial(trial, measured, watched, service)
+                if trial.outcome is Outcome.MEASURED:  # what a process had taken that has died would count as others'
+                    trial = replace(trial, others_cores=others.cores())
                 if trial.outcome is Outcome.MEASURED and purpose is not Purpose.HEAVIEST:
                     trial = replace(trial, accuracy=await self._accuracy(service.url, settings))
                 return trial
