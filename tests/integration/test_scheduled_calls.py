@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import anyio
@@ -11,7 +12,7 @@ import pytest
 
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import Call
-from inkgate.errors import Overloaded
+from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
@@ -20,7 +21,7 @@ from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import Caller, Priority, as_caller
 from inkgate.settings import SchedulingSettings
-from support.stub_upstream import Reply, Script, StubUpstream, error_reply, running_stub
+from support.stub_upstream import Reply, Request, Script, StubUpstream, error_reply, running_stub
 
 pytestmark = pytest.mark.anyio
 
@@ -68,6 +69,27 @@ async def bench_on(
         finally:
             await bench.calls.close()
     assert (bench.scheduler.in_flight, bench.scheduler.waiting, bench.ledger.promised) == (0, 0, 0)
+
+
+async def test_a_cold_server_that_is_asked_for_too_much_finds_to_its_speed() -> None:
+    """It says nothing for a while, then takes 0.15 s a call, two at once. Four times as many are asked for, within 1 s."""
+    warm_at = time.monotonic() + 1.5
+    answered: list[float] = []
+
+    def script(_: Request) -> Reply:
+        return Reply(["a "] * 30, pause_s=0.005) if time.monotonic() > warm_at else Reply(silent="at once")
+
+    async def client(bench: Bench) -> None:
+        caller = Caller(deadline=anyio.current_time() + 1, patience_s=1)
+        with as_caller(caller), anyio.move_on_after(1), suppress(Overloaded, InputRejected):
+            await bench.call()
+            answered.append(time.monotonic())
+
+    async with bench_on(script, at_once=2) as (bench, _), anyio.create_task_group() as tasks:
+        for _ in range(200):
+            tasks.start_soon(client, bench)
+            await anyio.sleep(0.02)
+    assert len([at for at in answered if at > warm_at + 1]) >= 8
 
 
 async def test_no_more_calls_are_at_the_server_than_the_limit() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from collections.abc import Callable
@@ -29,7 +30,8 @@ class Request:
 class Plant:
     """`slots` requests run, each at up to `fastest` tokens a second and all together at up to `tokens_per_s`.
 
-    One that finds no room in the KV cache is preempted, and begins again. Prompts have 200 tokens.
+    One that finds no room in the KV cache is preempted, and begins again. Prompts have 200 tokens. Ours are given up
+    `patience_s` after they came.
     """
 
     slots: int = 32
@@ -41,6 +43,9 @@ class Plant:
     seed: int = 1
     on_end: Callable[[Request, float], None] | None = None
     """Told each request of ours that ends, and when."""
+    patience_s: float = math.inf
+    on_late: Callable[[Request, float], None] | None = None
+    """Told each that was given up, and when."""
     now: float = 100.0
     waiting: deque[Request] = field(default_factory=deque)
     running: list[Request] = field(default_factory=list)
@@ -88,6 +93,7 @@ class Plant:
         for request in self.running:
             request.done += each_per_s * TICK_S
         self._end()
+        self._give_up()
         while len(self.running) > 1 and self._kv() > self.kv_tokens:
             request = self.running.pop()
             request.done = 0.0
@@ -109,6 +115,13 @@ class Plant:
 
     def _kv(self) -> float:
         return sum(request.kv for request in self.running)
+
+    def _give_up(self) -> None:
+        for there in (self.running, self.waiting):
+            for request in [each for each in there if not each.foreign and self.now - each.came_at >= self.patience_s]:
+                there.remove(request)
+                if self.on_late is not None:
+                    self.on_late(request, self.now)
 
     def _end(self) -> None:
         for request in [each for each in self.running if each.done >= each.output]:

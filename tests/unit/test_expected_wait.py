@@ -4,6 +4,7 @@ import anyio
 import pytest
 
 from inkgate.errors import Overloaded
+from inkgate.serving.limiter import CallerLeft, Outcome
 from inkgate.serving.work import Priority, Work
 from support.scheduling import House
 
@@ -116,6 +117,63 @@ async def test_without_a_rate_nobody_is_refused_for_time() -> None:
         assert house.scheduler.waiting == 1
         assert house.scheduler.retry_after_s() == pytest.approx(2.3, rel=0.14)
     assert house.order == ["a"]
+
+
+async def test_behind_first_works_that_are_slow_nobody_waits_until_it_is_too_late() -> None:
+    house = House()
+    async with anyio.create_task_group() as tasks, house.busy():
+
+        async def asks() -> None:
+            with pytest.raises(Overloaded, match="did not come"):
+                await house.one(Work(100, deadline=house.now + 10, patience_s=10.0))
+
+        tasks.start_soon(asks)
+        await anyio.wait_all_tasks_blocked()
+        house.now += 2.9
+        house.scheduler.wake()
+        await anyio.wait_all_tasks_blocked()
+        assert house.scheduler.waiting == 1
+        house.now += 0.2
+        house.scheduler.wake()
+        await anyio.wait_all_tasks_blocked()
+        assert house.scheduler.waiting == 0
+    assert house.order == []
+
+
+async def ended_by_its_deadline(house: House, tokens: int, after_s: float) -> None:
+    """A work that has so long for it at the engine, and is not done."""
+    with pytest.raises(CallerLeft):
+        async with house.scheduler.turn(Work(tokens, deadline=house.now + after_s, patience_s=after_s)):
+            house.now += after_s
+            raise CallerLeft
+
+
+async def test_what_deadlines_end_tells_how_slow_the_engine_is() -> None:
+    house = House()
+    await ended_by_its_deadline(house, 100, 5.0)
+    async with house.busy():
+        assert house.scheduler.expected_wait_s(Work(100)) == pytest.approx(5.0, rel=0.03)
+    assert house.limit.outcomes == [Outcome.LATE, Outcome.OK]
+
+
+async def test_deadlines_that_nobody_could_keep_say_nothing() -> None:
+    house = House()
+    for _ in range(20):
+        await house.done(100, seconds=2.0)
+    for _ in range(20):
+        await ended_by_its_deadline(house, 100, 0.9)
+    async with house.busy():
+        assert house.scheduler.expected_wait_s(Work(100)) == pytest.approx(2.0, rel=0.03)
+    assert house.limit.outcomes == [*[Outcome.OK] * 20, *[Outcome.LEFT] * 20, Outcome.OK]
+
+
+async def test_who_leaves_before_the_deadline_is_not_late() -> None:
+    house = House()
+    with pytest.raises(CallerLeft):
+        async with house.scheduler.turn(Work(100, deadline=house.now + 5)):
+            house.now += 4.9
+            raise CallerLeft
+    assert house.limit.outcomes == [Outcome.LEFT]
 
 
 async def test_a_rate_of_quiet_times_does_not_refuse_the_first_burst() -> None:

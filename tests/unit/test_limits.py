@@ -31,6 +31,11 @@ class Observed:
         self.limit.observe(pressure, in_flight)
         return self.limit.value
 
+    def full(self, tokens_per_s: float = 100.0) -> None:
+        """A reading that comes too soon for a step."""
+        self.clock.goes_on(0.1)
+        self.limit.observe(Pressure(self.clock.now, 0.1, waiting=2, tokens=0.1 * tokens_per_s), 100)
+
     def ended(self, outcome: Outcome, times: int = 1) -> None:
         for _ in range(times):
             self.limit.ended(outcome, self.clock.now)
@@ -132,6 +137,57 @@ def test_failures_are_damage_when_they_are_more_than_a_few() -> None:
     assert observed.limit.value == 100
     observed.ended(Outcome.FAILED, 3)
     assert observed.limit.value == 90
+
+
+def test_what_deadlines_end_at_a_full_engine_is_damage_when_it_is_many() -> None:
+    observed = Observed()
+    observed.served()
+    observed.full()
+    for _ in range(50):
+        observed.ended(Outcome.OK, 9)
+        observed.ended(Outcome.LATE)
+    assert observed.limit.value == 100
+    observed.ended(Outcome.LATE, 3)
+    assert 85 <= observed.limit.value <= 90
+
+
+def test_where_deadlines_end_nearly_all_it_is_halved_once_a_service_time() -> None:
+    observed = Observed()
+    observed.served(service_s=2.0)
+    observed.full()
+    observed.ended(Outcome.OK)
+    observed.ended(Outcome.LATE, 100)
+    first = observed.limit.value
+    assert first < 100
+    observed.full()
+    observed.ended(Outcome.LATE, 100)
+    assert observed.limit.value == first, "not so soon"
+    observed.read(waiting=2, in_flight=100, after_s=2.5)
+    observed.full()
+    observed.ended(Outcome.LATE, 100)
+    assert observed.limit.value == first // 2
+
+
+@pytest.mark.parametrize("tokens_per_s", [0.0, 50.0])
+def test_what_deadlines_end_is_no_damage_where_the_engine_is_not_full(tokens_per_s: float) -> None:
+    observed = Observed()
+    observed.served()
+    observed.full(tokens_per_s)
+    observed.ended(Outcome.LATE, 100)
+    assert observed.limit.value == 100
+
+
+def test_nothing_grows_while_deadlines_end_more_than_a_few() -> None:
+    observed = Observed(initial=10)
+    observed.ended(Outcome.LATE, 3)
+    for _ in range(20):
+        observed.ended(Outcome.OK, 6)
+        observed.ended(Outcome.LATE)
+        assert observed.read(in_flight=10) == 10
+    for _ in range(20):
+        observed.ended(Outcome.OK, 7)
+        observed.read(in_flight=10)
+    assert observed.limit.value > 10
 
 
 def test_rejected_input_and_callers_who_left_say_nothing() -> None:

@@ -19,14 +19,15 @@ UNBOUNDED = 1e9
 class Loop:
     """A plant that is always offered as much as the limit allows, read once a second."""
 
-    def __init__(self, plant: Plant, every_s: float = 1.0, lag_s: float = 0.0) -> None:
+    def __init__(self, plant: Plant, every_s: float = 1.0, lag_s: float = 0.0, initial: int = 16) -> None:
         self.plant = plant
-        self.limit = AdaptiveLimit(AdaptiveSettings(), lambda: plant.now)
+        self.limit = AdaptiveLimit(AdaptiveSettings(initial=initial), lambda: plant.now)
         self._gauge = PressureGauge()
         self._every = round(every_s / TICK_S)
         self._lag_s = lag_s
         self._on_the_way: deque[tuple[Pressure, int]] = deque()
         plant.on_end = lambda _, now: self.limit.ended(Outcome.OK, now)
+        plant.on_late = lambda _, now: self.limit.ended(Outcome.LATE, now)
 
     def run(self, seconds: float, foreign: int = 0, demand: int = 10**6, *, readings: bool = True) -> list[int]:
         """The limit at each second."""
@@ -172,3 +173,31 @@ def test_waiting_for_the_end_of_a_long_page_is_not_taken_for_pressure() -> None:
     settled = loop.run(300)
     assert min(settled) >= 32
     assert max(settled) <= 1.1 * 32 + 2
+
+
+@pytest.mark.parametrize("initial", [16, 64, 200])
+def test_where_all_is_too_late_there_is_less_at_once_until_it_is_in_time(initial: int) -> None:
+    """Works that take 4 s by themselves, and 13 s where 64 of them share what 20 can have; their deadline is 8 s."""
+    loop = Loop(Plant(slots=200, tokens_per_s=2000.0, patience_s=8.0), initial=initial)
+    loop.run(60)
+    before = loop.plant.requests
+    loop.run(300)
+    assert loop.plant.requests - before > 0.8 * 300 * 2000 / 400
+
+
+def test_deadlines_that_cannot_be_met_do_not_empty_the_engine() -> None:
+    """A third of the works takes more than 5 s with any number at once."""
+    loop = Loop(Plant(slots=64, tokens_per_s=2000.0, patience_s=5.0), initial=64)
+    loop.run(60)
+    before = loop.plant.requests
+    assert min(loop.run(240)) >= 8
+    assert loop.plant.requests - before > 240 * 2.0
+
+
+def test_an_engine_that_hung_is_given_as_much_again() -> None:
+    loop = Loop(Plant(slots=32, tokens_per_s=UNBOUNDED, patience_s=20.0))
+    settled = loop.run(200)[-1]
+    loop.plant.fastest = 1e-3
+    loop.run(60)
+    loop.plant.fastest = 100.0
+    assert max(loop.run(120)) >= settled - 1

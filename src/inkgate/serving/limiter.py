@@ -23,12 +23,13 @@ from inkgate.serving.work import Priority
 
 
 class Outcome(StrEnum):
-    """How admitted work ended."""
+    """How admitted work ended. `LATE`: its deadline ended it at the engine; only the scheduler tells that from LEFT."""
 
     OK = "ok"
     REJECTED = "rejected"
     FAILED = "failed"
     LEFT = "left"
+    LATE = "late"
 
 
 class CallerLeft(Exception):

@@ -10,6 +10,7 @@ from typing import Protocol
 import anyio
 
 from inkgate.serving.gain import Gain, Sample
+from inkgate.serving.lateness import Lateness
 from inkgate.serving.limiter import Outcome
 from inkgate.serving.pressure import Pressure
 from inkgate.serving.rate import ServiceTime
@@ -57,7 +58,8 @@ class AdaptiveLimit:
 
         L <- 0.8*L + 0.2*(L*clamp(1/u, 0.5, 1) + sqrt(L)*[u < 1 and in flight >= L/2 and more works still bring more])
 
-    On damage (a preemption, or `damaged`), at most once a service time: L <- 0.9*L. Far below where there last was
+    On damage (a preemption, or `damaged`), at most once a service time: L <- 0.9*L. Where deadlines end many works, a
+    part p, at an engine that is full: L <- (1 - p/2)*L, and no growth (`lateness.py`). Far below where there last was
     enough (pressure, damage, or growth that brought nothing set in; at first: nowhere), growth is by L/4 instead, as in
     TCP's slow start (Jacobson, 1988): steps of a root would take minutes.
 
@@ -78,6 +80,7 @@ class AdaptiveLimit:
         self._gain = Gain()
         self._since: list[tuple[float, float, float]] = []
         self._failing = 0.0
+        self._lateness = Lateness()
         self._enough = math.inf
         self._pressed = self._gone = False
         self._borne = 0
@@ -98,13 +101,20 @@ class AdaptiveLimit:
 
         Those of a server that was lost are not: until it is back, they say nothing of how much it bears.
         """
-        if outcome not in {Outcome.OK, Outcome.FAILED} or (self._gone and outcome is Outcome.FAILED):
+        if outcome in {Outcome.REJECTED, Outcome.LEFT} or (self._gone and outcome is not Outcome.OK):
             return
         self._gone = False
         self._service.ended()
         self._failing += ((outcome is Outcome.FAILED) - self._failing) / 20
+        self._lateness.ended(late=outcome is Outcome.LATE)
         if outcome is Outcome.FAILED and self._failing > _FAILING:
             self.damaged()
+            return
+        if outcome is Outcome.LATE:
+            if self._since and self._lateness.calls_for_fewer(
+                fmean(tokens_per_s for _, _, tokens_per_s in self._since)
+            ):
+                self._cut(1 - self._lateness.share / 2)
             return
         unheard_since = max(self._heard_at + self._settings.stale_s, self._changed_at)
         if self._limit < self._observed and at - unheard_since >= self._pause_s:
@@ -112,12 +122,7 @@ class AdaptiveLimit:
 
     def damaged(self) -> None:
         """Something was lost for want of room: a preemption, a 503 of the engine, a timeout, memory that ran out."""
-        now = self._clock()
-        if now - self._cut_at >= max(self._settings.interval_s, self._service.mean_s):
-            self._cut_at = now
-            self._set_enough()
-            self._gain.forget()
-            self._set(0.9 * self._limit, now)
+        self._cut(0.9)
 
     def lost(self, in_flight: int) -> None:
         """The server died with `in_flight` works in it.
@@ -150,6 +155,15 @@ class AdaptiveLimit:
                 self._step(now)
         self._observed = self._limit
 
+    def _cut(self, part: float) -> None:
+        """Leaves this part of the limit, at most once a service time."""
+        now = self._clock()
+        if now - self._cut_at >= max(self._settings.interval_s, self._service.mean_s):
+            self._cut_at = now
+            self._set_enough()
+            self._gain.forget()
+            self._set(part * self._limit, now)
+
     @property
     def _pause_s(self) -> float:
         return max(self._settings.interval_s, self._service.mean_s / 2)
@@ -157,6 +171,7 @@ class AdaptiveLimit:
     def _step(self, now: float) -> None:
         u, in_flight, tokens_per_s = (fmean(each) for each in zip(*self._since, strict=True))
         limit = self._limit
+        self._lateness.read(tokens_per_s)
         grows = False
         if u >= 1:
             self._set_enough()
@@ -167,7 +182,7 @@ class AdaptiveLimit:
                 self._set_enough()
                 limit = min(limit, self._gain.undone(now + _HOLD * self._pause_s))
             # an engine that stands still has nothing waiting in it either
-            grows = self._gain.may_be(now) and tokens_per_s > 0
+            grows = self._gain.may_be(now) and tokens_per_s > 0 and self._lateness.allows_more(tokens_per_s)
         gradient = min(1.0, max(0.5, 1 / u)) if u else 1.0
         if u < 1:
             self._pressed = False

@@ -84,12 +84,13 @@ class Turn:
 
 
 class _Waiting:
-    """Work that has no turn yet."""
+    """Work that has no turn yet. `deadline`: its own; its entry has the moment by which it has to begin."""
 
-    __slots__ = ("changed", "entry", "turn")
+    __slots__ = ("changed", "deadline", "entry", "turn")
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, deadline: float) -> None:
         self.entry = entry
+        self.deadline = deadline
         self.turn: Turn | None = None
         self.changed: anyio.Event | None = None
 
@@ -203,9 +204,10 @@ class Scheduler:
             raise _too_late()
         if self._full(work):
             raise Overloaded("service_full", f"{len(self._queue)} pages wait already.", self.retry_after_s())
-        if work.deadline < math.inf:
+        deadline = work.deadline
+        if deadline < math.inf:
             work = replace(work, deadline=max(self._must_begin_by(work, now), now + _SOONEST_S))
-        waiting = _Waiting(self._queue.push(work, now))
+        waiting = _Waiting(self._queue.push(work, now), deadline)
         self._waiting[waiting.entry] = waiting
         self._start_next(now)
         return waiting
@@ -218,7 +220,9 @@ class Scheduler:
                 has in all. A queue that is as long as all patience serves nobody sooner and nobody more; but who needs
                 the engine for long would be refused all the time, and everybody else be answered in the last moment.
                 Who would wait for `_SHORT` of it at most is let in, however long that may take: otherwise somebody who
-                fills the engine with long pages would have those refused who hardly use it.
+                fills the engine with long pages would have those refused who hardly use it. While nothing is known of
+                the engine, its share is what it may wait: were all to wait for as long as they can, behind first works
+                that are slow, all would be begun too late, none would end well, and nothing would ever be known.
         """
         takes_s = self._throughput.residence_s(work.tokens)
         wait_s = self._expected_wait_s(work, now)
@@ -226,6 +230,8 @@ class Scheduler:
         if wait_s and wait_s > min(left_s, self._settings.wait_share * work.patience_s):
             detail = f"It would wait {wait_s:.1f} s and take {takes_s:.1f} s, and has {work.deadline - now:.1f} s."
             raise Overloaded("service_full", detail, self.retry_after_s())
+        if wait_s is None:
+            left_s = min(left_s, self._settings.wait_share * work.patience_s)
         return now + left_s
 
     async def _turn_of(self, waiting: _Waiting) -> Turn:
@@ -287,7 +293,10 @@ class Scheduler:
         else:
             self._in_flight -= 1
             outcome = turn.end(error)
-            self._throughput.ended(turn.work.tokens, turn.began, now, well=outcome is Outcome.OK)
+            if outcome is Outcome.LEFT and now >= waiting.deadline:
+                usual = self._throughput.is_usual(turn.work.tokens, now - turn.began)
+                outcome = Outcome.LATE if usual else Outcome.LEFT
+            self._throughput.ended(turn.work.tokens, turn.began, now, outcome)
             self.limit.ended(outcome, now)
             if turn.tokens_used is not None:
                 self._queue.settle(waiting.entry, turn.tokens_used)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
+from inkgate.serving.limiter import Outcome
+
 _KEPT = 0.95
-"""Of the past, at each work that ends well: the mean is over about the last twenty."""
+"""Of the past, at each work that counts: the mean is over about the last twenty."""
 _SURE = 2.0
 """Standard deviations over the mean under which nearly all stay: 95 % of log-normal times, 98 % of normal ones."""
 _LONGEST_KEPT = 0.99
 """Of the longest stay, at each work that ends well, so that it is one of about the last hundred."""
+_HALF = 0.5
 
 
 class Rate(Protocol):
@@ -33,6 +36,10 @@ class Throughput:
     full batch serves easily. Hence Little's law for what is there now: N tokens, each of which stays R seconds, leave
     at N / R. An engine that hangs makes both fall. Charged tokens are counted, not used ones, since charged ones wait:
     an estimate that is three times too high cancels out. `now` is always clock time in seconds.
+
+    A work that its deadline ended would have stayed for longer than it did. Where that is longer than usual it counts
+    as if it had ended then: or an engine on which all is just too late would never be known to be slow, and what waits
+    for it would be begun too late, too, for ever.
     """
 
     def __init__(self, rate: Rate) -> None:
@@ -47,7 +54,7 @@ class Throughput:
         self._progress_at = 0.0
 
     def per_s(self, now: float) -> float | None:
-        """None, or over 0; None before any work has ended well."""
+        """None, or over 0; None before anything is known."""
         measured = self._rate.per_s or 0.0
         now_there = self._under_way / self._residence_s(now) if self._tokens else 0.0
         return max(measured, now_there) or None
@@ -73,18 +80,30 @@ class Throughput:
         self._under_way += tokens
         self._rate.started()
 
-    def ended(self, tokens: int, began: float, now: float, *, well: bool) -> None:
-        """A work that `began` then has left the engine; how long it took counts if it ended well."""
+    def is_usual(self, tokens: int, seconds: float) -> bool:
+        """Whether a work of so many tokens that was at the engine for so long had half of the mean time, or more.
+
+        True of all while nothing is known.
+        """
+        return seconds * self._tokens >= _HALF * tokens * self._seconds
+
+    def ended(self, tokens: int, began: float, now: float, outcome: Outcome) -> None:
+        """A work that `began` then has left the engine."""
         self._works -= 1
         self._under_way -= tokens
+        well = outcome is Outcome.OK
         if well:
             self._progress_at = now
-            self._tokens = _KEPT * self._tokens + tokens
-            self._token_s = _KEPT * self._token_s + tokens * (now - began)
-            self._seconds = _KEPT * self._seconds + (now - began)
-            self._squares = _KEPT * self._squares + (now - began) ** 2 / max(1, tokens)
-            self._longest_s = max(_LONGEST_KEPT * self._longest_s, now - began)
+        if well or (outcome is Outcome.LATE and (now - began) * self._tokens >= tokens * self._seconds):
+            self._stayed(tokens, now - began)
         self._rate.finished(tokens if well else 0)
+
+    def _stayed(self, tokens: int, seconds: float) -> None:
+        self._tokens = _KEPT * self._tokens + tokens
+        self._token_s = _KEPT * self._token_s + tokens * seconds
+        self._seconds = _KEPT * self._seconds + seconds
+        self._squares = _KEPT * self._squares + seconds**2 / max(1, tokens)
+        self._longest_s = max(_LONGEST_KEPT * self._longest_s, seconds)
 
     def _residence_s(self, now: float) -> float:
         stuck_s = now - self._progress_at if self._works else 0.0
