@@ -194,6 +194,9 @@ async def test_a_wrong_key_or_address_is_told_before_any_load() -> None:
         with pytest.raises(LoadImpossible, match=r"nothing to post pages to .*404 route_unknown"):
             await try_once(target.load(ProtocolName.OCR, open_plan()))
         url = target.url
+    async with load_target() as target:
+        with pytest.raises(LoadImpossible, match="not in the form of ocr: another --protocol"):
+            await try_once(target.load(ProtocolName.OCR, open_plan()))
     with pytest.raises(LoadImpossible, match="Nobody listens"):
         await try_once(Load(Target(url, ProtocolName.SIMPLE), (PAGE,), open_plan()))
     with pytest.raises(LoadImpossible, match="Nobody listens"):

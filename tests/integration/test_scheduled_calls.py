@@ -72,7 +72,7 @@ async def bench_on(
 
 
 async def test_a_cold_server_that_is_asked_for_too_much_finds_to_its_speed() -> None:
-    """It says nothing for a while, then takes 0.15 s a call, two at once. Four times as many are asked for, within 1 s."""
+    """It says nothing for a while, then takes 0.15 s a call, two at once. Far more is asked for, within 1 s."""
     warm_at = time.monotonic() + 1.5
     answered: list[float] = []
 

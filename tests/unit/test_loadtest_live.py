@@ -48,7 +48,7 @@ def test_picture_shows_progress_what_goes_on_errors_and_the_curve_so_far() -> No
     text = drawn(seen())
     assert "run 3 of 6: 8 at once" in text
     assert "12 of 35 s, measuring" in text
-    assert "errors: 2 503 service_full" in text
+    assert "errors: 2 x 503 service_full" in text
     assert {"42%", "2.1", "GB", "18", "17"} <= set(text.split())
     head, row = text.splitlines()[-2:]
     assert head.split()[:6] == ["at", "once", "answered/s", "in", "time/s", "p50"]
@@ -85,7 +85,7 @@ def test_warming_up_and_waiting_for_the_last_answers_are_told_apart() -> None:
 def test_most_frequent_kinds_of_errors_are_named_and_the_rest_counted() -> None:
     kept = Seen(PROGRESS)
     kept.second(replace(SECOND, kinds={f"kind {number}": 10 + number for number in range(8)}), None)
-    assert "17 kind 7" in drawn(kept)
+    assert "17 x kind 7" in drawn(kept)
     assert "33 others" in drawn(kept)
 
 
@@ -94,12 +94,13 @@ def test_plain_lines_are_one_a_second_and_one_for_each_run() -> None:
     with PlainLines(Axis.RATE, to) as lines:
         lines.begins(PROGRESS)
         lines.second(SECOND, Reading(kv_share=0.42))
-        lines.ended(8, RUN, None)
+        lines.ended(8, replace(RUN, errors={"503 service_full": 7}), None)
     first, second, last = written(to).splitlines()
     assert first == "run 3 of 6: 8 requests/s"
     assert "answered 18/s" in second
     assert second.endswith("KV 42%")
     assert last.startswith("8 requests/s: ")
+    assert last.endswith("not answered (7 x 503 service_full)")
     assert "\x1b" not in written(to)
 
 

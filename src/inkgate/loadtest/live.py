@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -96,7 +97,7 @@ class PlainLines:
         p50 = summary.latency.p50_s if summary.latency else None
         self._say(
             f"{unit(self._axis, level)}: {summary.goodput:.2f} answers in time a second, p50 {ms(p50)}, "
-            f"{summary.error_share:.2%} not answered"
+            f"{summary.error_share:.2%} not answered" + (f" ({_errors(summary.errors)})" if summary.errors else "")
         )
 
     def _say(self, text: str) -> None:
@@ -109,7 +110,7 @@ def picture(seen: Seen, title: str, axis: Axis) -> RenderableType:
     if seen.progress is not None:
         parts += [_along(seen, axis), _now(seen)]
     if seen.kinds:
-        parts.append(_errors(seen))
+        parts.append(Text(f"errors: {_errors(seen.kinds)}", style="red"))
     if seen.runs:
         parts += [Text(), curve(seen.runs, axis)]
     return Group(*parts)
@@ -196,11 +197,12 @@ def _now(seen: Seen) -> RenderableType:
     return table
 
 
-def _errors(seen: Seen) -> Text:
-    kinds = seen.kinds.most_common()
-    text = ", ".join(f"{many} {kind}" for kind, many in kinds[:_KINDS])
-    rest = sum(many for _, many in kinds[_KINDS:])
-    return Text(f"errors: {text}" + (f", {rest} others" if rest else ""), style="red")
+def _errors(kinds: Mapping[str, int]) -> str:
+    """The most frequent ones, such as `12 x 503 service_full, 3 others`; empty where there are none."""
+    common = Counter(kinds).most_common()
+    rest = sum(many for _, many in common[_KINDS:])
+    told = [f"{many} x {kind}" for kind, many in common[:_KINDS]]
+    return ", ".join([*told, *([f"{rest} others"] if rest else [])])
 
 
 def _where(progress: Progress, axis: Axis) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from inkgate.loadtest.arrivals import Ask
 from inkgate.loadtest.impossible import LoadImpossible
 from inkgate.loadtest.plan import Load
+from inkgate.loadtest.protocols.base import UNLIKE
 from inkgate.loadtest.samples import Outcome, Sample
 from inkgate.loadtest.sender import Sender
 from inkgate.loadtest.target import denied
@@ -20,7 +21,8 @@ async def try_once(load: Load) -> Sample:
     A service that is full, or fails, is not told here: that is what a load test is to show.
 
     Raises:
-        LoadImpossible: nobody listens there, a key is refused, or nothing is at that address.
+        LoadImpossible: nobody listens there, a key is refused, nothing is at that address, or something that answers
+            in another form.
     """
     keys = {share.key: number for number, share in enumerate(load.plan.mix)}
     found: Sample | None = None
@@ -39,5 +41,9 @@ def _judge(url: str, found: Sample) -> None:
         raise denied(url)
     if status in _NO_SUCH_PLACE:
         raise LoadImpossible(f"There is nothing to post pages to at {url} ({found.kind}): another path or protocol?")
+    if UNLIKE in found.kind:
+        raise LoadImpossible(
+            f"What {url} answers is {found.kind.partition(' ')[2]}: another --protocol, or another path?"
+        )
     if found.outcome is Outcome.FAILED and found.kind in {"connection refused", "no connection"}:
         raise LoadImpossible(f"Nobody listens at {url} ({found.kind}). Is the service running?")

@@ -15,6 +15,8 @@ from inkgate.loadtest.samples import Outcome
 _REFUSALS = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _OVER = "deadline_exceeded"
 """inkgate's code for what was given up when the time was over that its caller had given it."""
+UNLIKE = "not in the form of"
+"""In the kind of an answer that was not understood."""
 _CODE_CHARACTERS = 60
 """Of an error's code that are kept."""
 
@@ -72,6 +74,11 @@ def said_no(answer: Answer) -> Verdict | None:
     if answer.status in _REFUSALS:
         return Verdict(Outcome.REFUSED, kind)
     return Verdict(Outcome.REJECTED if 400 <= answer.status < 500 else Outcome.FAILED, kind)
+
+
+def unlike(answer: Answer, protocol: str) -> Verdict:
+    """The verdict on a success whose body is not what `protocol` answers: perhaps it is not the service's."""
+    return Verdict(Outcome.FAILED, f"{answer.status} {UNLIKE} {protocol}")
 
 
 def code_of(body: bytes) -> str:

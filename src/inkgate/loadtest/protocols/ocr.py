@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from inkgate.loadtest.pages import LoadPage
-from inkgate.loadtest.protocols.base import Answer, Body, Verdict, said_no
+from inkgate.loadtest.protocols.base import Answer, Body, Verdict, said_no, unlike
 from inkgate.loadtest.samples import Outcome
 
 _BOUNDARY = "inkgate-loadtest-c5dd3f1b60a94f0c"
@@ -33,7 +33,7 @@ class Ocr:
             failed = [found["error"] for found in pages if found.get("error")]
             degraded = any(found.get("degraded") for found in pages)
         except (ValueError, KeyError, TypeError, AttributeError):
-            return Verdict(Outcome.FAILED, f"{answer.status} not understood")
+            return unlike(answer, "ocr")
         if failed or not pages:
             code = failed[0].get("code", "") if failed and isinstance(failed[0], dict) else ""
             return Verdict(Outcome.FAILED, f"{answer.status} partial {code}".rstrip())

@@ -6,7 +6,7 @@ import orjson
 import pybase64
 
 from inkgate.loadtest.pages import LoadPage
-from inkgate.loadtest.protocols.base import Answer, Body, Verdict, code_in, said_no
+from inkgate.loadtest.protocols.base import Answer, Body, Verdict, code_in, said_no, unlike
 from inkgate.loadtest.samples import Outcome
 
 
@@ -24,7 +24,7 @@ class Simple:
         try:
             told = orjson.loads(answer.body)
         except orjson.JSONDecodeError:
-            return Verdict(Outcome.FAILED, f"{answer.status} not understood")
+            return unlike(answer, "simple")
         if isinstance(told, dict) and (told.get("error") or told.get("errorCode")):
             return Verdict(Outcome.FAILED, f"{answer.status} error {code_in(told)}".rstrip())
         return Verdict(Outcome.ANSWERED)
