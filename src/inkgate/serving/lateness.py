@@ -6,9 +6,10 @@ _MANY = 0.2
 """Part of the works, averaged over about 20, that may be ended by their deadlines before anything is done about it."""
 _FULL = 0.8
 """Part of the usual throughput from which on an engine counts as full."""
-_FOLLOWS, _FOLLOWS_LATE = 1 / 8, 0.002
-"""How much of a new reading goes into what is usual, and how much while too many are late: what was usual before is to
-be known then, but not for ever."""
+_RISES, _FALLS = 1 / 2, 1 / 8
+"""How much of a higher and of a lower reading goes into what is usual."""
+_FORGETS = 0.002
+"""The same of a lower one that doesn't tell what the engine can: with little to do, or after works were made fewer."""
 
 
 class Lateness:
@@ -21,17 +22,16 @@ class Lateness:
 
     def __init__(self) -> None:
         self.share = 0.0
-        self._usual: float | None = None
+        self._usual = 0.0
 
     def ended(self, *, late: bool) -> None:
         """A work has ended: by its deadline, or otherwise."""
         self.share += (late - self.share) / 20
 
-    def read(self, tokens_per_s: float) -> None:
-        """The engine's throughput over a step."""
-        if self._usual is None:
-            self._usual = tokens_per_s
-        self._usual += (tokens_per_s - self._usual) * (_FOLLOWS if self.is_low else _FOLLOWS_LATE)
+    def read(self, tokens_per_s: float, *, busy: bool) -> None:
+        """The engine's throughput over a step; `busy`: it had about as many works as it may have."""
+        falls = _FALLS if busy and self.is_low else _FORGETS
+        self._usual += (tokens_per_s - self._usual) * (_RISES if tokens_per_s > self._usual else falls)
 
     @property
     def is_low(self) -> bool:
@@ -40,6 +40,7 @@ class Lateness:
 
     def calls_for_fewer(self, tokens_per_s: float) -> bool:
         """Whether many are late, and the engine is full at this throughput."""
+        self.read(tokens_per_s, busy=True)
         return self.share > _MANY and self._full(tokens_per_s)
 
     def allows_more(self, tokens_per_s: float) -> bool:
@@ -47,4 +48,4 @@ class Lateness:
         return self.is_low or not self._full(tokens_per_s)
 
     def _full(self, tokens_per_s: float) -> bool:
-        return self._usual is not None and tokens_per_s > 0 and tokens_per_s >= _FULL * self._usual
+        return tokens_per_s > 0 and tokens_per_s >= _FULL * self._usual

@@ -111,10 +111,7 @@ class AdaptiveLimit:
             self.damaged()
             return
         if outcome is Outcome.LATE:
-            if self._since and self._lateness.calls_for_fewer(
-                fmean(tokens_per_s for _, _, tokens_per_s in self._since)
-            ):
-                self._cut(1 - self._lateness.share / 2)
+            self._came_late()
             return
         unheard_since = max(self._heard_at + self._settings.stale_s, self._changed_at)
         if self._limit < self._observed and at - unheard_since >= self._pause_s:
@@ -155,6 +152,14 @@ class AdaptiveLimit:
                 self._step(now)
         self._observed = self._limit
 
+    def _came_late(self) -> None:
+        """A deadline ended a work at the engine: there may be too many at once."""
+        if not self._since:
+            return
+        _, in_flight, tokens_per_s = self._means
+        if in_flight >= self._limit / 2 and self._lateness.calls_for_fewer(tokens_per_s):
+            self._cut(1 - self._lateness.share / 2)
+
     def _cut(self, part: float) -> None:
         """Leaves this part of the limit, at most once a service time."""
         now = self._clock()
@@ -165,18 +170,25 @@ class AdaptiveLimit:
             self._set(part * self._limit, now)
 
     @property
+    def _means(self) -> tuple[float, float, float]:
+        """Pressure, works in flight and tokens a second of the readings since the last change; there must be one."""
+        u, in_flight, tokens_per_s = (fmean(each) for each in zip(*self._since, strict=True))
+        return u, in_flight, tokens_per_s
+
+    @property
     def _pause_s(self) -> float:
         return max(self._settings.interval_s, self._service.mean_s / 2)
 
     def _step(self, now: float) -> None:
-        u, in_flight, tokens_per_s = (fmean(each) for each in zip(*self._since, strict=True))
+        u, in_flight, tokens_per_s = self._means
         limit = self._limit
-        self._lateness.read(tokens_per_s)
+        busy = in_flight >= limit / 2
+        self._lateness.read(tokens_per_s, busy=busy)
         grows = False
         if u >= 1:
             self._set_enough()
             self._gain.forget()
-        elif in_flight >= limit / 2:
+        elif busy:
             self._gain.add(Sample(limit, in_flight, tokens_per_s))
             if self._gain.is_none:
                 self._set_enough()
