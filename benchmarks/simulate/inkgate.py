@@ -11,7 +11,7 @@ from benchmarks.simulate.policies import NewPolicy
 from benchmarks.simulate.scenario import Link
 from benchmarks.simulate.server import ServerGone
 from benchmarks.simulate.workload import PageWork, Request
-from inkgate.errors import EngineFailed
+from inkgate.errors import EngineFailed, InputRejected
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit, Limit
@@ -58,6 +58,13 @@ class Inkgate:
             await anyio.sleep(self.READ_S)
 
     async def read(self, request: Request) -> None:
+        """As the gateway does it: what is not done by its deadline is ended, at the server, too."""
+        with anyio.CancelScope(deadline=request.deadline) as scope:
+            await self._read(request)
+        if scope.cancelled_caught:
+            raise InputRejected("deadline_exceeded", "It was not done in time.")
+
+    async def _read(self, request: Request) -> None:
         page, key = request.page, _size_class(request.page)
         mean, most = self._estimates.estimates(key, _CLIENT_CAP)
         caller = Caller(
