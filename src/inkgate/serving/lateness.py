@@ -29,7 +29,7 @@ class Lateness:
         self.share += (late - self.share) / 20
 
     def read(self, tokens_per_s: float, *, busy: bool) -> None:
-        """The engine's throughput over a step; `busy`: it had about as many works as it may have."""
+        """The engine's throughput since the last change; `busy`: it had half of the works that it may have, or more."""
         falls = _FALLS if busy and self.is_low else _FORGETS
         self._usual += (tokens_per_s - self._usual) * (_RISES if tokens_per_s > self._usual else falls)
 
@@ -40,7 +40,6 @@ class Lateness:
 
     def calls_for_fewer(self, tokens_per_s: float) -> bool:
         """Whether many are late, and the engine is full at this throughput."""
-        self.read(tokens_per_s, busy=True)
         return self.share > _MANY and self._full(tokens_per_s)
 
     def allows_more(self, tokens_per_s: float) -> bool:

@@ -157,17 +157,20 @@ class AdaptiveLimit:
         if not self._since:
             return
         _, in_flight, tokens_per_s = self._means
-        if in_flight >= self._limit / 2 and self._lateness.calls_for_fewer(tokens_per_s):
-            self._cut(1 - self._lateness.share / 2)
+        full = in_flight >= self._limit / 2 and self._lateness.calls_for_fewer(tokens_per_s)
+        if full and self._cut(1 - self._lateness.share / 2):
+            self._lateness.read(tokens_per_s, busy=True)
 
-    def _cut(self, part: float) -> None:
-        """Leaves this part of the limit, at most once a service time."""
+    def _cut(self, part: float) -> bool:
+        """Leaves this part of the limit, at most once a service time; whether it did."""
         now = self._clock()
-        if now - self._cut_at >= max(self._settings.interval_s, self._service.mean_s):
-            self._cut_at = now
-            self._set_enough()
-            self._gain.forget()
-            self._set(part * self._limit, now)
+        if now - self._cut_at < max(self._settings.interval_s, self._service.mean_s):
+            return False
+        self._cut_at = now
+        self._set_enough()
+        self._gain.forget()
+        self._set(part * self._limit, now)
+        return True
 
     @property
     def _means(self) -> tuple[float, float, float]:
