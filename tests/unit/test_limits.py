@@ -34,7 +34,7 @@ class Observed:
     def full(self, tokens_per_s: float = 100.0) -> None:
         """A reading that comes too soon for a step."""
         self.clock.goes_on(0.1)
-        self.limit.observe(Pressure(self.clock.now, 0.1, waiting=2, tokens=0.1 * tokens_per_s), 100)
+        self.limit.observe(Pressure(self.clock.now, 0.1, waiting=2, tokens=round(0.1 * tokens_per_s)), 100)
 
     def ended(self, outcome: Outcome, times: int = 1) -> None:
         for _ in range(times):
