@@ -29,7 +29,7 @@ class Policy(Protocol):
 
         Raises:
             Overloaded, QueueFull: refused.
-            InputRejected: its deadline came before its turn.
+            InputRejected: its deadline came, before its turn or in it.
             EngineFailed, ServerGone: it failed.
         """
         ...

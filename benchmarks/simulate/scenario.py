@@ -74,7 +74,7 @@ class Scenario:
 
 
 class End(StrEnum):
-    """How a request ended. `expired`: accepted, and given up when its deadline came before its turn."""
+    """How a request ended. `expired`: accepted, and given up when its deadline came, before its turn or in it."""
 
     ANSWERED = "answered"
     REFUSED = "refused"

@@ -293,9 +293,9 @@ class Scheduler:
         else:
             self._in_flight -= 1
             outcome = turn.end(error)
-            if outcome is Outcome.LEFT and now >= waiting.deadline:
-                usual = self._throughput.is_usual(turn.work.tokens, now - turn.began)
-                outcome = Outcome.LATE if usual else Outcome.LEFT
+            over = outcome is Outcome.LEFT and now >= waiting.deadline
+            if over and self._throughput.is_usual(turn.work.tokens, now - turn.began):
+                outcome = Outcome.LATE
             self._throughput.ended(turn.work.tokens, turn.began, now, outcome)
             self.limit.ended(outcome, now)
             if turn.tokens_used is not None:

@@ -12,7 +12,7 @@ _KEPT = 0.95
 _SURE = 2.0
 """Standard deviations over the mean under which nearly all stay: 95 % of log-normal times, 98 % of normal ones."""
 _LONGEST_KEPT = 0.99
-"""Of the longest stay, at each work that ends well, so that it is one of about the last hundred."""
+"""Of the longest stay, at each work that counts, so that it is one of about the last hundred."""
 _HALF = 0.5
 
 
@@ -85,7 +85,7 @@ class Throughput:
 
         True of all while nothing is known.
         """
-        return seconds * self._tokens >= _HALF * tokens * self._seconds
+        return self._had(_HALF, tokens, seconds)
 
     def ended(self, tokens: int, began: float, now: float, outcome: Outcome) -> None:
         """A work that `began` then has left the engine."""
@@ -94,9 +94,13 @@ class Throughput:
         well = outcome is Outcome.OK
         if well:
             self._progress_at = now
-        if well or (outcome is Outcome.LATE and (now - began) * self._tokens >= tokens * self._seconds):
+        if well or (outcome is Outcome.LATE and self._had(1.0, tokens, now - began)):
             self._stayed(tokens, now - began)
         self._rate.finished(tokens if well else 0)
+
+    def _had(self, part: float, tokens: int, seconds: float) -> bool:
+        """Whether `seconds` are at least this part of the mean time of so many tokens."""
+        return seconds * self._tokens >= part * tokens * self._seconds
 
     def _stayed(self, tokens: int, seconds: float) -> None:
         self._tokens = _KEPT * self._tokens + tokens
