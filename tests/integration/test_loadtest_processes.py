@@ -28,8 +28,9 @@ async def test_what_several_send_is_one_load() -> None:
     assert found.summary.errors == {}
     assert tuple(seconds) == found.timeline[: len(seconds)]
     assert [second.at for second in found.timeline] == [1.0]
-    assert found.timeline[0].offered == pytest.approx(60, abs=5)
-    assert found.timeline[0].answered == pytest.approx(60, abs=6)
+    # One process alone has 30; a machine that stands still for a while makes requests late.
+    assert 40 < found.timeline[0].offered <= 61
+    assert 40 < found.timeline[0].answered <= 61
     assert found.timeline[0].level == 60
     assert not found.partial
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import anyio
@@ -15,10 +16,12 @@ from inkgate.loadtest.summary import second
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What has `ended` in a while, how many requests were `due` in it, and how many were on their way at its end."""
+    """What has `ended` in a while, how many requests were `due` then, by the second that they were due in (0 is the
+    first), and how many were on their way at its end.
+    """
 
     ended: Columns
-    due: int
+    due: Mapping[int, int]
     in_flight: int
 
 
@@ -38,12 +41,12 @@ class Course:
         """It ended before all that."""
         self._closed = False
         self._counted_on_way = 0
-        self._due = 0
+        self._due: Counter[int] = Counter()
         self._told = 0
 
     def begin(self, due: float) -> None:
         """A request is due and about to be sent."""
-        self._due += 1
+        self._due[int(due)] += 1
         self.in_flight += 1
         self._counted_on_way += self._counts(due)
 
@@ -56,7 +59,7 @@ class Course:
 
     def unsent(self, due: float) -> None:
         """A request was due while too many were on their way."""
-        self._due += 1
+        self._due[int(due)] += 1
         kind = f"not sent: {self.plan.max_in_flight} on their way"
         self.samples.add(Sample(due, due, self.now(), Outcome.UNSENT, kind))
 
@@ -81,10 +84,11 @@ class Course:
         """What has happened since this was last asked."""
         part = Part(self.samples.columns(self._told), self._due, self.in_flight)
         self._told += len(part.ended)
-        self._due = 0
+        self._due = Counter()
         return part
 
     def second(self) -> Second:
         """The same in figures."""
         part, at = self.part(), self.now()
-        return second(part.ended, at, self.plan.level_at(at), self.plan.deadline_s, part.due, part.in_flight)
+        due = sum(part.due.values())
+        return second(part.ended, at, self.plan.level_at(at), self.plan.deadline_s, due, part.in_flight)

@@ -1,12 +1,13 @@
 """A process that sends its part of a load, and tells each second what became of it: `main` of processes.py's children.
 
-It gets a pickled Load, says that it is ready, gets the moment of the beginning, and tells Parts until it has Ended.
+It gets a pickled Load, says that it is ready, gets the moment of the beginning, and tells a Part for every second until
+it has Ended.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 
 import anyio
@@ -23,8 +24,11 @@ from inkgate.loadtest.sender import Sender
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """All of the part has been told. `ended_s`: when it was over; the rest as OwnWatch has it."""
+    """All of its requests have ended. `rest`: what of them was not told yet; `ended_s`: when it was over; then what
+    OwnWatch says.
+    """
 
+    rest: Part
     ended_s: float
     busy_share: float
     late_p99_s: float
@@ -65,8 +69,7 @@ async def _send(channel: Channel) -> None:
         sender.begin(await channel.receive())
         await anyio.sleep(max(0.0, -sender.now()))
         ended_s = await put_on(load, sender, course, watch, tell, stop)
-        channel.send(replace(course.part(), due=0))  # of a second that has not ended
-        channel.send(Ended(ended_s, watch.busy_share, watch.late_p99_s, course.stopped))
+        channel.send(Ended(course.part(), ended_s, watch.busy_share, watch.late_p99_s, course.stopped))
 
 
 async def _hear(channel: Channel, stop: anyio.Event) -> None:
