@@ -6,8 +6,8 @@
 Every point of the grid is tried as the search tries it (a service started, loaded above its capacity, stopped), up the
 grid in one pass and down in the next, so that a machine that becomes slower is unfair to none. A pass comes before each
 search, and the others at the end: the sweep sees the machine as the searches do. Each search begins anew, knowing
-nothing of the sweep. What it chose is judged by the sweep alone: its goodput over that of the best point. FILE is
-written after every trial.
+nothing of the sweep: without --rate it finds out for itself how much to ask for, as `inkgate tune` does. What it chose
+is judged by the sweep alone: its goodput over that of the best point. FILE is written after every trial.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+import psutil
+
 from benchmarks.tuning.setting import GRIDS, config_of, pages_of
 from inkgate.loadtest.machine import this_machine
 from inkgate.settings import load_settings
@@ -40,6 +42,8 @@ from inkgate.tuning.task import Task
 from inkgate.tuning.trials import ServiceBench, Setup
 
 DONE = Outcome.MEASURED
+_SWEEP = 1.5
+"""What the sweep asks for over what a search would: it is asked of all points alike, and can't rise on the way."""
 
 
 @dataclass
@@ -99,14 +103,24 @@ class Told:
         self._targets = targets
         self.trials = 0
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
-        began = time.monotonic()
-        trial = await self._bench.try_(settings, purpose, seconds)
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
+        began, stolen_s = time.monotonic(), psutil.cpu_times().steal
+        trial = await self._bench.try_(settings, purpose, seconds, demand)
         self.trials += 1
-        good = "" if trial.summary is None else f"{score(trial.summary, self._targets):7.2f}/s"
-        took = time.monotonic() - began
-        print(f"  {purpose:9} {short(settings):44} {good} {trial.outcome} {trial.why[:60]} ({took:.0f} s)", flush=True)
+        took_s = time.monotonic() - began
+        stolen = (psutil.cpu_times().steal - stolen_s) / took_s
+        took = f"({took_s:.0f} s, {stolen:.2f} cores stolen)"
+        print(f"  {purpose:9} {short(settings):44} {self._told(trial)} {took}", flush=True)
         return trial
+
+    def _told(self, trial: Trial) -> str:
+        summary = trial.summary
+        if summary is None:
+            return f"{trial.outcome} {trial.why[:60]}"
+        return (
+            f"{score(summary, self._targets):7.2f}/s of {summary.offered_per_s:.1f}, {summary.refused} refused, "
+            f"{summary.timed_out + summary.answered - summary.in_time} late {trial.outcome} {trial.why[:60]}"
+        )
 
 
 def short(settings: Settings) -> str:
@@ -123,27 +137,30 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
     tree = load_settings(config)
     ready = prepared(tree, ground_truth=False, names=options.dial or GRIDS[options.engine])
     pages = pages_of(options.engine, options.pages)
-    setup = Setup(pages, ready.heaviness, 0.0, options.deadline, ready.at_once, config)
+    setup = Setup(pages, ready.heaviness, options.deadline, ready.at_once, config)
     targets = Targets(options.deadline, options.max_error)
     run = Run(options, targets, options.json)
-    run.demand = options.rate or await find_demand(ServiceBench(setup), ready.dials, ready.current)
+    bench = ServiceBench(setup)
+    run.demand = options.rate or _SWEEP * await find_demand(bench, ready.dials, ready.current)
     print(f"{run.demand:.1f} requests/s are offered; {len(grid(ready))} points, {options.passes} passes", flush=True)
-    bench = ServiceBench(setup).at(run.demand)
     for seed in range(1, options.searches + 1):
         if seed <= options.passes:
             await sweep(run, Told(bench, targets), grid(ready), seed - 1)
+        began = time.monotonic()
+        demand = options.rate or await find_demand(bench, ready.dials, ready.current)
         task = Task(
             engine=ready.engine,
             dials=ready.dials,
             current=ready.current,
             targets=targets,
             pages="benchmark",
-            demand=run.demand,
-            budget_s=options.minutes * 60,
+            demand=demand,
+            budget_s=options.minutes * 60 - (time.monotonic() - began),
             began=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             machine=this_machine(),
             heaviest=False,
             seed=seed,
+            rises=options.rate is None,
         )
         await searched(run, task, Told(bench, targets))
     for number in range(options.searches, options.passes):
@@ -155,13 +172,13 @@ async def sweep(run: Run, bench: Told, points: Sequence[Settings], number: int) 
     """One pass: the even ones up the grid, the odd ones down."""
     print(f"sweep, pass {number + 1}", flush=True)
     for settings in points if number % 2 == 0 else reversed(points):
-        run.sweep.append(await bench.try_(settings, Purpose.SEARCH, run.options.seconds))
+        run.sweep.append(await bench.try_(settings, Purpose.SEARCH, run.options.seconds, run.demand))
         run.write()
 
 
 async def searched(run: Run, task: Task, bench: Told) -> None:
     """One search, and where it landed."""
-    print(f"search {task.seed}")
+    print(f"search {task.seed}, {task.demand:.1f} requests/s are offered at first")
     began = time.monotonic()
     report = await search(task, bench, Journal(task))
     run.searches.append(
@@ -169,6 +186,7 @@ async def searched(run: Run, task: Task, bench: Told) -> None:
             "seed": task.seed,
             "chosen": None if report.chosen is None else report.chosen.settings,
             "trials": bench.trials,
+            "demand": (task.demand, report.demand),
             "seconds": round(time.monotonic() - began),
             "reasons": report.reasons,
             "fragment": report.fragment,
@@ -202,7 +220,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=6.0, help="for each search")
     parser.add_argument("--deadline", type=float, default=2.0)
     parser.add_argument("--max-error", type=float, default=0.001)
-    parser.add_argument("--rate", type=float, help="requests a second; else found as `inkgate tune` does")
+    parser.add_argument("--rate", type=float, help="requests a second, of sweep and searches; else found")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -38,14 +38,13 @@ _GPU = "RTX 4090D (simulated)"
 
 @dataclass
 class SimulatedBench:
-    """A Bench: vLLM with a bounded queue on `card`, under `demand` pages a second. `now` is its made-up clock.
+    """A Bench: vLLM with a bounded queue on `card`, under the load that it is given. `now` is its made-up clock.
 
     Attributes:
         start_s: of vLLM, at each trial.
         seed: of the first trial; each has its own.
     """
 
-    demand: float
     card: Card = RTX_4090D
     pages: Pages = REFERENCE
     heaviest: Pages = HEAVIEST
@@ -57,9 +56,9 @@ class SimulatedBench:
     def clock(self) -> float:
         return self.now
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
         self.seed += 1
-        run = await self.threads.run(self._run, int(settings[MAX_NUM_SEQS]), purpose, seconds)
+        run = await self.threads.run(self._run, int(settings[MAX_NUM_SEQS]), purpose, seconds, demand)
         self.now += self.start_s + _WARM_S + seconds
         summary = _summary(run, seconds)
         server = ServerSide(preemptions=run.preemptions, restarts=run.deaths, gpu_share=run.busy)
@@ -67,9 +66,9 @@ class SimulatedBench:
         why = "out of memory" if run.deaths else ""
         return Trial(0, purpose, settings, outcome, seconds, summary, server, why=why)
 
-    def _run(self, seats: int, purpose: Purpose, seconds: float) -> Run:
+    def _run(self, seats: int, purpose: Purpose, seconds: float, demand: float) -> Run:
         pages = self.heaviest if purpose is Purpose.HEAVIEST else self.pages
-        tenant = Tenant("all", [(0.0, self.demand)], pages=pages, patience_s=DEADLINE_S)
+        tenant = Tenant("all", [(0.0, demand)], pages=pages, patience_s=DEADLINE_S)
         flags = Flags(max_num_seqs=seats, max_num_queued_reqs=seats)
         until_s = _WARM_S + seconds
         scenario = Scenario([tenant], until_s, _WARM_S, card=self.card, flags=flags, seed=self.seed)
@@ -122,7 +121,7 @@ def task(minutes: float, seed: int, current: int = 64) -> Task:
 def tuned(minutes: float, seed: int, current: int = 64) -> TuneReport:
     """A whole search; the same arguments give the same report."""
     asked = task(minutes, seed, current)
-    bench = SimulatedBench(asked.demand, seed=1000 * seed)
+    bench = SimulatedBench(seed=1000 * seed)
     return anyio.run(search, asked, bench, Journal(asked), bench.clock)
 
 

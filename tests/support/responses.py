@@ -57,7 +57,7 @@ class MadeBench:
         self.chance = random.Random(seed)
         self.asked: list[tuple[Settings, Purpose]] = []
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
         self.asked.append((settings, purpose))
         made = self.made
         if not made.starts(settings):
@@ -71,11 +71,12 @@ class MadeBench:
         at = self.clock() - self.began
         others = made.others(at)
         speed = (1 + made.drift(at)) * (1 - others) * math.exp(self.chance.gauss(0.0, made.noise))
-        trial = self._measured(settings, purpose, seconds, made.response(settings) * speed)
+        rate = min(made.response(settings) * speed, demand)
+        trial = self._measured(settings, purpose, seconds, rate, demand)
         return replace(trial, others_cores=others * MACHINE.cores)
 
-    def _measured(self, settings: Settings, purpose: Purpose, seconds: float, rate: float) -> Trial:
-        offered, answered = int(DEMAND * seconds), round(rate * seconds)
+    def _measured(self, settings: Settings, purpose: Purpose, seconds: float, rate: float, demand: float) -> Trial:
+        offered, answered = int(demand * seconds), round(rate * seconds)
         failed = round(self.made.failed(settings) * offered)
         refused = offered - answered - failed
         summary = Summary(
@@ -87,15 +88,34 @@ class MadeBench:
 
 
 def task(
-    *, budget_s: float = 900.0, seed: int = 1, current: int = 64, dials: tuple[Dial, ...] = (), heaviest: bool = False
+    *,
+    budget_s: float = 900.0,
+    seed: int = 1,
+    current: int = 64,
+    dials: tuple[Dial, ...] = (),
+    heaviest: bool = False,
+    demand: float | None = None,
 ) -> Task:
-    """A search over max_num_seqs alone, or over `dials`, of which the last values are in use."""
+    """A search over max_num_seqs alone, or over `dials`, of which the last values are in use. `demand`: at first; else
+    so much that it need not rise.
+    """
     asked = dials or (Dial(SEQS, GRID, "a batch"),)
     in_use: Settings = {SEQS: current}
     if dials:
         in_use = {dial.path: dial.values[-1] for dial in asked}
     return Task(
-        "vllm", asked, in_use, TARGETS, "0" * 64, DEMAND, budget_s, "2026-11-21T18:00:00Z", MACHINE, heaviest, seed
+        engine="vllm",
+        dials=asked,
+        current=in_use,
+        targets=TARGETS,
+        pages="0" * 64,
+        demand=demand or DEMAND,
+        budget_s=budget_s,
+        began="2026-11-21T18:00:00Z",
+        machine=MACHINE,
+        heaviest=heaviest,
+        seed=seed,
+        rises=demand is not None,
     )
 
 

@@ -44,6 +44,14 @@ def test_it_is_always_said_that_the_cache_was_off() -> None:
 def test_settings_that_answered_all_that_was_asked_are_told_of() -> None:
     said = notes([trial(in_time=99), trial(in_time=99, purpose=Purpose.HEAVIEST), trial()], (), 8)
     assert "In 1 trials nearly all" in said[1]
+    assert "higher --rate" in said[1]
+
+
+def test_what_was_asked_for_more_afterwards_is_told_as_that() -> None:
+    said = notes([trial(in_time=99, demand=10.0), trial(demand=15.0), trial(in_time=95, demand=15.0)], (), 8)
+    assert "In 1 trials nearly all" in said[1]
+    assert "15 requests a second in the end" in said[1]
+    assert "higher --rate" in said[2]
 
 
 def test_a_load_generator_at_its_limit_is_told_of() -> None:
@@ -63,7 +71,7 @@ class Fixed:
     def __init__(self, answer: Trial) -> None:
         self._answer = answer
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
         return self._answer
 
 
@@ -71,7 +79,7 @@ async def shown(answer: Trial, *, terminal: bool) -> str:
     written = io.StringIO()
     with View(60.0, Console(file=written, force_terminal=terminal, width=160)) as view:
         view.dials([SEATS])
-        assert await ShownBench(Fixed(answer), view).try_({SEATS.path: 8}, Purpose.SEARCH, 10.0) is answer
+        assert await ShownBench(Fixed(answer), view).try_({SEATS.path: 8}, Purpose.SEARCH, 10.0, 20.0) is answer
     return written.getvalue()
 
 
@@ -79,7 +87,21 @@ async def test_without_a_terminal_each_trial_is_a_line() -> None:
     text = await shown(trial(server=ServerSide(memory_mb=812.0), accuracy=0.98), terminal=False)
     lines = text.splitlines()
     assert lines[0].startswith(f"{SEATS.path}: 1, 2, 4")
-    assert lines[1:] == ["search: max_num_seqs 8, 10 s of load", "  5.00 in time/s, 812 MB, 98.0% right"]
+    assert lines[1] == "20.00 requests a second are offered in each trial."
+    assert lines[2:] == ["search: max_num_seqs 8, 10 s of load", "  5.00 in time/s, 812 MB, 98.0% right"]
+
+
+async def test_it_is_told_when_more_is_asked_for() -> None:
+    written = io.StringIO()
+    with View(60.0, Console(file=written, width=160)) as view:
+        bench = ShownBench(Fixed(trial()), view)
+        for demand in (20.0, 20.0, 30.0):
+            await bench.try_({SEATS.path: 8}, Purpose.SEARCH, 10.0, demand)
+    told = [line for line in written.getvalue().splitlines() if "offered" in line]
+    assert told == [
+        "20.00 requests a second are offered in each trial.",
+        "30.00 requests a second are offered in each trial from now on, for nearly all was answered.",
+    ]
 
 
 async def test_a_death_is_told_with_its_cause() -> None:

@@ -101,6 +101,18 @@ CASES: dict[str, tuple[Made, Callable[[Settings], bool], Callable[[int], Task], 
         lambda seed: task(seed=seed, current=16),
         0.8,
     ),
+    "a demand found in a slow moment": (
+        Made(saturating(16), 0.05),
+        always,
+        lambda seed: task(seed=seed, demand=9.0),
+        0.85,
+    ),
+    "a demand that is less than the best answer": (
+        Made(saturating(16), 0.05),
+        always,
+        lambda seed: task(seed=seed, demand=16.0),
+        0.85,
+    ),
     "time for 8 trials": (Made(saturating(16), 0.05), always, lambda seed: task(seed=seed, budget_s=345), 0.7),
     "two dials that depend on each other": (
         Made(ridge, 0.05),
@@ -208,7 +220,7 @@ class Interrupted(MadeBench):
         super().__init__(made, clock, seed)
         self.last, self.stop, self.left = last, stop, False
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
         if len(self.asked) + 1 == self.last:
             self.asked.append((settings, purpose))
             self.stop.set()
@@ -216,7 +228,7 @@ class Interrupted(MadeBench):
                 await anyio.sleep_forever()
             finally:
                 self.left = True
-        return await super().try_(settings, purpose, seconds)
+        return await super().try_(settings, purpose, seconds, demand)
 
 
 def test_interrupted_search_reports_and_goes_on(tmp_path: Path) -> None:

@@ -132,8 +132,8 @@ async def _found(asked: Asked, tree: Tree, stop: anyio.Event) -> TuneReport:
         view.dials(ready.dials)
         bench = ServiceBench(setup, view.second)
         demand = asked.rate or await _demand(bench, ready, asked, view, stop)
-        bench = bench.at(demand)
         task = _task(asked, ready, pages, demand, asked.budget_s - (anyio.current_time() - began))
+        task = replace(task, rises=asked.rate is None if resumed is None else resumed.rises)
         report = await _searched(task, bench, asked, view, stop)
     return replace(report, notes=(*report.notes, *notes(report.trials, bench.bottlenecks, report.machine.cores)))
 
@@ -161,7 +161,6 @@ async def _demand(bench: ServiceBench, ready: Prepared, asked: Asked, view: View
         return 0.0
     if found <= 0:
         raise CantTune("Nothing was answered: look at the service with `inkgate serve` and `inkgate loadtest` first.")
-    view.note(f"{found:.2f} requests a second are offered in each trial.")
     return found
 
 
@@ -188,7 +187,6 @@ def _setup(asked: Asked, tree: Tree, ready: Prepared, pages: tuple[LoadPage, ...
     return Setup(
         pages=pages,
         heaviness=ready.heaviness,
-        demand=0.0,
         deadline_s=asked.deadline_s,
         at_once=ready.at_once,
         config=asked.config,

@@ -113,11 +113,16 @@ class ShownBench:
     def __init__(self, bench: Bench, view: View) -> None:
         self._bench = bench
         self._view = view
+        self._demand: float | None = None
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
         """As Bench has it."""
+        if demand != self._demand:
+            more = "" if self._demand is None else " from now on, for nearly all was answered"
+            self._view.note(f"{demand:.2f} requests a second are offered in each trial{more}.")
+            self._demand = demand
         self._view.begin(f"{purpose}: {_settings(settings)}, {seconds:.0f} s of load")
-        trial = await self._bench.try_(settings, purpose, seconds)
+        trial = await self._bench.try_(settings, purpose, seconds, demand)
         self._view.trial(trial)
         return trial
 

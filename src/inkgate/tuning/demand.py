@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 
 from inkgate.loadtest.service import ServiceNotStarted
 from inkgate.tuning.others import disturbance, usual_others
-from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Trial, Value
+from inkgate.tuning.results import Dial, Settings, Trial, Value
+from inkgate.tuning.saturation import ABOVE, bore_all
 from inkgate.tuning.trials import ServiceBench
 
-ABOVE = 1.5
-"""Demand over the most that was answered. Refusing costs the machine something, so it is not to be much more."""
-UNDER = 0.95
-"""A trial whose requests were answered in time to this share was not asked for more than it can."""
 DISTURBED = 0.1
 """Share of the machine that others took beyond what they always do from which on a reader is told."""
 CLIENTS = 32
@@ -63,16 +60,31 @@ async def find_demand(bench: ServiceBench, dials: Sequence[Dial], current: Setti
 def notes(trials: Sequence[Trial], bottlenecks: Sequence[str], cores: int) -> tuple[str, ...]:
     """What a reader of the report has to know of how it was measured, in sentences."""
     said = [_CONDITIONS]
-    borne = [trial for trial in trials if _all_in_time(trial)]
-    if borne:
-        said.append(
-            f"In {len(borne)} trials nearly all that was asked for was answered in time: those settings may bear more "
-            "than was measured. Search again with a higher --rate."
-        )
+    said += _borne(trials)
     said += _disturbed(trials, cores)
     if bottlenecks:
         said.append(f"In {len(bottlenecks)} trials the load generator was the limit: {bottlenecks[-1]}")
     return tuple(said)
+
+
+def _borne(trials: Sequence[Trial]) -> list[str]:
+    """That some trials were asked for too little, and what came of it."""
+    most = max((trial.demand or 0.0 for trial in trials), default=0.0)
+    borne = [trial for trial in trials if bore_all(trial)]
+    after = [trial for trial in borne if (trial.demand or 0.0) < most]
+    told = []
+    if after:
+        told.append(
+            f"In {len(after)} trials nearly all that was asked for was answered in time, so that more was asked for "
+            f"afterwards, {most:.3g} requests a second in the end. Those trials count only where others of the same "
+            "settings had less."
+        )
+    if len(borne) > len(after):
+        told.append(
+            f"In {len(borne) - len(after)} trials nearly all that was asked for was answered in time: those settings "
+            "may bear more than was measured. Search again with a higher --rate."
+        )
+    return told
 
 
 def _disturbed(trials: Sequence[Trial], cores: int) -> list[str]:
@@ -87,14 +99,3 @@ def _disturbed(trials: Sequence[Trial], cores: int) -> list[str]:
         f"cores, where in others it was {usual:.1f}. Those trials count less; search again with nothing else running."
     )
     return [told]
-
-
-def _all_in_time(trial: Trial) -> bool:
-    """Whether it could have been asked for more."""
-    summary = trial.summary
-    return (
-        trial.outcome is Outcome.MEASURED
-        and trial.purpose is not Purpose.HEAVIEST
-        and summary is not None
-        and summary.in_time >= UNDER * summary.offered > 0
-    )

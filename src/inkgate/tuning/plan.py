@@ -11,6 +11,7 @@ import numpy as np
 
 from inkgate.tuning.journal import Row
 from inkgate.tuning.results import Outcome, Purpose, Settings
+from inkgate.tuning.saturation import demand
 from inkgate.tuning.space import Key
 from inkgate.tuning.standing import Standing
 from inkgate.tuning.task import Task
@@ -29,11 +30,12 @@ _BETTER = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The next trial; `seconds` of load."""
+    """The next trial; `seconds` of load, with `demand` requests a second."""
 
     settings: Settings
     purpose: Purpose
     seconds: float
+    demand: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,19 @@ def next_step(task: Task, rows: Sequence[Row], spent_s: float) -> Step | None:
     pace = Pace(task, standing.rows)
     if spent_s >= task.budget_s:
         return None
+    found = _next(standing, int((task.budget_s - spent_s) / pace.trial_s))
+    if found is None:
+        return None
+    key, purpose = found
+    settings = task.current if purpose is Purpose.CURRENT else standing.space.settings(key)
+    return Step(settings, purpose, pace.seconds, demand(task, rows))
+
+
+def _next(standing: Standing, to_go: int) -> tuple[Key, Purpose] | None:
+    """What is tried next, where there is time for `to_go` trials, and what for."""
+    task = standing.task
     if not standing.trials(standing.current):
-        return Step(task.current, Purpose.CURRENT, pace.seconds)
-    to_go = int((task.budget_s - spent_s) / pace.trial_s)
+        return standing.current, Purpose.CURRENT
     if to_go < 1:
         return None
     counts = {purpose: sum(row.trial.purpose is purpose for row in standing.rows) for purpose in Purpose}
@@ -82,12 +94,12 @@ def next_step(task: Task, rows: Sequence[Row], spent_s: float) -> Step | None:
         if not counts[Purpose.CONFIRM] and to_go > shares.heaviest + shares.confirm:
             key = _searched(standing, shares.spread)
             if key is not None:
-                return Step(standing.space.settings(key), Purpose.SEARCH, pace.seconds)
+                return key, Purpose.SEARCH
         if to_go > shares.heaviest:
             key = _confirmed(standing)
             if key is not None:
-                return Step(standing.space.settings(key), Purpose.CONFIRM, pace.seconds)
-    return _shown(standing, shares.heaviest, pace.seconds, to_go) if task.heaviest else None
+                return key, Purpose.CONFIRM
+    return _shown(standing, shares.heaviest, to_go) if task.heaviest else None
 
 
 def _searched(standing: Standing, spread: int) -> Key | None:
@@ -208,7 +220,7 @@ def _two(standing: Standing) -> list[Key]:
     return [keys[0], keys[rival]]
 
 
-def _shown(standing: Standing, runs: int, seconds: float, to_go: int) -> Step | None:
+def _shown(standing: Standing, runs: int, to_go: int) -> tuple[Key, Purpose] | None:
     """The choice under the heaviest images, until it stayed up in so many runs.
 
     What dies may leave a choice whose better neighbour was not tried, as it lay off the favourite: it is tried first.
@@ -220,6 +232,6 @@ def _shown(standing: Standing, runs: int, seconds: float, to_go: int) -> Step | 
     if beside is not None and to_go > 1:
         estimate = standing.estimate([beside, key])
         if estimate.difference(0, 1)[0] > _BETTER * estimate.mean[1]:
-            return Step(standing.space.settings(beside), Purpose.SEARCH, seconds)
+            return beside, Purpose.SEARCH
     done = sum(trial.purpose is Purpose.HEAVIEST for trial in standing.trials(key))
-    return None if done >= runs else Step(standing.space.settings(key), Purpose.HEAVIEST, seconds)
+    return None if done >= runs else (key, Purpose.HEAVIEST)

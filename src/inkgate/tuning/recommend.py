@@ -9,6 +9,7 @@ from inkgate.tuning.dials import companions
 from inkgate.tuning.fragment import toml
 from inkgate.tuning.journal import Row
 from inkgate.tuning.results import Settings, TuneReport
+from inkgate.tuning.saturation import demand
 from inkgate.tuning.standing import Standing
 from inkgate.tuning.task import Task
 
@@ -24,7 +25,7 @@ def report(task: Task, rows: Sequence[Row], *, partial: bool = False) -> TuneRep
         engine=task.engine,
         targets=task.targets,
         dials=task.dials,
-        demand=task.demand,
+        demand=demand(task, rows),
         trials=tuple(row.trial for row in rows),
         judged=judged,
         current=current,

@@ -43,7 +43,7 @@ class Trial:
     """Settings that were tried once. `seconds`: of load; `why`: in words, where it was not measured.
 
     `accuracy`: share of characters right, where the pages have a ground truth. `others_cores`: processor cores that
-    other programs of the machine took during the load.
+    other programs of the machine took during the load. `demand`: requests a second that were offered.
     """
 
     number: int
@@ -56,6 +56,7 @@ class Trial:
     accuracy: float | None = None
     why: str = ""
     others_cores: float | None = None
+    demand: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ async def search(
     """
     before_s = max((row.at_s + row.took_s for row in journal.rows), default=0.0)
     began = clock()
-    stopped = False
+    stopped = stop is not None and stop.is_set()
     while not stopped:
         at_s = before_s + clock() - began
         step = next_step(task, journal.rows, at_s)
@@ -39,7 +39,7 @@ async def search(
             break
         trial = await _tried(bench, step, stop, task.budget_s - at_s)
         stopped = stop is not None and stop.is_set()
-        trial = replace(trial, number=len(journal.rows) + 1)
+        trial = replace(trial, number=len(journal.rows) + 1, demand=step.demand)
         journal.append(Row(replace(trial, outcome=outcome(trial)), at_s, before_s + clock() - began - at_s))
     return report(task, journal.rows, partial=stopped)
 
@@ -56,7 +56,7 @@ async def _tried(bench: Bench, step: Step, stop: anyio.Event | None, left_s: flo
     with anyio.move_on_after(left_s), single_error():
         async with anyio.create_task_group() as group:
             group.start_soon(stopping)
-            found.append(await bench.try_(step.settings, step.purpose, step.seconds))
+            found.append(await bench.try_(step.settings, step.purpose, step.seconds, step.demand))
             group.cancel_scope.cancel()
     why = "interrupted" if stop is not None and stop.is_set() else "out of time"
     return found[0] if found else Trial(0, step.purpose, step.settings, Outcome.STOPPED, 0.0, why=why)

@@ -13,6 +13,7 @@ from inkgate.tuning.dials import QUALITY
 from inkgate.tuning.journal import Row
 from inkgate.tuning.others import disturbance, usual_others
 from inkgate.tuning.results import Judged, Outcome, Purpose, Trial, Value
+from inkgate.tuning.saturation import telling
 from inkgate.tuning.score import failed_share, fails_too_often, least_accuracy, outcome, score
 from inkgate.tuning.space import Key, Space
 from inkgate.tuning.surface import Estimate, Surface
@@ -33,12 +34,12 @@ _UNFIT = {Outcome.DIED: "died", Outcome.STORMED: "preempted most of what it read
 
 
 class Standing:
-    """Of `rows`, trials of `task`. What was stopped counts for nothing."""
+    """Of `rows`, trials of `task`. What was stopped counts for nothing, and so does what was asked for too little."""
 
     def __init__(self, task: Task, rows: Iterable[Row]) -> None:
         self.task = task
         self.space = Space(task.dials)
-        self.rows = [row for row in rows if row.trial.outcome is not Outcome.STOPPED]
+        self.rows = telling(task, [row for row in rows if row.trial.outcome is not Outcome.STOPPED])
         self._trials: dict[Key, list[Trial]] = {}
         for row in self.rows:
             self._trials.setdefault(self.space.key(row.trial.settings), []).append(row.trial)

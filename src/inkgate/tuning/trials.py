@@ -50,14 +50,12 @@ class Setup:
 
     Attributes:
         fixed: settings of every trial: what flags of the command line said.
-        demand: requests a second.
         at_once: clients that send the heaviest images.
         accuracy: None where there is no ground truth.
     """
 
     pages: Sequence[LoadPage]
     heaviness: Heaviness
-    demand: float
     deadline_s: float
     at_once: int
     config: Path | None = None
@@ -78,11 +76,7 @@ class ServiceBench:
         self.bottlenecks: list[str] = []
         """Why the load generator was the limit, of each trial in which it was."""
 
-    def at(self, demand: float) -> ServiceBench:
-        """The same with this demand."""
-        return ServiceBench(replace(self._setup, demand=demand), self._on_second)
-
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float) -> Trial:
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
         """As Bench has it. The pages come in the order of the setup's seed, the same for all trials."""
         began = time.monotonic()
         trial = Trial(next(self._numbers), purpose, settings, Outcome.NOT_STARTED, 0.0)
@@ -97,7 +91,7 @@ class ServiceBench:
                 watched = Watched(first)
                 watcher = Watcher(client, service.pid, watched)
                 others = Others()
-                measured = await self._loaded(service, watcher, watched, purpose, seconds)
+                measured = await self._loaded(service, watcher, watched, purpose, self._plan(purpose, seconds, demand))
                 if measured.own.bottleneck:
                     self.bottlenecks.append(measured.own.why)
                 trial = _trial(trial, measured, watched, service)
@@ -127,10 +121,9 @@ class ServiceBench:
         return Serve(tried, self._setup.config, self._setup.start_s)
 
     async def _loaded(
-        self, service: ServiceProcess, watcher: Watcher, watched: Watched, purpose: Purpose, seconds: float
+        self, service: ServiceProcess, watcher: Watcher, watched: Watched, purpose: Purpose, plan: Plan
     ) -> Measured:
         """The load, ended early where the service or what computes in it dies."""
-        plan = self._plan(purpose, seconds)
         stop = anyio.Event()
         pages = await self._pages(purpose)
         with single_error():
@@ -139,14 +132,14 @@ class ServiceBench:
                 tasks.start_soon(_set_when, stop, service.ended)
                 tasks.start_soon(_set_when, stop, watched.died)
                 if purpose is Purpose.HEAVIEST:  # nobody waits for the last of them, which may take minutes
-                    tasks.start_soon(_set_after, stop, seconds)
+                    tasks.start_soon(_set_after, stop, plan.window_s)
                 measured = await run(Load(_target(service), pages, plan), self._on_second, stop)
                 if not service.ended.is_set():
                     await watcher.look()  # what happened at the very end counts, too
                 tasks.cancel_scope.cancel()
         return measured
 
-    def _plan(self, purpose: Purpose, seconds: float) -> Plan:
+    def _plan(self, purpose: Purpose, seconds: float, demand: float) -> Plan:
         setup = self._setup
         if purpose is Purpose.HEAVIEST:
             return Plan(
@@ -161,7 +154,7 @@ class ServiceBench:
             )
         return Plan(
             Axis.RATE,
-            setup.demand,
+            demand,
             seconds,
             warm_s=_warm_s(seconds),
             deadline_s=setup.deadline_s,

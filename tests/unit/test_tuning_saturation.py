@@ -1,0 +1,79 @@
+"""A demand that turns out to be too little rises, and what it was answered whole counts as what it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from inkgate.loadtest.results import Summary
+from inkgate.tuning.journal import Row
+from inkgate.tuning.results import Outcome, Purpose, Trial
+from inkgate.tuning.saturation import bore_all, demand, telling
+from support.responses import SEQS, Made, saturating, searched, task
+
+RISING = task(demand=10.0)
+
+
+def row(goodput: float, offered: float = 10.0, seats: int = 8, **changes: object) -> Row:
+    """A trial of ten seconds."""
+    asked, in_time = int(10 * offered), int(10 * goodput)
+    summary = Summary(10.0, asked, in_time, in_time, asked - in_time, 0, 0, 0, in_time, 0, 0, 4.0, None, None)
+    made = Trial(1, Purpose.SEARCH, {SEQS: seats}, Outcome.MEASURED, 10.0, summary, demand=offered)
+    return Row(replace(made, **changes), 0.0, 40.0)  # type: ignore[arg-type]  # any field
+
+
+@pytest.mark.parametrize(
+    ("trial", "bore"),
+    [
+        (row(9.5), True),
+        (row(8.5), False),
+        (row(9.5, purpose=Purpose.HEAVIEST), False),
+        (row(9.5, outcome=Outcome.DIED), False),
+        (row(0.0, offered=0.0), False),
+        (row(9.5, summary=None), False),
+    ],
+)
+def test_what_answered_nearly_all_could_have_been_asked_for_more(trial: Row, bore: bool) -> None:
+    assert bore_all(trial.trial) is bore
+
+
+def test_the_demand_rises_from_the_most_that_was_borne() -> None:
+    assert demand(RISING, []) == 10.0
+    assert demand(RISING, [row(8.0)]) == 10.0
+    assert demand(RISING, [row(9.5), row(14.5, 15.0), row(9.8)]) == 22.5
+    assert demand(RISING, [row(9.5, demand=None)]) == 15.0  # of a journal that did not say
+
+
+def test_a_demand_that_was_asked_for_stays() -> None:
+    fixed = replace(RISING, rises=False)
+    rows = [row(9.5), row(5.0)]
+    assert demand(fixed, rows) == 10.0
+    assert telling(fixed, rows) == rows
+
+
+def test_a_bound_says_something_only_where_it_is_above_what_is_known() -> None:
+    slow, fast, bound = row(6.0, 15.0), row(12.0, 15.0), row(9.5)
+    assert telling(RISING, [bound, slow]) == [bound, slow]
+    assert telling(RISING, [bound, slow, fast, fast]) == [slow, fast, fast]
+    assert telling(RISING, [bound, row(6.0, 15.0, seats=4)]) == [row(6.0, 15.0, seats=4)]
+    assert telling(RISING, [bound, row(0.0, 15.0, outcome=Outcome.DIED, summary=None)])[1:] == []
+
+
+def test_bounds_are_what_is_known_until_there_is_anything_else() -> None:
+    assert telling(RISING, [row(9.5), row(9.9)]) == [row(9.5), row(9.9)]
+
+
+def test_a_search_that_begins_with_too_little_ends_with_enough() -> None:
+    report, _, _ = anyio.run(searched, Made(saturating(16)), task(demand=5.0))
+    offered = [trial.demand or 0.0 for trial in report.trials]
+    assert offered[0] == 5.0
+    assert offered == sorted(offered)
+    assert report.demand == offered[-1] > 20.0
+    assert report.chosen is not None
+    assert report.chosen.score == pytest.approx(20.0, rel=0.15)
+    bound = {trial.number for trial in report.trials if bore_all(trial)}
+    assert bound
+    assert report.current is not None
+    assert not bound & set(report.current.trials)  # the first trial bore all, and was made again
