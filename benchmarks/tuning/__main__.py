@@ -6,8 +6,9 @@
 Every point of the grid is tried as the search tries it (a service started, loaded above its capacity, stopped), up the
 grid in one pass and down in the next, so that a machine that becomes slower is unfair to none. A pass comes before each
 search, and the others at the end: the sweep sees the machine as the searches do. Each search begins anew, knowing
-nothing of the sweep: without --rate it finds out for itself how much to ask for, as `inkgate tune` does. What it chose
-is judged by the sweep alone: its goodput over that of the best point. FILE is written after every trial.
+nothing of the sweep: without --rate it finds out for itself how much to ask for, as `inkgate tune` does; the sweep, which
+can't rise on the way, is given it by --sweep-rate. What was chosen is judged by the sweep alone: its goodput over that of
+the best point. FILE is written after every trial.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ from inkgate.tuning.task import Task
 from inkgate.tuning.trials import ServiceBench, Setup
 
 DONE = Outcome.MEASURED
-_SWEEP = 1.5
-"""What the sweep asks for over what a search would: it is asked of all points alike, and can't rise on the way."""
 
 
 @dataclass
@@ -141,7 +140,7 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
     targets = Targets(options.deadline, options.max_error)
     run = Run(options, targets, options.json)
     bench = ServiceBench(setup)
-    run.demand = options.rate or _SWEEP * await find_demand(bench, ready.dials, ready.current)
+    run.demand = options.sweep_rate or options.rate or await find_demand(bench, ready.dials, ready.current)
     print(f"{run.demand:.1f} requests/s are offered; {len(grid(ready))} points, {options.passes} passes", flush=True)
     for seed in range(1, options.searches + 1):
         if seed <= options.passes:
@@ -221,6 +220,7 @@ def main() -> None:
     parser.add_argument("--deadline", type=float, default=2.0)
     parser.add_argument("--max-error", type=float, default=0.001)
     parser.add_argument("--rate", type=float, help="requests a second, of sweep and searches; else found")
+    parser.add_argument("--sweep-rate", type=float, help="of the sweep alone")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
