@@ -6,9 +6,9 @@
 Every point of the grid is tried as the search tries it (a service started, loaded above its capacity, stopped), up the
 grid in one pass and down in the next, so that a machine that becomes slower is unfair to none. A pass comes before each
 search, and the others at the end: the sweep sees the machine as the searches do. Each search begins anew, knowing
-nothing of the sweep: without --rate it finds out for itself how much to ask for, as `inkgate tune` does; the sweep, which
-can't rise on the way, is given it by --sweep-rate. What was chosen is judged by the sweep alone: its goodput over that of
-the best point. FILE is written after every trial.
+nothing of the sweep: without --rate it finds out for itself how much to ask for, as `inkgate tune` does; the sweep,
+which can't rise on the way, is given it by --sweep-rate. What was chosen is judged by the sweep alone: its goodput over
+that of the best point. FILE is written after every trial.
 """
 
 from __future__ import annotations

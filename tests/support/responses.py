@@ -48,7 +48,10 @@ class Made:
 
 
 class MadeBench:
-    """A Bench over `made`, on a clock that it moves. Keeps what was asked of it."""
+    """A Bench over `made`, on a clock that it moves. Keeps what was asked of it.
+
+    Asked for as much as it can, it answers 84 % of that; for twice as much 98 %.
+    """
 
     def __init__(self, made: Made, clock: Clock, seed: int) -> None:
         self.made = made
@@ -71,7 +74,7 @@ class MadeBench:
         at = self.clock() - self.began
         others = made.others(at)
         speed = (1 + made.drift(at)) * (1 - others) * math.exp(self.chance.gauss(0.0, made.noise))
-        rate = min(made.response(settings) * speed, demand)
+        rate = (demand**-4 + (made.response(settings) * speed) ** -4) ** -0.25
         trial = self._measured(settings, purpose, seconds, rate, demand)
         return replace(trial, others_cores=others * MACHINE.cores)
 

@@ -43,13 +43,13 @@ def test_it_is_always_said_that_the_cache_was_off() -> None:
 
 def test_settings_that_answered_all_that_was_asked_are_told_of() -> None:
     said = notes([trial(in_time=99), trial(in_time=99, purpose=Purpose.HEAVIEST), trial()], (), 8)
-    assert "In 1 trials nearly all" in said[1]
+    assert "In 1 trials more than three quarters" in said[1]
     assert "higher --rate" in said[1]
 
 
 def test_what_was_asked_for_more_afterwards_is_told_as_that() -> None:
     said = notes([trial(in_time=99, demand=10.0), trial(demand=15.0), trial(in_time=95, demand=15.0)], (), 8)
-    assert "In 1 trials nearly all" in said[1]
+    assert "In 1 trials so much" in said[1]
     assert "15 requests a second in the end" in said[1]
     assert "higher --rate" in said[2]
 
@@ -100,7 +100,7 @@ async def test_it_is_told_when_more_is_asked_for() -> None:
     told = [line for line in written.getvalue().splitlines() if "offered" in line]
     assert told == [
         "20.00 requests a second are offered in each trial.",
-        "30.00 requests a second are offered in each trial from now on, for nearly all was answered.",
+        "30.00 requests a second are offered in each trial from now on, for so much was answered.",
     ]
 
 

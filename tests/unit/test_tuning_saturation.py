@@ -10,7 +10,7 @@ import pytest
 from inkgate.loadtest.results import Summary
 from inkgate.tuning.journal import Row
 from inkgate.tuning.results import Outcome, Purpose, Trial
-from inkgate.tuning.saturation import bore_all, demand, telling
+from inkgate.tuning.saturation import answered, demand, doubt, telling
 from support.responses import SEQS, Made, saturating, searched, task
 
 RISING = task(demand=10.0)
@@ -25,25 +25,32 @@ def row(goodput: float, offered: float = 10.0, seats: int = 8, **changes: object
 
 
 @pytest.mark.parametrize(
-    ("trial", "bore"),
+    ("trial", "part"),
     [
-        (row(9.5), True),
-        (row(8.5), False),
-        (row(9.5, purpose=Purpose.HEAVIEST), False),
-        (row(9.5, outcome=Outcome.DIED), False),
-        (row(0.0, offered=0.0), False),
-        (row(9.5, summary=None), False),
+        (row(8.5), 0.85),
+        (row(8.5, purpose=Purpose.HEAVIEST), None),
+        (row(8.5, outcome=Outcome.DIED), None),
+        (row(0.0, offered=0.0), None),
+        (row(8.5, summary=None), None),
     ],
 )
-def test_what_answered_nearly_all_could_have_been_asked_for_more(trial: Row, bore: bool) -> None:
-    assert bore_all(trial.trial) is bore
+def test_what_part_was_answered_is_known_of_what_was_measured_under_the_usual_load(
+    trial: Row, part: float | None
+) -> None:
+    assert answered(trial.trial) == part
 
 
-def test_the_demand_rises_from_the_most_that_was_borne() -> None:
+def test_the_demand_rises_to_twice_the_most_that_was_borne() -> None:
     assert demand(RISING, []) == 10.0
-    assert demand(RISING, [row(8.0)]) == 10.0
-    assert demand(RISING, [row(9.5), row(14.5, 15.0), row(9.8)]) == 22.5
-    assert demand(RISING, [row(9.5, demand=None)]) == 15.0  # of a journal that did not say
+    assert demand(RISING, [row(7.0)]) == 10.0
+    assert demand(RISING, [row(8.0), row(12.0, 16.0), row(9.0)]) == 24.0
+    assert demand(RISING, [row(8.0), row(14.0, 40.0)]) == 16.0  # 40 were enough for 14
+
+
+def test_what_was_asked_for_too_little_is_doubted() -> None:
+    assert doubt(RISING, row(6.0).trial) == 0
+    assert doubt(RISING, row(8.0).trial) == pytest.approx(0.2)
+    assert doubt(replace(RISING, rises=False), row(8.0).trial) == 0
 
 
 def test_a_demand_that_was_asked_for_stays() -> None:
@@ -73,7 +80,7 @@ def test_a_search_that_begins_with_too_little_ends_with_enough() -> None:
     assert report.demand == offered[-1] > 20.0
     assert report.chosen is not None
     assert report.chosen.score == pytest.approx(20.0, rel=0.15)
-    bound = {trial.number for trial in report.trials if bore_all(trial)}
+    bound = {trial.number for trial in report.trials if (answered(trial) or 0.0) > 0.9}
     assert bound
     assert report.current is not None
     assert not bound & set(report.current.trials)  # the first trial bore all, and was made again

@@ -42,7 +42,7 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
         ),
     ] = "",
     rate: Annotated[
-        float | None, typer.Option(help="Requests a second in each trial; else found by two trials.")
+        float | None, typer.Option(help="Requests a second in each trial; else found, and raised where too little.")
     ] = None,
     manifest: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Ground truth (docs/evaluation.md): accuracy of each trial.")

@@ -118,7 +118,7 @@ class ShownBench:
     async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
         """As Bench has it."""
         if demand != self._demand:
-            more = "" if self._demand is None else " from now on, for nearly all was answered"
+            more = "" if self._demand is None else " from now on, for so much was answered"
             self._view.note(f"{demand:.2f} requests a second are offered in each trial{more}.")
             self._demand = demand
         self._view.begin(f"{purpose}: {_settings(settings)}, {seconds:.0f} s of load")

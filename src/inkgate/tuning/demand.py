@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from inkgate.loadtest.service import ServiceNotStarted
 from inkgate.tuning.others import disturbance, usual_others
 from inkgate.tuning.results import Dial, Settings, Trial, Value
-from inkgate.tuning.saturation import ABOVE, bore_all
+from inkgate.tuning.saturation import ABOVE, bears_more
 from inkgate.tuning.trials import ServiceBench
 
 DISTURBED = 0.1
@@ -70,19 +70,18 @@ def notes(trials: Sequence[Trial], bottlenecks: Sequence[str], cores: int) -> tu
 def _borne(trials: Sequence[Trial]) -> list[str]:
     """That some trials were asked for too little, and what came of it."""
     most = max((trial.demand or 0.0 for trial in trials), default=0.0)
-    borne = [trial for trial in trials if bore_all(trial)]
+    borne = [trial for trial in trials if bears_more(trial)]
     after = [trial for trial in borne if (trial.demand or 0.0) < most]
     told = []
     if after:
         told.append(
-            f"In {len(after)} trials nearly all that was asked for was answered in time, so that more was asked for "
-            f"afterwards, {most:.3g} requests a second in the end. Those trials count only where others of the same "
-            "settings had less."
+            f"In {len(after)} trials so much of what was asked for was answered in time that more was asked for "
+            f"afterwards, {most:.3g} requests a second in the end. Those trials count less."
         )
     if len(borne) > len(after):
         told.append(
-            f"In {len(borne) - len(after)} trials nearly all that was asked for was answered in time: those settings "
-            "may bear more than was measured. Search again with a higher --rate."
+            f"In {len(borne) - len(after)} trials more than three quarters of what was asked for was answered in time: "
+            "those settings may bear more than was measured. Search again with a higher --rate."
         )
     return told
 

@@ -1,7 +1,8 @@
 """Whether trials were asked for more than they could answer: what answers all looks no better than the demand is.
 
 The demand is found by a glance at the start, which may fall into a slow moment of the machine. So it rises where a
-trial answers nearly all of it, and what was answered then is a bound, not a score.
+trial answers much of it, and trials that did are believed less: with requests that come by chance, goodput goes on
+rising until a good deal more is asked for than can be answered.
 """
 
 from __future__ import annotations
@@ -13,53 +14,67 @@ from inkgate.tuning.journal import Row
 from inkgate.tuning.results import Outcome, Purpose, Trial
 from inkgate.tuning.task import Task
 
-UNDER = 0.9
-"""A trial whose requests were answered in time to this share was not asked for more than it can: what comes by chance
-is not answered whole even by what could answer as much a second."""
-ABOVE = 1.5
+ABOVE = 2.0
 """Demand over the most that was answered. Refusing costs the machine something, so it is not to be much more."""
+_MUCH = 0.75
+"""Part of the requests answered in time from which more is asked for from then on."""
+_ALL = 0.9
+"""The same from which what was answered is a bound alone."""
+_ENOUGH = 0.65
+"""The same up to which settings have shown what they can: one and a half times as much is asked for."""
+_LOST = 4 / 3
+"""What goodput lacks of what settings can, over the part beyond _ENOUGH: a fifth where as much is asked as they can."""
 
 
-def bore_all(trial: Trial) -> bool:
-    """Whether it could have been asked for more."""
+def answered(trial: Trial) -> float | None:
+    """The part of its requests that were answered in time; None where it shows nothing of the kind."""
     summary = trial.summary
-    return (
-        trial.outcome is Outcome.MEASURED
-        and trial.purpose is not Purpose.HEAVIEST
-        and summary is not None
-        and summary.in_time >= UNDER * summary.offered > 0
-    )
+    if trial.outcome is not Outcome.MEASURED or trial.purpose is Purpose.HEAVIEST or not summary or not summary.offered:
+        return None
+    return summary.in_time / summary.offered
+
+
+def bears_more(trial: Trial) -> bool:
+    """Whether it is to be asked for more."""
+    return (answered(trial) or 0.0) >= _MUCH
 
 
 def demand(task: Task, rows: Sequence[Row]) -> float:
-    """Requests a second for the next trial: ABOVE times what any trial bore; the task's where it is not to rise."""
-    if not task.rises:
-        return task.demand
-    borne = [ABOVE * (row.trial.demand or task.demand) for row in rows if bore_all(row.trial)]
-    return max([task.demand, *borne])
+    """Requests a second for the next trial: ABOVE times what any that bears more answered, and not less than before.
+
+    The task's where it is not to rise.
+    """
+    summaries = [row.trial.summary for row in rows if bears_more(row.trial)]
+    borne = [ABOVE * summary.goodput for summary in summaries if summary is not None]
+    return max([task.demand, *borne]) if task.rises else task.demand
+
+
+def doubt(task: Task, trial: Trial) -> float:
+    """The part of its score by which settings may do better than this trial, for it was asked for too little."""
+    return _LOST * max(0.0, (answered(trial) or 0.0) - _ENOUGH) if task.rises else 0.0
 
 
 def telling(task: Task, rows: Sequence[Row]) -> list[Row]:
     """Those of `rows` that say what their settings are worth.
 
-    What bore all that it was asked is worth that at least: which says something of settings whose other trials have
+    What answered all that it was asked is worth that at least: which says something of settings whose other trials have
     less, nothing where they have more, and that they are to be tried again where there are no others. Until there is
     any other trial at all, these are what is known.
     """
-    if not task.rises:
+    others = [row for row in rows if not _is_bound(row.trial)]
+    if not others or not task.rises:
         return list(rows)
-    others = [row for row in rows if not bore_all(row.trial)]
-    found = [row for row in rows if not bore_all(row.trial) or _is_news(row.trial, others)]
-    return found if others else list(rows)
+    return [row for row in rows if not _is_bound(row.trial) or _is_news(row.trial, others)]
+
+
+def _is_bound(trial: Trial) -> bool:
+    return (answered(trial) or 0.0) >= _ALL
 
 
 def _is_news(trial: Trial, others: Sequence[Row]) -> bool:
     goodputs = [
         row.trial.summary.goodput
         for row in others
-        if row.trial.settings == trial.settings
-        and row.trial.outcome is Outcome.MEASURED
-        and row.trial.purpose is not Purpose.HEAVIEST
-        and row.trial.summary is not None
+        if row.trial.settings == trial.settings and answered(row.trial) is not None and row.trial.summary is not None
     ]
     return bool(goodputs) and trial.summary is not None and trial.summary.goodput > fmean(goodputs)

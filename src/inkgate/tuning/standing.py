@@ -13,7 +13,7 @@ from inkgate.tuning.dials import QUALITY
 from inkgate.tuning.journal import Row
 from inkgate.tuning.others import disturbance, usual_others
 from inkgate.tuning.results import Judged, Outcome, Purpose, Trial, Value
-from inkgate.tuning.saturation import telling
+from inkgate.tuning.saturation import doubt, telling
 from inkgate.tuning.score import failed_share, fails_too_often, least_accuracy, outcome, score
 from inkgate.tuning.space import Key, Space
 from inkgate.tuning.surface import Estimate, Surface
@@ -34,7 +34,9 @@ _UNFIT = {Outcome.DIED: "died", Outcome.STORMED: "preempted most of what it read
 
 
 class Standing:
-    """Of `rows`, trials of `task`. What was stopped counts for nothing, and so does what was asked for too little."""
+    """Of `rows`, trials of `task`. What was stopped counts for nothing, and neither does what answered all that
+    it was asked, see saturation.py.
+    """
 
     def __init__(self, task: Task, rows: Iterable[Row]) -> None:
         self.task = task
@@ -149,8 +151,8 @@ class Standing:
         points = self.space.points([self.space.key(row.trial.settings) for row in rows])
         times = np.array([(row.at_s + row.took_s / 2) / self.task.budget_s for row in rows])
         usual = usual_others(row.trial for row in self.rows)
-        disturbed = [disturbance(row.trial, usual, self.task.machine.cores) for row in rows]
-        return Surface(points, times, np.array(scores), np.array(disturbed))
+        doubts = [disturbance(row.trial, usual, self.task.machine.cores) + doubt(self.task, row.trial) for row in rows]
+        return Surface(points, times, np.array(scores), np.array(doubts))
 
     def _score(self, trial: Trial) -> float:
         return score(trial.summary, self.task.targets) if trial.summary is not None and _counts(trial) else 0.0
