@@ -26,6 +26,8 @@ MOST_LOST = 0.05
 """Share of the best score that is given up so with a probability of at most one sixth."""
 FALLEN = 0.5
 """Share of the best score below which settings are beyond a cliff: a smooth surface is not drawn through them."""
+_NOT_EVEN = 0.3
+"""Part of what others took by which it may have cost this trial more or less than its share."""
 SURE = 1.96
 """Standard deviations of a 95 % interval."""
 _FIVE_OF_SIX = 1.0
@@ -151,8 +153,9 @@ class Standing:
         points = self.space.points([self.space.key(row.trial.settings) for row in rows])
         times = np.array([(row.at_s + row.took_s / 2) / self.task.budget_s for row in rows])
         usual = usual_others(row.trial for row in self.rows)
-        doubts = [disturbance(row.trial, usual, self.task.machine.cores) + doubt(self.task, row.trial) for row in rows]
-        return Surface(points, times, np.array(scores), np.array(doubts))
+        taken = np.array([disturbance(row.trial, usual, self.task.machine.cores) for row in rows])
+        doubts = np.array([doubt(self.task, row.trial) for row in rows])
+        return Surface(points, times, np.array(scores), taken, doubts + _NOT_EVEN * taken)
 
     def _score(self, trial: Trial) -> float:
         return score(trial.summary, self.task.targets) if trial.summary is not None and _counts(trial) else 0.0

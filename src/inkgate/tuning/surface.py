@@ -1,9 +1,10 @@
 """A smooth response surface through noisy trials: a Gaussian process over the settings and the time of day.
 
 Rasmussen and Williams, "Gaussian Processes for Machine Learning" (2006), chapters 2 and 5. A trial's score is taken to
-be f(settings) + g(time) + noise: f a Matérn-5/2 process over the unit cube of `space.py`, g a slow one, for machines
-that become slower or faster while they are measured, noise in proportion to the score. What belongs to g and what to
-noise is told from the trials by their marginal likelihood, with weak priors.
+be f(settings) + g(time) + b * taken + noise: f a Matérn-5/2 process over the unit cube of `space.py`, g a slow one, for
+machines that become slower or faster while they are measured, b what it costs that others take the machine, noise in
+proportion to the score. What belongs to g and what to noise is told from the trials by their marginal likelihood, with
+weak priors; b by regression, as a part of the process (chapter 2.7).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _NOISES = (0.015, 0.025, 0.04, 0.06, 0.09, 0.13)
 _DRIFTS = (0.0, 0.03, 0.08, 0.15, 0.25)
 _DRIFT_TIMES = (0.3, 1.0)
 _LEVEL = 0.5
+_COST = 1.0
+"""Standard deviation of b: from nothing, where a GPU does the work, to more than the share that is taken."""
 _LEAST_NOISE_AT = 0.3
 
 
@@ -62,9 +65,11 @@ class Estimate:
 class Surface:
     """Fitted to trials: `points` (n, dials), `times` (n,) as parts of the budget, `scores` (n,), one above 0."""
 
-    def __init__(self, points: Floats, times: Floats, scores: Floats, doubts: Floats) -> None:
-        """`doubts` (n,): shares of the score by which a trial may be off beyond the usual noise."""
-        self._points, self._times = points, times
+    def __init__(self, points: Floats, times: Floats, scores: Floats, taken: Floats, doubts: Floats) -> None:
+        """`taken` (n,): shares of the machine that others took; `doubts` (n,): shares of the score by which a trial may
+        be off beyond the usual noise.
+        """
+        self._points, self._times, self._taken = points, times, taken
         self._best = float(np.max(scores))
         share = np.maximum(scores / self._best, FLOOR)
         self._centre = float(np.mean(share))
@@ -76,7 +81,7 @@ class Surface:
         self._weights = self._solve(self._y)
 
     def at(self, points: Floats) -> Estimate:
-        """What the score is at `points` (m, dials)."""
+        """What the score is at `points` (m, dials) while others take nothing."""
         shape = self.shape
         drift = _smooth(self._times, self._times, shape)
         across = _rough(points, self._points, shape) + _LEVEL**2 + drift.mean(axis=0)
@@ -92,6 +97,7 @@ class Surface:
 
     def _trials(self, shape: Shape) -> Floats:
         together = _rough(self._points, self._points, shape) + _LEVEL**2 + _smooth(self._times, self._times, shape)
+        together += _COST**2 * np.outer(self._taken, self._taken)
         found: Floats = together + np.diag((shape.noise**2 + self._doubts**2) * self._noise_at**2)
         return found
 
