@@ -64,7 +64,7 @@ def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, 
         search.until(lambda: "in time/s" in search.said(), START_S)
         assert search.end(signal.SIGINT) == 130
     assert search.report().trials[0].purpose is Purpose.CURRENT
-    resumed = ("--pages", str(pages), "--resume", str(search.folder / "trials.jsonl"), "--minutes", "1")
+    resumed = ("--pages", str(pages), "--resume", str(search.folder / "trials.jsonl"), "--minutes", "1.5")
     with tuning(tmp_path, *resumed, config=SMALL) as search:
         status = search.process.wait(180)
     report = search.report()
@@ -80,7 +80,7 @@ def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, 
 @pytest.mark.slow
 def test_what_faster_settings_misread_is_measured_in_each_trial(pages: Path, tmp_path: Path) -> None:
     arguments = ("--pages", str(pages), "--manifest", str(pages / "manifest.json"), "--dials", "longest_side")
-    with tuning(tmp_path, *arguments, "--rate", "12", "--minutes", "0.5", "--no-heaviest") as search:
+    with tuning(tmp_path, *arguments, "--rate", "12", "--minutes", "1", "--no-heaviest") as search:
         search.process.wait(180)
     report = search.report()
     measured = [trial for trial in report.trials if trial.outcome is Outcome.MEASURED]

@@ -37,7 +37,8 @@ _PATIENCE = 1.5
 _PATIENCE_S = 60.0
 """For the heaviest images: what counts is whether it stays up."""
 _WARM_SHARE = 0.25
-_LEAST_WARM_S = 1.0
+_LEAST_WARM_S = 5.0
+"""An embedded engine answers half as much in its first 5 s: what it meets for the first time, it prepares for."""
 _STATE_S = 10.0
 _AS_ASKED: Settings = {"serving.ladder.enabled": False}
 """More is asked than can be answered, always: pages are to be read with all care nevertheless, or speed is bought."""
@@ -214,7 +215,7 @@ def _target(service: ServiceProcess) -> Target:
 
 
 def _warm_s(seconds: float) -> float:
-    """Until a load above the capacity shows what it always will: queues are full by then."""
+    """Until a load above the capacity shows what it always will: queues are full by then, and the engine is warm."""
     return max(_LEAST_WARM_S, seconds * _WARM_SHARE)
 
 
