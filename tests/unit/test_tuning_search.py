@@ -76,6 +76,12 @@ CASES: dict[str, tuple[Made, Callable[[Settings], bool], Callable[[int], Task], 
         lambda seed: task(seed=seed),
         0.8,
     ),
+    "others that take now more, now less": (
+        Made(saturating(16), 0.05, others=lambda at: 0.65 * math.sin(at / 31) ** 4),
+        always,
+        lambda seed: task(seed=seed),
+        0.8,
+    ),
     "a moment in which all is too late": (
         Made(saturating(64), 0.05, drift=lambda at: -0.95 * (150 < at < 195)),
         always,
