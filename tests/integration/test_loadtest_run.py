@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import anyio
 import pytest
 from aiohttp import web
@@ -47,7 +49,7 @@ async def test_a_service_that_stands_still_is_latency_and_not_fewer_requests() -
 
 async def test_answers_after_the_deadline_are_answers_but_not_in_time() -> None:
     async with load_target(Stalled(until=30)) as target:
-        summary = (await target.put_on(open_plan(rate=100, seconds=0.3, deadline_s=0.1))).summary
+        summary = (await target.put_on(open_plan(rate=20, seconds=1.5, deadline_s=0.5))).summary
     assert summary.answered == 30
     assert 0 < summary.in_time <= 11 + 1
     assert summary.pages == summary.in_time
@@ -148,11 +150,24 @@ async def test_who_asks_is_mixed_by_weights() -> None:
 
 async def test_what_was_asked_before_the_window_does_not_count() -> None:
     async with load_target() as target:
-        measured = await target.put_on(open_plan(rate=100, seconds=0.1, warm_s=0.2))
-    assert measured.summary.offered == 10
-    assert len(target.bodies) >= 30
-    assert measured.begins_s == 0.2
+        measured = await target.put_on(open_plan(rate=64, seconds=0.125, warm_s=0.25))
+    assert measured.summary.offered == 8
+    assert len(target.bodies) >= 24
+    assert measured.begins_s == 0.25
     assert not measured.partial
+
+
+async def test_what_is_due_while_the_generator_stands_still_is_late_and_not_missing() -> None:
+    async def reply(request: web.Request, number: int) -> web.StreamResponse:
+        if number == 5:
+            time.sleep(0.75)  # noqa: ASYNC251 - the generator is to stand still, which is in this event loop, too
+        return await text(request, number)
+
+    async with load_target(reply) as target:
+        measured = await target.put_on(open_plan(rate=64, seconds=0.125, warm_s=0.25))
+    assert measured.summary.offered == measured.summary.answered == 8
+    assert measured.summary.latency is not None
+    assert measured.summary.latency.p50_s > 0.3
 
 
 async def test_ended_early_it_says_what_there_is() -> None:
@@ -180,7 +195,7 @@ async def test_every_second_is_told() -> None:
         load = target.load(ProtocolName.SIMPLE, open_plan(rate=50, seconds=1.1))
         measured = await run(load, seconds.append)
     assert tuple(seconds) == measured.timeline
-    assert seconds[0].offered == pytest.approx(50, abs=5)
+    assert 25 < seconds[0].offered <= 56  # the second is told a little late where the machine stands still
     assert sum(many for _, many in seconds[0].sizes) == seconds[0].answered > 0
     assert seconds[0].level == 50
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -40,9 +41,17 @@ class Course:
         self.stopped = False
         """It ended before all that."""
         self._closed = False
+        self._next = math.inf
         self._counted_on_way = 0
         self._due: Counter[int] = Counter()
         self._told = 0
+
+    def comes(self, due: float) -> None:
+        """The next request is due then; `math.inf`: none is known. What is due before the window's end is waited for,
+        however late it is sent: where this process stood still, it is to be late, not missing.
+        """
+        self._next = due
+        self._look()
 
     def begin(self, due: float) -> None:
         """A request is due and about to be sent."""
@@ -64,7 +73,7 @@ class Course:
         self.samples.add(Sample(due, due, self.now(), Outcome.UNSENT, kind))
 
     def close(self) -> None:
-        """No more requests will be due in the window."""
+        """No more requests will be due in the window, but for the one that comes next."""
         self._closed = True
         self._look()
 
@@ -77,7 +86,7 @@ class Course:
         return self.begins_s <= due < self.ends_s
 
     def _look(self) -> None:
-        if self._closed and not self._counted_on_way:
+        if self._closed and not self._counted_on_way and self._next >= self.ends_s:
             self.over.set()
 
     def part(self) -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import anyio
@@ -25,6 +26,7 @@ async def open_loop(course: Course, asks: Iterator[Ask], sender: Sender) -> None
     begun = 0
     async with anyio.create_task_group() as tasks:
         for ask in asks:
+            course.comes(ask.due)
             while (early_s := ask.due - course.now()) > EARLY_S:
                 begun = 0
                 await anyio.sleep(early_s)
@@ -36,6 +38,7 @@ async def open_loop(course: Course, asks: Iterator[Ask], sender: Sender) -> None
             begun += 1
             if begun % _AT_ONCE == 0:
                 await anyio.lowlevel.checkpoint()
+        course.comes(math.inf)
         course.close()
 
 
