@@ -84,10 +84,10 @@ def next_step(task: Task, rows: Sequence[Row], spent_s: float) -> Step | None:
 def _next(standing: Standing, to_go: int) -> tuple[Key, Purpose] | None:
     """What is tried next, where there is time for `to_go` trials, and what for."""
     task = standing.task
+    if to_go < 1 and standing.rows:
+        return None
     if not standing.trials(standing.current):
         return standing.current, Purpose.CURRENT
-    if to_go < 1:
-        return None
     counts = {purpose: sum(row.trial.purpose is purpose for row in standing.rows) for purpose in Purpose}
     shares = Shares.of(len(standing.rows) + to_go, len(task.dials), heaviest=task.heaviest)
     if not counts[Purpose.HEAVIEST]:
