@@ -13,13 +13,13 @@ TAKEN = np.array([0.0, 0.1, 0.3, 0.05, 0.4, 0.45, 0.35, 0.02, 0.2, 0.15, 0.25, 0
 """In twelve trials of the three by turns: the best one is disturbed most."""
 
 
-def curve(cost: float, doubts: float = 0.3) -> Surface:
+def curve(cost: float) -> Surface:
     """Through trials that lost `cost` times the share that others took."""
     tried = np.arange(len(TAKEN)) % 3
     noise = np.array([0.02, -0.01, 0.01, -0.02, 0.0, 0.02, -0.01, 0.01, 0.0, -0.02, 0.01, -0.01])
     scores = WORTH[tried] * (1 - cost * TAKEN) * (1 + noise)
     times = np.linspace(0.05, 0.95, len(TAKEN))
-    return Surface(SETTINGS[tried], times, scores, TAKEN, doubts * TAKEN)
+    return Surface(SETTINGS[tried], times, scores, TAKEN, 0.3 * TAKEN)
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.5, 1.0])

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from inkgate.tuning.journal import Row
-from inkgate.tuning.results import Outcome, Purpose, Trial
+from inkgate.tuning.results import Trial
+from inkgate.tuning.score import counts
 from inkgate.tuning.task import Task
 
 ABOVE = 2.0
@@ -28,10 +29,9 @@ _LOST = 4 / 3
 
 def answered(trial: Trial) -> float | None:
     """The part of its requests that were answered in time; None where it shows nothing of the kind."""
-    summary = trial.summary
-    if trial.outcome is not Outcome.MEASURED or trial.purpose is Purpose.HEAVIEST or not summary or not summary.offered:
+    if not counts(trial) or trial.summary is None or not trial.summary.offered:
         return None
-    return summary.in_time / summary.offered
+    return trial.summary.in_time / trial.summary.offered
 
 
 def bears_more(trial: Trial) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from inkgate.loadtest.results import Summary
-from inkgate.tuning.results import Outcome, Targets, Trial
+from inkgate.tuning.results import Outcome, Purpose, Targets, Trial
 
 PREEMPTIONS_OF_A_STORM = 0.2
 """Preemptions for each answer: every fifth page is begun anew. A server that works well has none or a few."""
@@ -47,6 +47,11 @@ def outcome(trial: Trial) -> Outcome:
     if (trial.server.preemptions or 0) > max(PREEMPTIONS_OF_A_STORM * answered, 3):
         return Outcome.STORMED
     return Outcome.MEASURED
+
+
+def counts(trial: Trial) -> bool:
+    """Whether it shows what its settings are worth: it stayed up, under the usual load."""
+    return outcome(trial) is Outcome.MEASURED and trial.summary is not None and trial.purpose is not Purpose.HEAVIEST
 
 
 def failed_share(summaries: Sequence[Summary]) -> float:

@@ -14,7 +14,7 @@ from inkgate.tuning.journal import Row
 from inkgate.tuning.others import disturbance, usual_others
 from inkgate.tuning.results import Judged, Outcome, Purpose, Trial, Value
 from inkgate.tuning.saturation import doubt, telling
-from inkgate.tuning.score import failed_share, fails_too_often, least_accuracy, outcome, score
+from inkgate.tuning.score import counts, failed_share, fails_too_often, least_accuracy, outcome, score
 from inkgate.tuning.space import Key, Space
 from inkgate.tuning.surface import Estimate, Surface
 from inkgate.tuning.task import Task
@@ -68,7 +68,7 @@ class Standing:
 
     def measured(self, key: Key) -> list[Trial]:
         """Its trials that count for its score."""
-        return [trial for trial in self.trials(key) if _counts(trial)]
+        return [trial for trial in self.trials(key) if counts(trial)]
 
     @property
     def tried(self) -> list[Key]:
@@ -77,14 +77,14 @@ class Standing:
     @cached_property
     def surface(self) -> Surface | None:
         """Through the scores measured under the usual load, but for fallen ones; None while there is none above 0."""
-        counted = [row for row in self.rows if _counts(row.trial)]
+        counted = [row for row in self.rows if counts(row.trial)]
         return self._surface([row for row in counted if self.space.key(row.trial.settings) not in self.fallen])
 
     @cached_property
     def cautious(self) -> Surface | None:
         """The same with what fell, and what did not start as if it had: to try what is beside them last."""
-        counted = [row for row in self.rows if _counts(row.trial) or row.trial.outcome is Outcome.NOT_STARTED]
-        same = not self.fallen and all(_counts(row.trial) for row in counted)
+        counted = [row for row in self.rows if counts(row.trial) or row.trial.outcome is Outcome.NOT_STARTED]
+        same = not self.fallen and all(counts(row.trial) for row in counted)
         return self.surface if same else self._surface(counted)
 
     @cached_property
@@ -158,7 +158,7 @@ class Standing:
         return Surface(points, times, np.array(scores), taken, doubts + _NOT_EVEN * taken)
 
     def _score(self, trial: Trial) -> float:
-        return score(trial.summary, self.task.targets) if trial.summary is not None and _counts(trial) else 0.0
+        return score(trial.summary, self.task.targets) if trial.summary is not None and counts(trial) else 0.0
 
     def _why_out(self, key: Key) -> str:
         trials = self._trials[key]
@@ -209,10 +209,6 @@ class Standing:
 
 def shown(value: Value) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
-
-
-def _counts(trial: Trial) -> bool:
-    return outcome(trial) is Outcome.MEASURED and trial.summary is not None and trial.purpose is not Purpose.HEAVIEST
 
 
 def _of(count: int, all_of: int) -> str:
