@@ -16,7 +16,7 @@ import pytest
 from support.evaluation import draw
 from support.server import clean_environment, inkgate
 
-START_S = 60
+START_S = 120
 
 
 def settings(folder: Path) -> Path:

@@ -37,7 +37,7 @@ async def test_its_death_is_told() -> None:
     async with serving(Serve({"engine.ppocr.threads": 1})) as service:
         assert service.pid is not None
         os.kill(service.pid, signal.SIGKILL)
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await service.ended.wait()
         assert service.status == -signal.SIGKILL
         async with AsyncInkgateClient(service.url) as client:

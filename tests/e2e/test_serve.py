@@ -59,8 +59,8 @@ def test_json_from_curl_is_answered_with_the_text(server: Server, tmp_path: Path
 
 def test_metrics_count_what_was_asked_on_a_port_of_their_own(server: Server) -> None:
     assert httpx.URL(server.metrics_url).port != httpx.URL(server.url).port
-    httpx.get(f"{server.url}/livez", trust_env=False)
-    text = httpx.get(server.metrics_url, trust_env=False).text
+    httpx.get(f"{server.url}/livez", trust_env=False, timeout=60)
+    text = httpx.get(server.metrics_url, trust_env=False, timeout=60).text
     assert re.search(r'^http_requests_total\{endpoint="/livez",method="GET",status="200"\} [1-9]', text, re.MULTILINE)
     assert 'inkgate_limit{queue="pages"} ' in text
 
@@ -85,7 +85,7 @@ def test_on_sigterm_what_has_begun_is_answered_and_what_is_new_is_sent_elsewhere
         client.sendall(body[: len(body) // 2])
         server.process.send_signal(signal.SIGTERM)
         _wait_until_draining(server)
-        refused = httpx.post(f"{server.url}/ocr", files={"file": image})
+        refused = httpx.post(f"{server.url}/ocr", files={"file": image}, timeout=60)
         assert refused.status_code == 503
         assert int(refused.headers["Retry-After"]) >= 1
         assert refused.json()["code"] == "draining"
@@ -120,9 +120,9 @@ def test_with_a_key_the_service_may_be_open_to_the_network_and_asks_for_it() -> 
     variables = {"INKGATE_AUTH__KEY_HASHES": hashes.group(1)}
     with running_server("--host", "0.0.0.0", environment=variables) as server:  # noqa: S104 - what is tested
         url = server.url.replace("0.0.0.0", "127.0.0.1") + "/ocr"  # noqa: S104 - as the server says it
-        refused = httpx.post(url, json={"image": ""})
+        refused = httpx.post(url, json={"image": ""}, timeout=60)
         assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
-        let_in = httpx.post(url, json={"image": ""}, headers={"Authorization": f"Bearer {key.group(1)}"})
+        let_in = httpx.post(url, json={"image": ""}, headers={"Authorization": f"Bearer {key.group(1)}"}, timeout=60)
         assert let_in.status_code == 400
         assert server.stop() == 0
         assert key.group(1) not in server.log_text()

@@ -168,6 +168,7 @@ def test_with_keys_the_page_asks_for_one_and_nothing_of_it_is_open(browser: Brow
             "runs",
         )
         for name in closed:
-            assert httpx.get(f"{server.url}/ui/gradio_api/{name}").status_code == 404
-            assert httpx.post(f"{server.url}/ui/gradio_api/{name}", content=b"x").status_code == 404
-        assert httpx.post(f"{server.url}/ui/gradio_api/queue/join", content=bytes(200_000)).status_code == 413
+            assert httpx.get(f"{server.url}/ui/gradio_api/{name}", timeout=60).status_code == 404
+            assert httpx.post(f"{server.url}/ui/gradio_api/{name}", content=b"x", timeout=60).status_code == 404
+        join = f"{server.url}/ui/gradio_api/queue/join"
+        assert httpx.post(join, content=bytes(200_000), timeout=60).status_code == 413

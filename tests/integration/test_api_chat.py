@@ -36,7 +36,7 @@ async def test_events_come_back_byte_by_byte() -> None:
     async with relay() as (api, stub):
         call = RawCall(api.app, JSON, [json.dumps(chat(stream=True)).encode()], PATH)
         await call.run()
-        async with httpx.AsyncClient() as direct:
+        async with httpx.AsyncClient(timeout=60) as direct:
             expected = await direct.post(f"{stub.url}/chat/completions", json=chat(stream=True))
     assert call.body == expected.content
     start = dict(call.sent[0]["headers"])
@@ -50,7 +50,7 @@ async def test_events_come_as_they_are_made() -> None:
         call = RawCall(api.app, JSON, [json.dumps(chat(stream=True)).encode()], PATH)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call.run)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while b'"lo"' not in call.body:  # noqa: ASYNC110 - it is sent by a server in another thread
                     await anyio.sleep(0.005)
             assert stub.at_once == 1

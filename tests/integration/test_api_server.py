@@ -46,14 +46,14 @@ async def served(
                 stopped.set()
 
             tasks.start_soon(run)
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 await ready.wait()
-            async with httpx.AsyncClient(base_url=urls[0], trust_env=False, timeout=10) as client:
+            async with httpx.AsyncClient(base_url=urls[0], trust_env=False, timeout=60) as client:
                 yield Served(api, client, urls[0], stopped)
             if not stopped.is_set():
                 signal.raise_signal(signal.SIGTERM)
                 signal.raise_signal(signal.SIGTERM)
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 await stopped.wait()
 
 
@@ -80,7 +80,7 @@ async def test_sigterm_finishes_what_has_begun_while_new_requests_are_refused() 
             tasks.start_soon(first)
             await engine.reading.wait()
             signal.raise_signal(signal.SIGTERM)
-            async with httpx.AsyncClient(base_url=server.url, trust_env=False) as other:
+            async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as other:
                 refused = await other.post("/ocr", files={"file": png()})
                 assert (refused.status_code, refused.json()["code"]) == (503, "draining")
                 assert "retry-after" in refused.headers
@@ -90,7 +90,7 @@ async def test_sigterm_finishes_what_has_begun_while_new_requests_are_refused() 
             assert engine.gate is not None
             engine.gate.set()
         assert finished[0].status_code == 200
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await server.stopped.wait()
         with pytest.raises(httpx.ConnectError):
             await server.client.get("/health")
@@ -111,7 +111,7 @@ async def test_a_stream_is_finished_too() -> None:
             engine.later.set()
             lines = [text async for text in answer.aiter_lines()]
         assert len(lines) == 6
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await server.stopped.wait()
 
 
@@ -126,7 +126,7 @@ async def test_what_does_not_end_is_cancelled_when_the_time_is_over() -> None:
         tasks.start_soon(hangs)
         await engine.reading.wait()
         signal.raise_signal(signal.SIGTERM)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await server.stopped.wait()
     assert engine.cancelled == 1
 
@@ -134,9 +134,15 @@ async def test_what_does_not_end_is_cancelled_when_the_time_is_over() -> None:
 async def test_a_client_that_hangs_up_cancels_its_document() -> None:
     engine = FakeEngine(gate=anyio.Event())
     async with served(engine) as server:
-        with pytest.raises(httpx.ReadTimeout):
-            await server.client.post("/ocr", files={"file": png()}, timeout=0.3)
-        with anyio.fail_after(10):
+
+        async def asks() -> None:
+            await server.client.post("/ocr", files={"file": png()})
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(asks)
+            await engine.reading.wait()
+            tasks.cancel_scope.cancel()
+        with anyio.fail_after(60):
             while not server.api.limiter.ended:  # noqa: ASYNC110 - the limiter has no event to wait for
                 await anyio.sleep(0.01)
         assert server.api.limiter.ended == {"left": 1}

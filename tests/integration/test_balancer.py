@@ -41,7 +41,7 @@ async def asked(found: Balanced, call: Call = CALL) -> tuple[int, bytes]:
 
 
 async def until(found: Balanced, *states: ReplicaState) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while tuple(replica.state for replica in found.set.replicas) != states:  # noqa: ASYNC110 - a test
             await anyio.sleep(0.01)
 
@@ -144,7 +144,7 @@ async def test_whoever_can_start_a_stalled_server_anew_is_told() -> None:
             tasks.start_soon(found.run)
             with pytest.raises(EngineFailed, match="upstream_stalled"):
                 await asked(found)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 await told.wait()
             await found.close()
 
@@ -158,7 +158,7 @@ async def test_a_server_whose_calls_hear_nothing_but_that_works_stays() -> None:
     with running_stub(script) as stub:
         async with balanced([stub.url]) as found, anyio.create_task_group() as tasks:
             tasks.start_soon(asked, found)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while sum("max_tokens" in request for request in stub.seen) < 2:  # noqa: ASYNC110 - a test
                     await anyio.sleep(0.01)
             assert found.set.replicas[0].state is ReplicaState.UP

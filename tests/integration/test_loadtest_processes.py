@@ -26,11 +26,9 @@ async def test_what_several_send_is_one_load() -> None:
             found = await run_in_processes(load, seconds.append, processes=2)
     assert found.summary.answered == found.summary.offered == pytest.approx(72, abs=2)
     assert found.summary.errors == {}
-    assert tuple(seconds) == found.timeline[: len(seconds)]
-    assert [second.at for second in found.timeline] == [1.0]
-    # One process alone has 30; a machine that stands still for a while makes requests late.
-    assert 40 < found.timeline[0].offered <= 61
-    assert 40 < found.timeline[0].answered <= 61
+    assert {second.at for second in seconds} <= {1.0}
+    assert [(second.at, second.offered) for second in found.timeline] == [(1.0, 60)]
+    assert 30 < found.timeline[0].answered <= 60  # one process alone has 30; a slow machine answers some later
     assert found.timeline[0].level == 60
     assert not found.partial
 

@@ -33,7 +33,7 @@ def parsed(families: Callable[[str], Iterable[Metric]], text: str) -> list[Metri
 
 
 async def test_metrics_are_in_the_format_that_is_asked_for() -> None:
-    async with served(ANY_PORT, (counted(),)) as url, httpx.AsyncClient(trust_env=False) as client:
+    async with served(ANY_PORT, (counted(),)) as url, httpx.AsyncClient(trust_env=False, timeout=60) as client:
         assert url is not None
         plain = await client.get(url)
         asked = await client.get(url, headers={"accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"})
@@ -48,7 +48,7 @@ async def test_metrics_are_in_the_format_that_is_asked_for() -> None:
 
 
 async def test_nothing_else_is_there() -> None:
-    async with served(ANY_PORT, ()) as url, httpx.AsyncClient(trust_env=False) as client:
+    async with served(ANY_PORT, ()) as url, httpx.AsyncClient(trust_env=False, timeout=60) as client:
         assert url is not None
         assert (await client.get(url.removesuffix("/metrics"))).status_code == 404
         assert (await client.post(url)).status_code == 405

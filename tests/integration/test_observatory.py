@@ -57,7 +57,7 @@ async def state_of(client: httpx.AsyncClient) -> State:
 
 
 async def until(client: httpx.AsyncClient, happened: Callable[[State], bool]) -> State:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while not happened(state := await state_of(client)):  # noqa: ASYNC110 - it happens in the service
             await anyio.sleep(0.02)
     return state

@@ -194,7 +194,7 @@ async def test_workers_start_when_needed_and_prefer_documents_they_know() -> Non
 @pytest.mark.parametrize(("warm", "there"), [(1, 1), (2, 2), (5, 3)])
 async def test_warm_workers_are_there_before_the_first_document(warm: int, there: int) -> None:
     async with PdfPool(PdfSettings(workers=3, warm_workers=warm)) as pool:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while len(pool.worker_pids) < there:  # noqa: ASYNC110 - nothing tells of it
                 await anyio.sleep(0.01)
         pids = pool.worker_pids
@@ -253,7 +253,7 @@ async def test_workers_die_with_a_service_that_is_killed(tmp_path: Path) -> None
         pid = int(await service.stdout.receive())
         os.kill(pid, 0)
         service.kill()
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while is_running(pid):  # noqa: ASYNC110 - another process's end gives no event
             await anyio.sleep(0.01)
 

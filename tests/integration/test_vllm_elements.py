@@ -187,7 +187,7 @@ async def test_all_blocks_are_at_the_server_at_once() -> None:
     with running_stub(lambda _: Reply(silent="at all")) as stub:
         async with engine_on(stub, layout) as engine, anyio.create_task_group() as tasks:
             tasks.start_soon(engine.read, page_of(tuple(BOXES)), PARSE)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while stub.most_at_once < 6:  # noqa: ASYNC110 - it happens in the server's thread
                     await anyio.sleep(0.005)
             tasks.cancel_scope.cancel()

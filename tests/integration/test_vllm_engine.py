@@ -280,7 +280,7 @@ async def test_a_server_that_is_still_starting_is_waited_for() -> None:
         async with anyio.create_task_group() as tasks:
 
             async def ready_once_asked() -> None:
-                with anyio.fail_after(20):
+                with anyio.fail_after(60):
                     while not stub.headers:  # noqa: ASYNC110 - it happens in the server's thread
                         await anyio.sleep(0.005)
                 stub.models_status = 200

@@ -29,13 +29,13 @@ def fake(tmp_path: Path) -> FakeVllm:
 
 async def fail(url: str, how: str) -> None:
     """Makes the server at `url` die."""
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
         with pytest.raises(httpx.HTTPError):
             await client.post(f"{url.removesuffix('/v1')}/fail?how={how}")
 
 
 async def names_at(url: str) -> list[str]:
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
         return [model["id"] for model in (await client.get(f"{url}/models")).json()["data"]]
 
 

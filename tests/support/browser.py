@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from support.server import Server, running_server
 
@@ -19,6 +19,8 @@ WAIT_MS = 60_000
 OPEN_S = 60.0
 FOLDER = os.environ.get("INKGATE_SCREENSHOTS", "")
 """Where pictures of the page go; empty: none are taken."""
+
+expect.set_options(timeout=WAIT_MS)
 
 
 def require_chromium() -> None:
@@ -37,7 +39,7 @@ def running_page(**environment: str) -> Iterator[Server]:
         environment={"INKGATE_UI__ENABLED": "true", "INKGATE_METRICS__PORT": "0"} | environment
     ) as server:
         give_up = time.monotonic() + OPEN_S
-        while httpx.get(f"{server.url}/ui/").status_code != 200:
+        while httpx.get(f"{server.url}/ui/", timeout=60).status_code != 200:
             assert time.monotonic() < give_up, server.log_text()
             time.sleep(0.2)
         yield server

@@ -95,7 +95,7 @@ class RunningPool:
 
     async def alive(self, count: int) -> None:
         """Returns when so many workers are."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while len(self.pool.pids) < count:  # noqa: ASYNC110 - processes set no event
                 await anyio.sleep(0.01)
 

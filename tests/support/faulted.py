@@ -20,7 +20,7 @@ AT_ONCE = 24
 """Documents in the service at once. A place that is never given back shows when so many are asked for at once."""
 MORE_MB = 60.0
 MORE_FILES = 3
-WITHIN_S = 40.0
+WITHIN_S = 60.0
 SETTINGS = MappingProxyType(
     {
         "INKGATE_LIMITS__MAX_IN_FLIGHT": str(AT_ONCE),

@@ -37,7 +37,7 @@ class LoadTarget:
 
     async def put_on(self, plan: Plan, protocol: ProtocolName = ProtocolName.SIMPLE) -> Measured:
         """What a load test shows."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             return await run(self.load(protocol, plan))
 
 

@@ -19,7 +19,7 @@ from inkgate.engines.vllm.presets import find_preset
 from inkgate.settings import ManagedSettings, VllmSettings
 from support import fake_vllm
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ import yaml
 from support.monitoring import MONITORING, RULES, Json, program
 
 JOB = "inkgate"
-START_S = 20.0
+START_S = 60.0
 
 
 @dataclass

@@ -136,7 +136,7 @@ class StubUpstream:
         await self._wait(lambda: self.at_once > 0)
 
     async def _wait(self, happened: Callable[[], bool]) -> None:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not happened():  # noqa: ASYNC110 - it happens in the server's thread, on another loop
                 await anyio.sleep(0.005)
 

@@ -52,7 +52,7 @@ def test_only_those_are_kept_that_count() -> None:
 
 async def test_it_reads_until_cancelled() -> None:
     last = LastRead(opening(TWO))
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(last.run)
             while last.readings != TWO:

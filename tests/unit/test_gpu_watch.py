@@ -150,7 +150,7 @@ class Opened(RecordedGpu):
 
 async def test_it_reads_until_it_is_cancelled_and_lets_go_then(breaker: Breaker) -> None:
     reader = Opened((HOT,))
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(GpuWatch(lambda: reader, breaker, GpuSettings(), ours=True).run)
             while not breaker.opened:

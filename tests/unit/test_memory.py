@@ -40,7 +40,7 @@ async def test_memory_is_returned_once_for_all_work_that_ended_meanwhile_and_aga
         anyio.from_thread.run_sync(trimmed.release)
 
     memory = MemoryReturn(trim, pause_s=0)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(memory.run)
             memory.work_ended()

@@ -10,9 +10,7 @@ from dataclasses import dataclass
 import anyio
 
 from inkgate.loadtest.plan import Plan
-from inkgate.loadtest.results import Second
 from inkgate.loadtest.samples import Columns, Outcome, Sample, Samples
-from inkgate.loadtest.summary import second
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +93,3 @@ class Course:
         self._told += len(part.ended)
         self._due = Counter()
         return part
-
-    def second(self) -> Second:
-        """The same in figures."""
-        part, at = self.part(), self.now()
-        due = sum(part.due.values())
-        return second(part.ended, at, self.plan.level_at(at), self.plan.deadline_s, due, part.in_flight)

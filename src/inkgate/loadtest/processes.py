@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 import subprocess
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from time import perf_counter
@@ -22,9 +20,8 @@ from inkgate.loadtest.parts import parts_of
 from inkgate.loadtest.plan import Load
 from inkgate.loadtest.results import Second
 from inkgate.loadtest.run import Measured, check, measured
-from inkgate.loadtest.samples import Samples
+from inkgate.loadtest.seconds import Seconds
 from inkgate.loadtest.sending import Ended, Refused, Told
-from inkgate.loadtest.summary import second
 
 _SOON_S = 0.1
 """From when all processes are ready to the beginning."""
@@ -34,59 +31,28 @@ _END_S = 5.0
 class Gathered:
     """What several processes tell, as if it were one. `on_second` hears of every second once all have told of it."""
 
-    def __init__(self, load: Load, senders: int, began: float, on_second: Callable[[Second], None]) -> None:
-        self.course = Course(load.plan, lambda: perf_counter() - began)
-        self.timeline: list[Second] = []
-        self.ends: list[Ended] = []
-        self._on_second = on_second
-        self._in_flight = [0] * senders
-        self._seconds = [0.0] * senders
-        """That each has told of; once it has ended there is nothing more to wait for."""
-        self._due: Counter[int] = Counter()
-        self._untold = Samples()
+    def __init__(self, load: Load, senders: int, began: float, on_second: Callable[[Second], None] | None) -> None:
+        self._course = Course(load.plan, lambda: perf_counter() - began)
+        self._seconds = Seconds(load.plan, senders, on_second)
+        self._ends: list[Ended] = []
 
     def hear(self, number: int, part: Part) -> None:
         """Sender `number` tells of the next second."""
-        self._add(number, part)
-        self._seconds[number] += 1
-        self._tell()
+        self._course.samples.extend(part.ended)
+        self._seconds.hear(number, part)
 
     def end(self, number: int, ended: Ended) -> None:
         """Sender `number` has ended."""
-        self._add(number, ended.rest)
-        self._seconds[number] = math.inf
-        self.ends.append(ended)
-        if len(self.ends) < len(self._seconds):
-            self._tell()
-
-    def _add(self, number: int, part: Part) -> None:
-        self.course.samples.extend(part.ended)
-        self._untold.extend(part.ended)
-        self._in_flight[number] = part.in_flight
-        self._due.update(part.due)
-
-    def _tell(self) -> None:
-        while len(self.timeline) < min(self._seconds):
-            self._on_second(self._second())
-
-    def _second(self) -> Second:
-        """The next one, of what was heard until now. What a late sender had to do before it is counted in it."""
-        plan, at = self.course.plan, float(len(self.timeline) + 1)
-        heard, self._untold = self._untold.columns(), Samples()
-        self._untold.extend(heard.where(heard.ended > at))
-        ended = heard.where(heard.ended <= at)
-        due = sum(self._due.pop(each) for each in sorted(self._due) if each < at)
-        self.timeline.append(second(ended, at, plan.level_at(at), plan.deadline_s, due, sum(self._in_flight)))
-        return self.timeline[-1]
+        self._course.samples.extend(ended.rest.ended)
+        self._seconds.end(number, ended.rest)
+        self._ends.append(ended)
 
     def result(self) -> Measured:
         """Once all have ended."""
-        ended_s = max(end.ended_s for end in self.ends)
-        while len(self.timeline) < int(ended_s):
-            self._second()
-        own = max(end.busy_share for end in self.ends), max(end.late_p99_s for end in self.ends)
-        self.course.stopped = any(end.stopped for end in self.ends)
-        return measured(self.course, self.timeline, own, ended_s)
+        ended_s = max(end.ended_s for end in self._ends)
+        own = max(end.busy_share for end in self._ends), max(end.late_p99_s for end in self._ends)
+        self._course.stopped = any(end.stopped for end in self._ends)
+        return measured(self._course, self._seconds.timeline(ended_s), own, ended_s)
 
 
 async def run_in_processes(
@@ -112,7 +78,7 @@ async def run_in_processes(
         began = perf_counter() + _SOON_S
         for channel in channels:
             channel.send(began)
-        gathered = Gathered(load, len(channels), began, on_second or _nobody)
+        gathered = Gathered(load, len(channels), began, on_second)
         with single_error():
             async with anyio.create_task_group() as tasks:
                 if stop is not None:
@@ -160,10 +126,6 @@ async def _listen(gathered: Gathered, number: int, channel: Channel) -> None:
         if isinstance(told, Part):
             gathered.hear(number, told)
     gathered.end(number, told)
-
-
-def _nobody(_second: Second) -> None:
-    """Hears of seconds where nobody else does."""
 
 
 async def _stop(stop: anyio.Event, channels: Sequence[Channel]) -> None:

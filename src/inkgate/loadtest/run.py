@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -19,6 +19,7 @@ from inkgate.loadtest.own_limits import OwnWatch, own_limits
 from inkgate.loadtest.plan import Load
 from inkgate.loadtest.results import Axis, OwnLimits, Second, Summary
 from inkgate.loadtest.samples import Samples
+from inkgate.loadtest.seconds import Seconds
 from inkgate.loadtest.sender import Sender
 from inkgate.loadtest.summary import summarize
 
@@ -54,19 +55,18 @@ async def run(
     sender = Sender(load)
     course = Course(load.plan, sender.now)
     watch = OwnWatch()
-    timeline: list[Second] = []
+    seconds = Seconds(load.plan, 1, on_second)
 
     async def tell() -> None:
         for number in count(1):
             await anyio.sleep(max(0.0, number - course.now()))
-            timeline.append(course.second())
-            if on_second is not None:
-                on_second(timeline[-1])
+            seconds.hear(0, course.part())
 
     async with sender:
         sender.begin()
         ended_s = await put_on(load, sender, course, watch, tell, stop)
-    return measured(course, timeline, (watch.busy_share, watch.late_p99_s), ended_s)
+    seconds.end(0, course.part())
+    return measured(course, seconds.timeline(ended_s), (watch.busy_share, watch.late_p99_s), ended_s)
 
 
 def check(load: Load) -> None:
@@ -122,7 +122,7 @@ async def _stop(stop: anyio.Event, course: Course) -> None:
     course.stop()
 
 
-def measured(course: Course, timeline: Sequence[Second], own: tuple[float, float], ended_s: float) -> Measured:
+def measured(course: Course, timeline: tuple[Second, ...], own: tuple[float, float], ended_s: float) -> Measured:
     """What a load showed that was over so many seconds after its beginning.
 
     `own`: of what sends, the busiest thread's share of a core, and how late the latest event loop was (p99).
@@ -135,4 +135,4 @@ def measured(course: Course, timeline: Sequence[Second], own: tuple[float, float
     summary = summarize(columns, begins_s, seconds, course.plan.deadline_s)
     counted = columns.where((columns.due >= begins_s) & (columns.due < begins_s + seconds))
     limits = own_limits(counted, summary, *own)
-    return Measured(summary, tuple(timeline), limits, course.samples, begins_s, course.stopped)
+    return Measured(summary, timeline, limits, course.samples, begins_s, course.stopped)
