@@ -86,8 +86,8 @@ def own(url: str, clients: int, seconds: float, processes: int = 1) -> Taken:
     latency = found.summary.latency
     assert latency is not None
     assert not found.summary.errors
-    times = (1000 * value for value in (latency.p50_s, latency.p90_s, latency.p99_s))
-    return Taken(found.summary.answered_per_s, *times, found.own.busy_share)
+    p50_ms, p90_ms, p99_ms = 1000 * latency.p50_s, 1000 * latency.p90_s, 1000 * latency.p99_s
+    return Taken(found.summary.answered_per_s, p50_ms, p90_ms, p99_ms, found.own.busy_share)
 
 
 def wrk(url: str, clients: int, seconds: float, body: Path) -> Taken:
@@ -146,14 +146,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         body = Path(folder) / "body"
         body.write_bytes(b'{"image":"' + b"A" * (BODY_BYTES - 12) + b'"}')
-        report = {"ceiling": ceiling(asked, body), "agreement": agreement(asked, body)}
+        report: dict[str, object] = {"ceiling": ceiling(asked, body), "agreement": agreement(asked, body)}
     report["machine"] = {
         "cores": os.cpu_count(),
         "processor": platform.processor(),
         "python": platform.python_version(),
     }
-    report["resident_mb"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    print(f"most resident memory of this process: {report['resident_mb']} MB")
+    resident_mb = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    report["resident_mb"] = resident_mb
+    print(f"most resident memory of this process: {resident_mb} MB")
     if asked.json:
         asked.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
 

@@ -40,7 +40,7 @@ def build_pdf(folder: Path, pages: int) -> bytes:
         image = pdfium.PdfImage.new(pdf)
         image.load_jpeg(io.BytesIO(buffer.getvalue()), inline=True)
         images.append((image, rgb.width * 72 / 150, rgb.height * 72 / 150))
-    singles = []
+    singles: list[int] = []
     for image, width, height in images:
         page = pdf.new_page(width, height)
         image.set_matrix(pdfium.PdfMatrix().scale(width, height))

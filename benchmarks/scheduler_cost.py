@@ -27,7 +27,8 @@ import uvloop
 from inkgate.errors import Overloaded
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limiter import Arrival, Outcome
+from inkgate.serving.limiter import Arrival
+from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
 from inkgate.serving.rate import Rate
 from inkgate.serving.scheduler import Scheduler
@@ -37,13 +38,6 @@ from inkgate.settings import AdmissionSettings, SchedulingSettings
 WAITING = (10, 1_000, 10_000)
 PLACES = 16
 TENANTS = 50
-
-
-class FixedPlaces:
-    value = PLACES
-
-    def ended(self, outcome: Outcome, at: float) -> None:
-        pass
 
 
 def works(count: int) -> list[Work]:
@@ -64,7 +58,7 @@ def works(count: int) -> list[Work]:
 
 def scheduler_of(max_waiting: int = 20_000) -> Scheduler:
     settings = SchedulingSettings(max_waiting=max_waiting)
-    return Scheduler(FixedPlaces(), Ledger(PLACES * 3000), Rate(), settings)
+    return Scheduler(FixedLimit(PLACES), Ledger(PLACES * 3000), Rate(), settings)
 
 
 def queue_us(waiting: int, turns: int) -> float:

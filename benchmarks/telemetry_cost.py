@@ -139,7 +139,7 @@ async def serve_both(stub: int) -> None:
     """Two services before the stub, until the process is ended. Says where they are, as JSON."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     ports = [int(listener.getsockname()[1]) for listener in listeners]
-    engine = {"name": "paddleocr-vl", "vllm": {"urls": (f"http://127.0.0.1:{stub}/v1",)}}
+    engine: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"urls": (f"http://127.0.0.1:{stub}/v1",)}}
     measured, silent = (
         load_settings(None, engine=engine, metrics={"enabled": enabled, "port": 0}, log={"format": "json"})
         for enabled in (True, False)

@@ -65,7 +65,7 @@ class Setup:
         async with self.opener.open(document) as opened:
             result = await self.engine.read(await opened.page(0), Task())
         self.results[entry.path] = result
-        return Read(result.text, result.timings_ms)
+        return Read(result.text, dict(result.timings_ms))
 
     async def measure(self, entries: Sequence[Entry], clients: int) -> None:
         began = process_time()

@@ -57,7 +57,7 @@ class Row:
 def row_of(system: Running, load: float, capacity: float, result: Result, preemptions: int) -> Row:
     told = result.told
     p50, p99 = result.quantile(0.5, "good"), result.quantile(0.99, "good")
-    refusals = [result.quantile(share, "refused") for share in (0.5, 0.99)]
+    refusal_p50, refusal_p99 = result.quantile(0.5, "refused"), result.quantile(0.99, "refused")
     return Row(
         system.name,
         load,
@@ -73,7 +73,8 @@ def row_of(system: Running, load: float, capacity: float, result: Result, preemp
         round(result.answered(0.25), 3),
         None if p50 is None else round(p50, 2),
         None if p99 is None else round(p99, 2),
-        *(None if value is None else round(1000 * value, 1) for value in refusals),
+        None if refusal_p50 is None else round(1000 * refusal_p50, 1),
+        None if refusal_p99 is None else round(1000 * refusal_p99, 1),
         sum(each.outcome == "refused" and not each.retry_after for each in told),
         preemptions,
         system.dead,

@@ -29,6 +29,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from benchmarks.tuning.quiet import until_quiet
 from benchmarks.tuning.setting import GRIDS, config_of, pages_of
 from inkgate.loadtest.machine import this_machine
 from inkgate.settings import load_settings
@@ -101,11 +102,13 @@ class Told:
         self._bench = bench
         self._targets = targets
         self.trials = 0
+        self.taken: list[float] = []
 
     async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
         began = time.monotonic()
         trial = await self._bench.try_(settings, purpose, seconds, demand)
         self.trials += 1
+        self.taken.append(taken(trial))
         others = "" if trial.others_cores is None else f", {trial.others_cores:.2f} cores taken"
         took = f"({time.monotonic() - began:.0f} s{others})"
         print(f"  {purpose:9} {short(settings):44} {self._told(trial)} {took}", flush=True)
@@ -144,6 +147,7 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
     for seed in range(1, options.searches + 1):
         if seed <= options.passes:
             await sweep(run, Told(bench, targets), grid(ready), seed - 1)
+        await until_quiet(options.steady)
         began = time.monotonic()
         demand = options.rate or await find_demand(bench, ready.dials, ready.current)
         task = Task(
@@ -172,6 +176,7 @@ async def sweep(run: Run, bench: Told, points: Sequence[Settings], number: int) 
     for settings in points if number % 2 == 0 else reversed(points):
         tried: list[Trial] = []
         while len(tried) < _TRIES and all(taken(trial) > run.options.steady for trial in tried):
+            await until_quiet(run.options.steady)
             tried.append(await bench.try_(settings, Purpose.SEARCH, run.options.seconds, run.demand))
         run.sweep.append(min(tried, key=taken))
         run.write()
@@ -193,6 +198,7 @@ async def searched(run: Run, task: Task, bench: Told) -> None:
             "chosen": None if report.chosen is None else report.chosen.settings,
             "trials": bench.trials,
             "demand": (task.demand, report.demand),
+            "cores_taken": mean(bench.taken),
             "seconds": round(time.monotonic() - began),
             "reasons": report.reasons,
             "fragment": report.fragment,
@@ -211,7 +217,8 @@ def show(run: Run) -> None:
         chosen = "nothing" if found["chosen"] is None else short(found["chosen"])
         print(
             f"search {found['seed']}: {chosen}: {100 * (found['of_best'] or 0):.1f} % of the best "
-            f"({short(found['best'])}), {found['trials']} trials, {found['seconds']} s"
+            f"({short(found['best'])}), {found['trials']} trials, {found['seconds']} s, "
+            f"others took {found['cores_taken']:.2f} cores"
         )
 
 
@@ -228,7 +235,10 @@ def main() -> None:
     parser.add_argument("--max-error", type=float, default=0.001)
     parser.add_argument("--rate", type=float, help="requests a second, of sweep and searches; else found")
     parser.add_argument("--sweep-rate", type=float, help="of the sweep alone")
-    steady = "cores that others may take during a trial of the sweep; with more it is made again, twice at most"
+    steady = (
+        "cores that others may take before a search, and before and during a trial of the sweep: it is waited for, up "
+        "to 15 minutes, and such a trial is made again, twice at most"
+    )
     parser.add_argument("--steady", type=float, default=math.inf, metavar="CORES", help=steady)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
