@@ -87,6 +87,7 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
         price=price,
         dials=tuple(name.strip() for name in dials.split(",") if name.strip()),
         rate=rate,
+        rises=rate is None,
         manifest=manifest,
         least_accuracy=least_accuracy,
         heaviest=heaviest,

@@ -59,6 +59,7 @@ class Asked:
     price: float | None
     dials: tuple[str, ...]
     rate: float | None
+    rises: bool
     manifest: Path | None
     least_accuracy: float | None
     heaviest: bool
@@ -84,6 +85,7 @@ class Asked:
             price=targets.price_per_hour,
             least_accuracy=targets.least_accuracy,
             rate=task.demand,
+            rises=task.rises,
             seed=task.seed,
             began=task.began,
         )
@@ -133,7 +135,6 @@ async def _found(asked: Asked, tree: Tree, stop: anyio.Event) -> TuneReport:
         bench = ServiceBench(setup, view.second)
         demand = asked.rate or await _demand(bench, ready, asked, view, stop)
         task = _task(asked, ready, pages, demand, asked.budget_s - (anyio.current_time() - began))
-        task = replace(task, rises=asked.rate is None if resumed is None else resumed.rises)
         report = await _searched(task, bench, asked, view, stop)
     return replace(report, notes=(*report.notes, *notes(report.trials, bench.bottlenecks, report.machine.cores)))
 
@@ -210,6 +211,7 @@ def _task(asked: Asked, ready: Prepared, pages: tuple[LoadPage, ...], demand: fl
         machine=this_machine(),
         heaviest=asked.heaviest,
         seed=asked.seed,
+        rises=asked.rises,
     )
 
 

@@ -202,7 +202,7 @@ def _rejecting(file_type: FileType, part: str) -> Iterator[None]:
         # TypeError, KeyError, IndexError, EOFError, OverflowError, struct.error, zlib.error, RuntimeError and more,
         # none of them documented: a list would always be one short, and what is missing would be a 500.
         why = "ends early" if "truncated" in str(error).lower() else "can't be decoded"
-        raise InputRejected("image_corrupt", f"The {part} of the {file_type.label} image {why}.") from error
+        raise InputRejected("image_corrupt", f"The {file_type.label} image {why}, in its {part}.") from error
 
 
 def _quiet() -> None:

@@ -172,7 +172,10 @@ class Scheduler:
 
     def expected_wait_s(self, work: Work) -> float | None:
         """How long `work` would wait if it came now; None where that isn't known."""
-        return self._expected_wait_s(work, self._clock())
+        if not self._queue and self._in_flight < self.limit.value and self._fits(work):
+            return 0.0
+        per_s = self._throughput.per_s(self._clock())
+        return None if per_s is None else (self._queue.ahead(work) + work.tokens) / per_s
 
     @property
     def backlog_s(self) -> float | None:
@@ -191,12 +194,6 @@ class Scheduler:
         """Raises Overloaded("service_full") where `work`, if it came now, would wait too long."""
         if work.deadline < math.inf:
             self._must_begin_by(work, self._clock())
-
-    def _expected_wait_s(self, work: Work, now: float) -> float | None:
-        if not self._queue and self._in_flight < self.limit.value and self._fits(work):
-            return 0.0
-        per_s = self._throughput.per_s(now)
-        return None if per_s is None else (self._queue.ahead(work) + work.tokens) / per_s
 
     def _join(self, work: Work) -> _Waiting:
         now = self._clock()
@@ -225,7 +222,7 @@ class Scheduler:
                 that are slow, all would be begun too late, none would end well, and nothing would ever be known.
         """
         takes_s = self._throughput.residence_s(work.tokens)
-        wait_s = self._expected_wait_s(work, now)
+        wait_s = self.expected_wait_s(work)
         left_s = max(work.deadline - now - takes_s, _SHORT * min(work.deadline - now, work.patience_s))
         if wait_s and wait_s > min(left_s, self._settings.wait_share * work.patience_s):
             detail = f"It would wait {wait_s:.1f} s and take {takes_s:.1f} s, and has {work.deadline - now:.1f} s."
