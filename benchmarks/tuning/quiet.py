@@ -1,0 +1,41 @@
+"""Whether others leave the machine alone: asked with work, for a hypervisor takes nothing from an idle guest."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sys
+import time
+
+from inkgate.tuning.others import Others
+
+_WARM_S, _LOOK_S, _PAUSE_S = 0.3, 2.0, 15.0
+
+
+async def until_quiet(most_cores: float, patience_s: float = 900.0) -> None:
+    """Returns once others took no more of this machine's cores for some seconds in which all were asked for, or once
+    patience has ended.
+    """
+    began = time.monotonic()
+    while most_cores < math.inf and (taken := await _taken()) > most_cores:
+        waited_s = time.monotonic() - began
+        print(f"  others take {taken:.2f} cores; waited {waited_s:.0f} s", flush=True)
+        if waited_s > patience_s:
+            return
+        await asyncio.sleep(_PAUSE_S)
+
+
+async def _taken() -> float:
+    """Cores that others take while each is asked for."""
+    cores = range(os.cpu_count() or 1)
+    busy = [await asyncio.create_subprocess_exec(sys.executable, "-c", "while True: pass") for _ in cores]
+    try:
+        await asyncio.sleep(_WARM_S)
+        others = Others()
+        await asyncio.sleep(_LOOK_S)
+        return others.cores() or 0.0
+    finally:
+        for process in busy:
+            process.kill()
+            await process.wait()
