@@ -1,0 +1,75 @@
+"""What a run of the benchmark measured so far."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from inkgate.tuning.results import Outcome, Settings, Targets, Trial
+from inkgate.tuning.score import score
+
+DONE = Outcome.MEASURED
+
+
+@dataclass
+class Run:
+    """What was measured so far; written after each trial."""
+
+    options: argparse.Namespace
+    targets: Targets
+    file: Path | None
+    demand: float = 0.0
+    sweep: list[Trial] = field(default_factory=list)
+    searches: list[dict[str, Any]] = field(default_factory=list)
+
+    def scores(self, settings: Settings) -> list[float]:
+        """Of the sweep; 0 for each time it did not stay up."""
+        tried = [trial for trial in self.sweep if trial.settings == settings]
+        return [
+            score(trial.summary, self.targets) if trial.outcome is DONE and trial.summary is not None else 0.0
+            for trial in tried
+        ]
+
+    @property
+    def best(self) -> tuple[Settings, float]:
+        """The best point of the sweep, and its mean score."""
+        settings = max((trial.settings for trial in self.sweep), key=lambda settings: mean(self.scores(settings)))
+        return settings, mean(self.scores(settings))
+
+    def judged(self, found: dict[str, Any]) -> dict[str, Any]:
+        """A search, by the sweep."""
+        best, most = self.best
+        got = mean(self.scores(found["chosen"])) if found["chosen"] is not None else 0.0
+        return found | {"best": best, "of_best": got / most if most else None}
+
+    def write(self) -> None:
+        if self.file is None:
+            return
+        points = [
+            {"settings": dict(key), "scores": self.scores(dict(key))}
+            for key in dict.fromkeys(tuple(trial.settings.items()) for trial in self.sweep)
+        ]
+        found = {
+            "options": {name: str(value) for name, value in vars(self.options).items()},
+            "machine": {"cores": os.cpu_count(), "platform": platform.platform()},
+            "demand": self.demand,
+            "points": points,
+            "best": self.best if self.sweep else None,
+            "searches": [self.judged(found) for found in self.searches],
+        }
+        self.file.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+def short(settings: Settings) -> str:
+    return ", ".join(f"{path.rpartition('.')[2]} {value}" for path, value in settings.items())
+
+
+def taken(trial: Trial) -> float:
+    """Cores that others took, a hypervisor's other guests among them."""
+    return trial.others_cores or 0.0

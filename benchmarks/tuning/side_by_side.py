@@ -1,0 +1,66 @@
+"""Points whose services are all up at once: each is loaded for some seconds in turn, again and again, while the others
+idle. Of a machine that others slow down by turns of minutes all points see the same, and no trial is spent on starting
+and warming up. For engines that fit into memory so many times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from itertools import count
+
+from inkgate.loadtest.plan import Load, Plan
+from inkgate.loadtest.results import Axis
+from inkgate.loadtest.run import run
+from inkgate.loadtest.service import Serve, ServiceProcess, serving
+from inkgate.loadtest.target import ProtocolName, Target
+from inkgate.tuning.others import Others
+from inkgate.tuning.results import Outcome, Purpose, Settings, Trial
+from inkgate.tuning.trials import Setup
+
+_WARM_S = 1.5
+"""Until the queue of a warm service is full."""
+_FIRST_WARM_S = 10.0
+_PATIENCE = 1.5
+_ALL_CARE: Settings = {"serving.ladder.enabled": False}
+
+
+async def rounds(
+    points: Sequence[Settings],
+    numbers: Sequence[int],
+    setup: Setup,
+    rate: float,
+    seconds: float,
+) -> AsyncIterator[list[Trial]]:
+    """A trial of every point for each of `numbers`, the rounds; the odd ones go down the points.
+
+    The requests of a round come at the same moments and with the same pages for all points.
+    """
+    trials = count(1)
+
+    async def loaded(settings: Settings, service: ServiceProcess, number: int, warm_s: float = _WARM_S) -> Trial:
+        plan = Plan(
+            Axis.RATE,
+            rate,
+            seconds,
+            warm_s,
+            setup.deadline_s,
+            timeout_s=setup.deadline_s * _PATIENCE,
+            seed=number + 1,
+            tells_deadline=True,
+        )
+        others = Others()
+        measured = await run(Load(Target(f"{service.url}/ocr", ProtocolName.OCR), setup.pages, plan))
+        outcome = Outcome.DIED if service.ended.is_set() else Outcome.MEASURED
+        summary, taken = measured.summary, others.cores()
+        return Trial(next(trials), Purpose.SEARCH, settings, outcome, seconds, summary, others_cores=taken)
+
+    async with AsyncExitStack() as stack:
+        up = [
+            (point, await stack.enter_async_context(serving(Serve(_ALL_CARE | point, setup.config))))
+            for point in points
+        ]
+        for settings, service in up:
+            await loaded(settings, service, 0, _FIRST_WARM_S)
+        for number in numbers:
+            yield [await loaded(*each, number) for each in (up if number % 2 == 0 else reversed(up))]

@@ -1,0 +1,95 @@
+"""The exhaustive sweep: every point of the grid, pass by pass."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import time
+from collections.abc import Sequence
+
+from benchmarks.tuning.quiet import until_quiet
+from benchmarks.tuning.record import Run, short, taken
+from benchmarks.tuning.side_by_side import rounds as side_by_side
+from inkgate.tuning.results import Purpose, Settings, Targets, Trial
+from inkgate.tuning.score import score
+from inkgate.tuning.trials import ServiceBench, Setup
+
+_TRIES = 3
+
+
+class Told:
+    """The bench, whose trials are printed; those of a search are counted."""
+
+    def __init__(self, bench: ServiceBench, targets: Targets) -> None:
+        self._bench = bench
+        self._targets = targets
+        self.trials = 0
+        self.taken: list[float] = []
+
+    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
+        began = time.monotonic()
+        trial = await self._bench.try_(settings, purpose, seconds, demand)
+        self.trials += 1
+        self.taken.append(taken(trial))
+        others = "" if trial.others_cores is None else f", {trial.others_cores:.2f} cores taken"
+        took = f"({time.monotonic() - began:.0f} s{others})"
+        print(f"  {purpose:9} {short(settings):44} {self._told(trial)} {took}", flush=True)
+        return trial
+
+    def _told(self, trial: Trial) -> str:
+        summary = trial.summary
+        if summary is None:
+            return f"{trial.outcome} {trial.why[:60]}"
+        return (
+            f"{score(summary, self._targets):7.2f}/s of {summary.offered_per_s:.1f}, {summary.refused} refused, "
+            f"{summary.timed_out + summary.answered - summary.in_time} late {trial.outcome} {trial.why[:60]}"
+        )
+
+
+def before_searches(options: argparse.Namespace) -> list[range]:
+    """The passes before each search, and in the end those after the last: one after another, or side by side a like
+    number each time.
+    """
+    passes, searches = options.passes, options.searches
+    if options.side_by_side:
+        ends = [passes * part // (searches + 1) for part in range(searches + 2)]
+    else:
+        ends = [*(min(done, passes) for done in range(searches + 1)), passes]
+    return [range(begin, end) for begin, end in itertools.pairwise(ends)]
+
+
+async def swept(run: Run, setup: Setup, points: Sequence[Settings], numbers: Sequence[int]) -> None:
+    """These passes of the sweep."""
+    if not numbers:
+        return
+    if not run.options.side_by_side:
+        for number in numbers:
+            await sweep(run, Told(ServiceBench(setup), run.targets), points, number)
+        return
+    await until_quiet(run.options.steady)
+    async for trials in side_by_side(points, numbers, setup, run.demand, run.options.seconds):
+        kept = [trial for trial in trials if taken(trial) <= run.options.steady]
+        run.sweep.extend(kept)
+        run.write()
+        told = "  ".join(f"{short(trial.settings)}: {points_of(trial, run.targets)}" for trial in trials)
+        print(f"  round, {len(kept)} kept: {told}", flush=True)
+
+
+def points_of(trial: Trial, targets: Targets) -> str:
+    """In time a second, and what others took meanwhile."""
+    return "died" if trial.summary is None else f"{score(trial.summary, targets):.1f} ({taken(trial):.2f})"
+
+
+async def sweep(run: Run, bench: Told, points: Sequence[Settings], number: int) -> None:
+    """One pass: the even ones up the grid, the odd ones down. What was disturbed is tried again, whatever it gave, and
+    left out where no try was steady.
+    """
+    print(f"sweep, pass {number + 1}", flush=True)
+    for settings in points if number % 2 == 0 else reversed(points):
+        for _ in range(_TRIES):
+            await until_quiet(run.options.steady)
+            trial = await bench.try_(settings, Purpose.SEARCH, run.options.seconds, run.demand)
+            if taken(trial) <= run.options.steady:
+                run.sweep.append(trial)
+                run.write()
+                break
