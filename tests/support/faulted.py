@@ -20,6 +20,10 @@ AT_ONCE = 24
 """Documents in the service at once. A place that is never given back shows when so many are asked for at once."""
 MORE_MB = 60.0
 MORE_FILES = 3
+TO_REDIS = 16
+"""Connections to a Redis: as many as were needed at once are kept, up to so many."""
+SHARE = 0.5
+"""Of what a gateway reads as fast as it can, on a machine as slow as this one is now: so much it bears with ease."""
 WITHIN_S = 60.0
 SETTINGS = MappingProxyType(
     {
@@ -66,6 +70,14 @@ def reads(server: Server, pages: int = 1) -> bool:
     return under_load(server.url, asked) == {"right": pages}
 
 
+def bearable(server: Server, rate: float, for_s: float, seed: int) -> Iterator[Asked]:
+    """An open loop of `rate` requests a second, or of as many as it bears: what is refused then, is for the fault."""
+    until(lambda: reads(server))
+    began = time.monotonic()
+    under_load(server.url, (Asked("page", next(_numbers), tenant=TENANTS[each % 3]) for each in range(AT_ONCE)))
+    return open_loop(min(rate, SHARE * AT_ONCE / (time.monotonic() - began)), for_s, seed)
+
+
 def logged(server: Server, event: str) -> list[dict[str, object]]:
     """The lines of its log that tell of this."""
     lines = [json.loads(line) for line in server.log_text().splitlines() if line.startswith("{")]
@@ -77,6 +89,7 @@ def faulted(vllm_url: str, log_folder: Path | str | None = None, **environment: 
     """A gateway, warm. In the block it meets its fault; then it has to read again by itself, bear as many requests at
     once as before, hold no more than before, and have nothing in flight when it is stopped.
     """
+    more_files = MORE_FILES + TO_REDIS * sum(value.startswith("redis:") for value in environment.values())
     variables = {**SETTINGS, **environment}
     folder = None if log_folder is None else Path(log_folder)
     with running_server("--vllm-url", vllm_url, environment=variables, log_folder=folder) as server:
@@ -87,7 +100,7 @@ def faulted(vllm_url: str, log_folder: Path | str | None = None, **environment: 
         until(lambda: reads(server))
         until(lambda: reads(server, AT_ONCE))
         until(
-            lambda: Footprint.of(server).files <= before.files + MORE_FILES,
+            lambda: Footprint.of(server).files <= before.files + more_files,
             what=lambda: f"{before}, {Footprint.of(server)}",
         )
         assert Footprint.of(server).memory_mb < before.memory_mb + MORE_MB, (before, Footprint.of(server))

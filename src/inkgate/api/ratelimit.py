@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 from limits import RateLimitItem, parse
@@ -18,13 +19,6 @@ from inkgate.errors import Overloaded
 from inkgate.settings import RateLimitSettings
 
 log = structlog.get_logger(__name__)
-
-_REDIS_OPTIONS: dict[str, float | str | bool] = {
-    "implementation": "redispy",
-    "socket_connect_timeout": 1.0,
-    "socket_timeout": 1.0,
-}
-"""A Redis that hangs may hold a request up for a second, not for good."""
 
 
 def _now() -> float:
@@ -64,7 +58,7 @@ class RateLimiter:
     async def close(self) -> None:
         """Closes the connections to where the counts are."""
         if isinstance(self._storage, RedisStorage) and isinstance(self._storage.bridge, RedispyBridge):
-            await self._storage.bridge.storage.aclose()
+            await self._storage.bridge.storage.aclose(close_connection_pool=True)
 
     def _note(self, *, reachable: bool, reason: str = "") -> None:
         if reachable and not self._reachable:
@@ -83,11 +77,19 @@ def build_rate_limiter(settings: RateLimitSettings) -> RateLimiter | None:
     if not settings.per_key:
         return None
     limit = parse(settings.per_key)
-    options = _REDIS_OPTIONS if settings.storage_url.startswith("redis") else {}
-    storage = storage_from_string(f"async+{settings.storage_url}", wrap_exceptions=True, **options)
+    url = settings.storage_url
+    options = _redis_options(url) if url.startswith("redis") else {}
+    storage = storage_from_string(f"async+{url}", wrap_exceptions=True, **options)
     if not isinstance(storage, Storage):
         raise TypeError(f"{settings.storage_url!r} is not a storage that can be awaited")
     return RateLimiter(limit, storage)
+
+
+def _redis_options(url: str) -> dict[str, Any]:
+    """Connections that are waited for: beyond its most, redis-py's own pool fails at once, and nothing is counted."""
+    from inkgate.storage.redis import connections  # it needs inkgate[redis]
+
+    return {"implementation": "redispy", "connection_pool": connections(url.replace("redis+unix", "unix", 1))}
 
 
 class LimitRate:

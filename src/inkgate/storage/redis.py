@@ -17,6 +17,23 @@ _CONNECTIONS = 16
 _CONNECT_S = 1.0
 
 
+def connections(url: str) -> BlockingConnectionPool:
+    """A few connections, for which commands wait for a second at most, as for an answer: one that fails may be sent
+    again on a new connection, once. `url` as RedisStore takes it.
+
+    Raises:
+        ValueError: `url` is none.
+    """
+    return BlockingConnectionPool.from_url(
+        url,
+        max_connections=_CONNECTIONS,
+        timeout=_CONNECT_S,
+        socket_connect_timeout=_CONNECT_S,
+        socket_timeout=_CONNECT_S,
+        retry=Retry(NoBackoff(), 1),
+    )
+
+
 class RedisStore:
     """A Store (serving/store.py) in Redis, which several services may share. Keys begin with `prefix`.
 
@@ -30,15 +47,7 @@ class RedisStore:
         Raises:
             ValueError: `url` is none.
         """
-        pool = BlockingConnectionPool.from_url(
-            url,
-            max_connections=_CONNECTIONS,
-            timeout=_CONNECT_S,
-            socket_connect_timeout=_CONNECT_S,
-            socket_timeout=_CONNECT_S,
-            retry=Retry(NoBackoff(), 1),
-        )
-        self._redis = Redis.from_pool(pool)
+        self._redis = Redis.from_pool(connections(url))
         self._refused = False
         self._prefix = prefix.encode()
         self._max_value_bytes = max_value_bytes
