@@ -43,10 +43,12 @@ class Run:
         return settings, mean(self.scores(settings))
 
     def judged(self, found: dict[str, Any]) -> dict[str, Any]:
-        """A search, by the sweep."""
+        """A search, by the sweep; `of_best` is None where that has no trial of what was chosen, or is 0 all over."""
+        if not self.sweep:
+            return found | {"best": {}, "of_best": None}
         best, most = self.best
-        got = mean(self.scores(found["chosen"])) if found["chosen"] is not None else 0.0
-        return found | {"best": best, "of_best": got / most if most else None}
+        scores = [0.0] if found["chosen"] is None else self.scores(found["chosen"])
+        return found | {"best": best, "of_best": mean(scores) / most if scores and most else None}
 
     def write(self) -> None:
         if self.file is None:

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from itertools import count
 
-from inkgate.loadtest.plan import Load, Plan
-from inkgate.loadtest.results import Axis
+from inkgate.loadtest.plan import Load
 from inkgate.loadtest.run import run
-from inkgate.loadtest.service import Serve, ServiceProcess, serving
+from inkgate.loadtest.service import ServiceProcess, serving
 from inkgate.loadtest.target import ProtocolName, Target
 from inkgate.tuning.others import Others
 from inkgate.tuning.results import Outcome, Purpose, Settings, Trial
-from inkgate.tuning.trials import Setup
+from inkgate.tuning.trials import ServiceBench, Setup
 
 _WARM_S = 1.5
 """Until the queue of a warm service is full."""
 _FIRST_WARM_S = 10.0
-_PATIENCE = 1.5
-_ALL_CARE: Settings = {"serving.ladder.enabled": False}
 
 
 async def rounds(
@@ -36,19 +34,10 @@ async def rounds(
 
     The requests of a round come at the same moments and with the same pages for all points.
     """
-    trials = count(1)
+    bench, trials = ServiceBench(setup), count(1)
 
     async def loaded(settings: Settings, service: ServiceProcess, number: int, warm_s: float = _WARM_S) -> Trial:
-        plan = Plan(
-            Axis.RATE,
-            rate,
-            seconds,
-            warm_s,
-            setup.deadline_s,
-            timeout_s=setup.deadline_s * _PATIENCE,
-            seed=number + 1,
-            tells_deadline=True,
-        )
+        plan = replace(bench.plan(Purpose.SEARCH, seconds, rate), warm_s=warm_s, seed=number + 1)
         others = Others()
         measured = await run(Load(Target(f"{service.url}/ocr", ProtocolName.OCR), setup.pages, plan))
         outcome = Outcome.DIED if service.ended.is_set() else Outcome.MEASURED
@@ -56,10 +45,7 @@ async def rounds(
         return Trial(next(trials), Purpose.SEARCH, settings, outcome, seconds, summary, others_cores=taken)
 
     async with AsyncExitStack() as stack:
-        up = [
-            (point, await stack.enter_async_context(serving(Serve(_ALL_CARE | point, setup.config))))
-            for point in points
-        ]
+        up = [(point, await stack.enter_async_context(serving(bench.serve(point)))) for point in points]
         for settings, service in up:
             await loaded(settings, service, 0, _FIRST_WARM_S)
         for number in numbers:

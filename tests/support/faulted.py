@@ -64,17 +64,21 @@ _numbers = count(20_000)
 """Of pages that the gateway can't have kept."""
 
 
+def new_pages(pages: int) -> list[Asked]:
+    """Asked for at once, by all tenants in turn."""
+    return [Asked("page", next(_numbers), tenant=TENANTS[each % len(TENANTS)]) for each in range(pages)]
+
+
 def reads(server: Server, pages: int = 1) -> bool:
     """Whether it reads so many pages for all who come now, at once."""
-    asked = [Asked("page", next(_numbers), tenant=TENANTS[each % len(TENANTS)]) for each in range(pages)]
-    return under_load(server.url, asked) == {"right": pages}
+    return under_load(server.url, new_pages(pages)) == {"right": pages}
 
 
 def bearable(server: Server, rate: float, for_s: float, seed: int) -> Iterator[Asked]:
     """An open loop of `rate` requests a second, or of as many as it bears: what is refused then, is for the fault."""
     until(lambda: reads(server))
     began = time.monotonic()
-    under_load(server.url, (Asked("page", next(_numbers), tenant=TENANTS[each % 3]) for each in range(AT_ONCE)))
+    under_load(server.url, new_pages(AT_ONCE))
     return open_loop(min(rate, SHARE * AT_ONCE / (time.monotonic() - began)), for_s, seed)
 
 

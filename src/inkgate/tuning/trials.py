@@ -83,7 +83,7 @@ class ServiceBench:
         trial = Trial(next(self._numbers), purpose, settings, Outcome.NOT_STARTED, 0.0)
         try:
             async with AsyncExitStack() as stack:
-                service = await stack.enter_async_context(serving(self._serve(settings)))
+                service = await stack.enter_async_context(serving(self.serve(settings)))
                 client = stack.enter_context(InkgateClient(service.url, timeout_s=_STATE_S))
                 first = await Threads("first_look", 1).run(client.state)
                 if restarts_of(first):
@@ -92,7 +92,7 @@ class ServiceBench:
                 watched = Watched(first)
                 watcher = Watcher(client, service.pid, watched)
                 others = Others()
-                measured = await self._loaded(service, watcher, watched, purpose, self._plan(purpose, seconds, demand))
+                measured = await self._loaded(service, watcher, watched, purpose, self.plan(purpose, seconds, demand))
                 if measured.own.bottleneck:
                     self.bottlenecks.append(measured.own.why)
                 trial = _trial(trial, measured, watched, service)
@@ -112,12 +112,13 @@ class ServiceBench:
         Raises:
             ServiceNotStarted: it doesn't come up.
         """
-        async with serving(self._serve(settings)) as service:
+        async with serving(self.serve(settings)) as service:
             plan = Plan(Axis.CONCURRENCY, clients, seconds, _warm_s(seconds), deadline_s=_PATIENCE_S)
             measured = await run(Load(_target(service), self._setup.pages, plan), self._on_second)
         return measured.summary.answered_per_s
 
-    def _serve(self, settings: Settings) -> Serve:
+    def serve(self, settings: Settings) -> Serve:
+        """How a service with `settings` is started."""
         tried = {**_AS_ASKED, **self._setup.fixed, **settings, **companions(settings), **_begun(settings)}
         return Serve(tried, self._setup.config, self._setup.start_s)
 
@@ -140,7 +141,8 @@ class ServiceBench:
                 tasks.cancel_scope.cancel()
         return measured
 
-    def _plan(self, purpose: Purpose, seconds: float, demand: float) -> Plan:
+    def plan(self, purpose: Purpose, seconds: float, demand: float) -> Plan:
+        """The load of a trial, `seconds` long after it is warm."""
         setup = self._setup
         if purpose is Purpose.HEAVIEST:
             return Plan(
