@@ -22,6 +22,9 @@ from support.processes import all_ended, children, is_running, mapped_memory, sh
 
 pytestmark = pytest.mark.anyio
 
+HUNG_S = 3.0
+"""What a call may take where one hangs. Four times that is the time for another worker to start."""
+
 
 @pytest.fixture(scope="module")
 def anyio_backend() -> tuple[str, dict[str, bool]]:
@@ -109,7 +112,7 @@ async def test_a_worker_that_is_killed_while_idle_costs_nobody_a_try() -> None:
 
 
 async def test_a_worker_that_hangs_is_killed_and_its_call_fails_at_the_second() -> None:
-    async with obedient(timeout_s=0.5) as pool:
+    async with obedient(timeout_s=HUNG_S) as pool:
         (pid,) = await pool.ask("pid")
         with pytest.raises(EngineFailed, match="engine_failed"):
             await pool.ask("hang")
@@ -118,7 +121,7 @@ async def test_a_worker_that_hangs_is_killed_and_its_call_fails_at_the_second() 
 
 
 async def test_a_stopped_worker_is_replaced() -> None:
-    async with obedient(timeout_s=0.5) as pool:
+    async with obedient(timeout_s=HUNG_S) as pool:
         (pid,) = await pool.ask("pid")
         os.kill(pid, signal.SIGSTOP)
         (other,) = await pool.ask("pid")
