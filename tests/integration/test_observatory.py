@@ -5,9 +5,13 @@ from __future__ import annotations
 import io
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from itertools import cycle
 from pathlib import Path
+from time import perf_counter
 
 import anyio
 import httpx
@@ -19,6 +23,7 @@ from inkgate.api.app import create_app
 from inkgate.bootstrap import Service, running
 from inkgate.bootstrap.observatory import Observatory
 from inkgate.bootstrap.stack import build_parts
+from inkgate.engines.workers.shares import usable_cpus
 from inkgate.settings import load_settings
 from inkgate.telemetry.state import CacheState, PdfJobs, State
 from support.api_client import pdf
@@ -100,6 +105,46 @@ async def test_the_embedded_engine() -> None:
     assert later.processes[0].pid == os.getpid()
     assert {process.kind for process in later.processes} == {"gateway", "pdf"}
     assert state.started_at <= before.at < state.at
+
+
+@contextmanager
+def all_processors_busy() -> Iterator[None]:
+    command = [sys.executable, "-c", "while True: pass"]
+    computing = [subprocess.Popen(command) for _ in usable_cpus()]
+    try:
+        yield
+    finally:
+        for process in computing:
+            process.kill()
+            process.wait(60)
+
+
+async def test_pages_that_come_too_late_at_busy_processors_cost_places_and_others_bring_them_back() -> None:
+    flags: dict[str, dict[str, object]] = {"engine": {"ppocr": {"concurrent_pages": 4}}, "cache": {"enabled": False}}
+    content = page()
+    async with served(flags) as (_, client):
+
+        async def limit() -> int:
+            (pages,) = (await state_of(client)).queues
+            return pages.limit
+
+        async def read(part_of_s: float) -> None:
+            await client.post("/ocr", files={"file": content}, headers={"X-Inkgate-Timeout": f"{part_of_s:.3f}"})
+
+        for _ in range(3):
+            began = perf_counter()
+            await read(60)
+            alone_s = perf_counter() - began
+        with all_processors_busy(), anyio.fail_after(120):
+            for part in cycle((0.5, 0.7, 0.9, 1.2, 2.0)):  # it has to be begun, and be at the engine for a while
+                if await limit() < 4:
+                    break
+                async with anyio.create_task_group() as together:
+                    for _ in range(4):
+                        together.start_soon(read, part * alone_s)
+        with anyio.fail_after(120):
+            while await limit() < 4:
+                await read(60)
 
 
 async def test_refusals_at_the_door_are_counted() -> None:

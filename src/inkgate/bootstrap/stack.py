@@ -16,13 +16,14 @@ from inkgate.engines.base import Engine
 from inkgate.engines.on_demand import OnDemand
 from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.aimd import AimdLimit
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cached import Cached
 from inkgate.serving.degrading import Degrading
 from inkgate.serving.guarded import Guarded
 from inkgate.serving.ladder import Ladder, Shedding
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limits import FixedLimit
+from inkgate.serving.limits import FixedLimit, Limit
 from inkgate.serving.quarantine import Quarantine, Quarantined
 from inkgate.serving.rate import Rate
 from inkgate.serving.scheduled_pages import ScheduledPages
@@ -30,6 +31,7 @@ from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import SPARING, MemoryStore, SparedStore
 from inkgate.settings import CacheSettings, Settings
 from inkgate.telemetry.metrics import Metrics
+from inkgate.telemetry.processors import Processors
 from inkgate.telemetry.traced import Traced
 from inkgate.telemetry.watch import UNWATCHED, Watch
 
@@ -54,11 +56,13 @@ def build_parts(settings: Settings) -> Parts:
     own = embedded_engine(settings, layout, workers or runtime, batchers)
     quarantine = Quarantine()
     if settings.engine.name == "ppocr":
-        embedded, found, at_once = None, Reading(own, model=own_model(runtime)), ppocr.concurrent_pages
+        processors = Processors()
+        embedded, found = None, Reading(own, model=own_model(runtime), background=(processors.run,))
+        places: Limit = AimdLimit(ppocr.concurrent_pages, lambda: processors.busy)
     else:
         embedded = OnDemand(own) if settings.engine.vllm.fallback else None
         found = reading(settings, Embedded(layout, embedded), quarantine.died, watch)
-        at_once = settings.engine.vllm.concurrent_pages
+        places = FixedLimit(settings.engine.vllm.concurrent_pages)
     engine: Engine = found.engine
     breaker: Breaker | None = None
     gpus = last_read(settings)
@@ -67,7 +71,7 @@ def build_parts(settings: Settings) -> Parts:
         breaker = Breaker(engine.name)
         engine = Quarantined(Guarded(engine, breaker), quarantine)
     background = (*background, *gpu_background(settings, gpus, breaker))
-    scheduler = Scheduler(FixedLimit(at_once), Ledger(None), Rate(), settings.serving.scheduling)
+    scheduler = Scheduler(places, Ledger(None), Rate(), settings.serving.scheduling)
     ladder = Ladder(settings.serving.ladder, lambda: scheduler.backlog_s)
     engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder, watch)
     engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))

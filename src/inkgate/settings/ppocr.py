@@ -74,7 +74,9 @@ class PpocrSettings(Branch):
     threshold: float = Field(0.3, gt=0, lt=1, description="Probability from which a pixel is taken as text.")
     box_threshold: float = Field(0.5, ge=0, le=1, description="Boxes with a lesser mean probability are left out.")
     unclip_ratio: float = Field(1.4, ge=0, le=5, description="How far boxes grow beyond the core of the text.")
-    concurrent_pages: PositiveInt = Field(2, description="Pages in the engine at once.")
+    concurrent_pages: PositiveInt = Field(
+        2, description="Pages in the engine at once; fewer while together they are too slow for their deadlines."
+    )
     workers: int = Field(
         0,
         ge=-1,

@@ -12,10 +12,8 @@ from typing import Any
 import psutil
 
 from inkgate.engines.workers.shares import usable_cpus
+from inkgate.telemetry.processors import used_s
 from inkgate.tuning.results import Trial
-
-_NOT_USED = frozenset({"idle", "iowait", "guest", "guest_nice"})
-"""Of the machine's times: unused ones, and a guest's, which are in `user` and `nice` already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +62,7 @@ def disturbance(trial: Trial, usual: float, cores: int) -> float:
 
 
 def _used(times: Callable[[], Any]) -> _Used:
-    seconds = times()._asdict()
-    used = _Used(perf_counter(), sum(seconds[name] for name in seconds.keys() - _NOT_USED))
+    used = _Used(perf_counter(), used_s(times()))
     root = psutil.Process(os.getpid())
     for process in (root, *root.children(recursive=True)):
         with suppress(psutil.Error), process.oneshot():  # it has ended meanwhile

@@ -8,20 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from inkgate.telemetry.processors import CGROUP, quota
+
 CORES_A_WORKER = 8
 """One process is enough for so many cores, and each further 8 get a worker (docs/many-cores.md)."""
 _TOPOLOGY = Path("/sys/devices/system/cpu")
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
-def usable_cpus(quota: Path = _QUOTA) -> list[int]:
+def usable_cpus(cgroup: Path = CGROUP) -> list[int]:
     """The CPUs that this process may run on: as many as a container's quota pays for, where there is one."""
-    cpus = sorted(os.sched_getaffinity(0))
-    try:
-        most, period = quota.read_text(encoding="ascii").split()
-        return cpus[: max(math.ceil(int(most) / int(period)), 1)]
-    except (OSError, ValueError):  # there is no quota ("max"), or no such file
-        return cpus
+    cpus, most = sorted(os.sched_getaffinity(0)), quota(cgroup)
+    return cpus if most is None else cpus[: max(math.ceil(most), 1)]
 
 
 def worker_count(asked: int, cores: int) -> int:

@@ -1,0 +1,91 @@
+"""How busy the processors are that we may use: with our own work, with others', or with another guest's."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import anyio
+import psutil
+
+CGROUP = Path("/sys/fs/cgroup")
+_NOT_USED = frozenset({"idle", "iowait", "guest", "guest_nice"})
+"""Of a processor's times: unused ones, and a guest's, which are in `user` and `nice` already."""
+_TIMES = partial(psutil.cpu_times, percpu=True)
+_USABLE = partial(os.sched_getaffinity, 0)
+_EVERY_S = 1.0
+
+
+def used_s(times: Any) -> float:  # noqa: ANN401 - psutil names a class for each system
+    """Of a processor's times, as psutil has them, the seconds in which it was not idle; what a hypervisor took, too."""
+    seconds = times._asdict()
+    return float(sum(seconds[name] for name in seconds.keys() - _NOT_USED))
+
+
+def quota(cgroup: Path = CGROUP) -> float | None:
+    """Processors that the container's time pays for; None where it is not bounded (cgroup v2, `cpu.max`)."""
+    try:
+        most, period = (cgroup / "cpu.max").read_text(encoding="ascii").split()
+        return int(most) / int(period)
+    except (OSError, ValueError):  # there is no quota ("max"), or no such file
+        return None
+
+
+class Processors:
+    """The processors that this process may use.
+
+    Attributes:
+        busy: the part of their time that was used in the last second, 0 to 1, whoever used it; in a container with a
+            quota, the part of that which was used, where that is more. 0 until something is known.
+    """
+
+    def __init__(
+        self,
+        times: Callable[[], Sequence[Any]] = _TIMES,
+        usable: Callable[[], Collection[int]] = _USABLE,
+        cgroup: Path = CGROUP,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        """`times`: of each processor; `usable`: the numbers of ours; `clock`: in seconds."""
+        self.busy = 0.0
+        self._times = times
+        self._usable = usable
+        self._cgroup = cgroup
+        self._clock = clock
+        self._before = self._seen()
+
+    async def run(self) -> None:
+        """Looks every second, until cancelled."""
+        while True:
+            await anyio.sleep(_EVERY_S)
+            self.look()
+
+    def look(self) -> None:
+        """Sets `busy` by what was used since the last look. Reads one to three small files: under a millisecond."""
+        before, self._before = self._before, self._seen()
+        at, used, unused, ours = (now - then for now, then in zip(self._before, before, strict=True))
+        machine = used / (used + unused) if used + unused > 0 else 0.0
+        paid = quota(self._cgroup)
+        container = ours / (paid * at) if paid and at > 0 else 0.0
+        self.busy = min(1.0, max(machine, container))
+
+    def _seen(self) -> tuple[float, float, float, float]:
+        """The moment, and seconds of processor time so far: used and unused of ours, and the container's."""
+        each = self._times()
+        numbers = [number for number in self._usable() if number < len(each)]
+        ours = [each[number] for number in numbers] or list(each)
+        used = sum(map(used_s, ours))
+        unused = sum(times.idle + getattr(times, "iowait", 0.0) for times in ours)
+        return self._clock(), used, unused, self._container_s()
+
+    def _container_s(self) -> float:
+        try:
+            lines = (self._cgroup / "cpu.stat").read_text(encoding="ascii").splitlines()
+        except OSError:
+            return 0.0
+        spent = next((line.split()[1] for line in lines if line.startswith("usage_usec ")), "0")
+        return int(spent) / 1e6
