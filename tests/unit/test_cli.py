@@ -23,6 +23,23 @@ def test_the_version_is_printed() -> None:
     assert runner.invoke(app, ["--version"]).stdout == f"inkgate {__version__}\n"
 
 
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"INKGATE_CACHE__REDIS_URL": "redis://127.0.0.1:1"},
+        {"INKGATE_RATE_LIMIT__STORAGE_URL": "redis://127.0.0.1:1", "INKGATE_RATE_LIMIT__PER_KEY": "9/minute"},
+    ],
+)
+def test_a_redis_without_its_client_is_told_before_anything_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "redis", None)
+    ended = runner.invoke(app, ["serve", "--port", "0"], env={"INKGATE_METRICS__PORT": "0", **variables})
+    assert ended.exit_code == 2
+    assert "names a Redis" in ended.stderr
+    assert "pip install 'inkgate[redis]'" in ended.stderr
+
+
 @pytest.mark.parametrize("command", [[], ["read"], ["serve"], ["key"], ["eval"], ["doctor"]], ids=" ".join)
 def test_every_command_explains_itself(command: list[str]) -> None:
     shown = runner.invoke(app, [*command, "--help"])

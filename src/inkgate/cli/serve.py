@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import sys
+from importlib.util import find_spec
 from typing import Annotated
 
 import typer
@@ -42,6 +43,7 @@ def serve(
     refuse_open_service(settings)
     check_address(settings.server.host, settings.server.port)
     check_metrics_address(settings)
+    check_redis(settings)
     _run(settings)
 
 
@@ -116,6 +118,25 @@ def check_metrics_address(settings: Settings) -> None:
     if metrics.port and metrics.port == settings.server.port:
         raise misuse(f"server.port and metrics.port are both {metrics.port}: one of them has to be another.")
     check_address(metrics.host, metrics.port, "metrics.port chooses another.")
+
+
+def check_redis(settings: Settings) -> None:
+    """Refuses settings that name a Redis where its client is not installed.
+
+    Raises:
+        typer.Exit: with status 2.
+    """
+    counts, keeps = settings.rate_limit, settings.cache
+    named = {
+        "rate_limit.storage_url": bool(counts.per_key) and counts.storage_url.startswith("redis"),
+        "cache.redis_url": keeps.enabled and bool(keeps.redis_url.get_secret_value()),
+    }
+    setting = next((setting for setting, names_one in named.items() if names_one), None)
+    if setting is not None and find_spec("redis") is None:
+        raise misuse(
+            f"{setting} names a Redis, and the client for it is not installed.",
+            f"pip install 'inkgate[redis]', or leave out {setting}: each instance then has its own.",
+        )
 
 
 def check_address(host: str, port: int, remedy: str = "--port chooses another.") -> None:
