@@ -112,9 +112,10 @@ def show(run: Run) -> None:
         print(f"{short(dict(key)):46} {mean(scores):10.2f} {spread:>6} {len(scores):>6}")
     for found in map(run.judged, run.searches):
         chosen = "nothing" if found["chosen"] is None else short(found["chosen"])
+        share = found["of_best"]
+        judged = "not judged" if share is None else f"{100 * share:.1f} % of the best ({short(found['best'])})"
         print(
-            f"search {found['seed']}: {chosen}: {100 * (found['of_best'] or 0):.1f} % of the best "
-            f"({short(found['best'])}), {found['trials']} trials, {found['seconds']} s, "
+            f"search {found['seed']}: {chosen}: {judged}, {found['trials']} trials, {found['seconds']} s, "
             f"others took {found['cores_taken']:.2f} cores"
         )
 
