@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -31,9 +32,15 @@ class Machine:
     usable: set[int] = field(default_factory=lambda: {0, 1, 2, 3})
     times: list[Times] = field(default_factory=lambda: [Times()] * 4)
     now: float = 0.0
+    failing: bool = False
 
     def watched(self) -> Processors:
-        return Processors(lambda: self.times, lambda: self.usable, self.cgroup, lambda: self.now)
+        return Processors(self.told, lambda: self.usable, self.cgroup, lambda: self.now)
+
+    def told(self) -> list[Times]:
+        if self.failing:
+            raise OSError(errno.EMFILE, "too many open files")
+        return self.times
 
     def used(self, microseconds: int, cpu_max: str) -> None:
         (self.cgroup / "cpu.stat").write_text(f"usage_usec {microseconds}\nuser_usec 1\n")
@@ -81,6 +88,19 @@ def test_a_container_is_full_where_its_quota_is_used_up(tmp_path: Path) -> None:
     machine.used(3_700_000, "max 100000\n")
     assert quota(tmp_path) is None
     assert quota(tmp_path / "none") is None
+
+
+def test_what_is_known_stays_while_nothing_can_be_read(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    processors = machine.watched()
+    machine.times = [Times(user=1)] * 4
+    processors.look()
+    machine.failing = True
+    processors.look()
+    assert processors.busy == 1
+    machine.failing, machine.times = False, [Times(user=1, idle=1)] * 4
+    processors.look()
+    assert processors.busy == 0
 
 
 def test_this_machine_is_busy_while_something_computes() -> None:

@@ -10,20 +10,20 @@ from inkgate.bootstrap.gpus import gpu_background, last_read
 from inkgate.bootstrap.model_names import others, own_model
 from inkgate.bootstrap.observed import KeptPages, Observed
 from inkgate.bootstrap.parts import Parts, Reading
+from inkgate.bootstrap.places import embedded_places
 from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.on_demand import OnDemand
 from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.aimd import AimdLimit
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cached import Cached
 from inkgate.serving.degrading import Degrading
 from inkgate.serving.guarded import Guarded
 from inkgate.serving.ladder import Ladder, Shedding
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limits import FixedLimit, Limit
+from inkgate.serving.limits import FixedLimit
 from inkgate.serving.quarantine import Quarantine, Quarantined
 from inkgate.serving.rate import Rate
 from inkgate.serving.scheduled_pages import ScheduledPages
@@ -31,7 +31,6 @@ from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import SPARING, MemoryStore, SparedStore
 from inkgate.settings import CacheSettings, Settings
 from inkgate.telemetry.metrics import Metrics
-from inkgate.telemetry.processors import Processors
 from inkgate.telemetry.traced import Traced
 from inkgate.telemetry.watch import UNWATCHED, Watch
 
@@ -56,9 +55,8 @@ def build_parts(settings: Settings) -> Parts:
     own = embedded_engine(settings, layout, workers or runtime, batchers)
     quarantine = Quarantine()
     if settings.engine.name == "ppocr":
-        processors = Processors()
-        embedded, found = None, Reading(own, model=own_model(runtime), background=(processors.run,))
-        places: Limit = AimdLimit(ppocr.concurrent_pages, lambda: processors.busy)
+        places, looking = embedded_places(ppocr.concurrent_pages)
+        embedded, found = None, Reading(own, model=own_model(runtime), background=looking)
     else:
         embedded = OnDemand(own) if settings.engine.vllm.fallback else None
         found = reading(settings, Embedded(layout, embedded), quarantine.died, watch)

@@ -9,7 +9,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import anyio
 import psutil
 
 CGROUP = Path("/sys/fs/cgroup")
@@ -17,7 +16,6 @@ _NOT_USED = frozenset({"idle", "iowait", "guest", "guest_nice"})
 """Of a processor's times: unused ones, and a guest's, which are in `user` and `nice` already."""
 _TIMES = partial(psutil.cpu_times, percpu=True)
 _USABLE = partial(os.sched_getaffinity, 0)
-_EVERY_S = 1.0
 
 
 def used_s(times: Any) -> float:  # noqa: ANN401 - psutil names a class for each system
@@ -39,8 +37,8 @@ class Processors:
     """The processors that this process may use.
 
     Attributes:
-        busy: the part of their time that was used in the last second, 0 to 1, whoever used it; in a container with a
-            quota, the part of that which was used, where that is more. 0 until something is known.
+        busy: the part of their time that was used between the last two looks, 0 to 1, whoever used it; in a container
+            with a quota, the part of that which was used, where that is more. 0 until something is known.
     """
 
     def __init__(
@@ -58,15 +56,14 @@ class Processors:
         self._clock = clock
         self._before = self._seen()
 
-    async def run(self) -> None:
-        """Looks every second, until cancelled."""
-        while True:
-            await anyio.sleep(_EVERY_S)
-            self.look()
-
     def look(self) -> None:
-        """Sets `busy` by what was used since the last look. Reads one to three small files: under a millisecond."""
-        before, self._before = self._before, self._seen()
+        """Sets `busy` by what was used since the last look. Blocking: it reads one to three small files, which
+        takes a millisecond, or some on a machine with hundreds of processors. `busy` stays while they can't be read.
+        """
+        try:
+            before, self._before = self._before, self._seen()
+        except OSError:  # no more files may be opened
+            return
         at, used, unused, ours = (now - then for now, then in zip(self._before, before, strict=True))
         machine = used / (used + unused) if used + unused > 0 else 0.0
         paid = quota(self._cgroup)

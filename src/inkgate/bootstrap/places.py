@@ -1,0 +1,26 @@
+"""How many pages the embedded engine has at once."""
+
+from __future__ import annotations
+
+import anyio
+
+from inkgate.bootstrap.background import Background
+from inkgate.concurrency import Threads
+from inkgate.serving.aimd import AimdLimit
+from inkgate.serving.limits import Limit
+from inkgate.telemetry.processors import Processors
+
+_EVERY_S = 1.0
+
+
+def embedded_places(most: int) -> tuple[Limit, Background]:
+    """Up to `most`, and what looks at the processors meanwhile."""
+    processors = Processors()
+
+    async def look() -> None:
+        threads = Threads("processors", 1)
+        while True:
+            await anyio.sleep(_EVERY_S)
+            await threads.run(processors.look)
+
+    return AimdLimit(most, lambda: processors.busy), (look,)
