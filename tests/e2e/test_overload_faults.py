@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.faulted import bearable, faulted, logged
+from support.faulted import BORNE, faulted, logged
 from support.load import open_loop, under_load
 from support.numbered_model import ModelProcess, model_process
 
@@ -44,9 +44,8 @@ def test_a_model_server_that_stays_away_longer_than_is_waited(model: ModelProces
 
 def test_a_model_server_that_stands_still_for_a_while(model: ModelProcess) -> None:
     with faulted(model.url) as server:
-        outcomes = under_load(
-            server.url, bearable(server, RATE, FOR_S, seed=4), [(1.5, model.freeze), (2.2, model.thaw)]
-        )
+        faults = [(1.5, model.freeze), (2.2, model.thaw)]
+        outcomes = under_load(server.url, open_loop(RATE, FOR_S, seed=4), faults, at_once=BORNE)
         assert outcomes["right"] >= WELL * outcomes.total(), outcomes
         assert not logged(server, "model_server_out")
 
@@ -75,7 +74,8 @@ def test_metrics_that_are_gone_or_hang_cost_nobody_an_answer(model: ModelProcess
     with faulted(model.url) as server:
         outcomes = under_load(
             server.url,
-            bearable(server, RATE, FOR_S, seed=7),
+            open_loop(RATE, FOR_S, seed=7),
             [(1.0, lambda: model.tell(metrics=how))],
+            at_once=BORNE,
         )
         assert outcomes == {"right": outcomes.total()}

@@ -11,8 +11,8 @@ import anyio
 import pytest
 from anyio.abc import ByteStream
 
-from support.faulted import AT_ONCE, bearable, faulted, logged
-from support.load import Asked, under_load
+from support.faulted import AT_ONCE, BORNE, faulted, logged
+from support.load import Asked, open_loop, under_load
 from support.numbered_model import ModelProcess, model_process
 
 pytestmark = pytest.mark.slow
@@ -65,7 +65,7 @@ def test_hundreds_of_clients_that_leave(model: ModelProcess) -> None:
                 for number in range(LEAVERS):
                     tasks.start_soon(leaves, server.url, 30_000 + number)
 
-        outcomes = under_load(server.url, bearable(server, RATE, FOR_S, seed=9), beside=all_leave)
+        outcomes = under_load(server.url, open_loop(RATE, FOR_S, seed=9), beside=all_leave, at_once=BORNE)
         assert set(outcomes) <= {"right", *BUSY}, outcomes
         assert outcomes["right"] >= 0.9 * outcomes.total(), outcomes
         left = [line for line in logged(server, "request") if line["status"] == 499]
@@ -93,8 +93,8 @@ def test_five_hundred_slow_lorises_who_fill_the_house_keep_nobody_out(model: Mod
                 await anyio.sleep(FULL_S + FOR_S)
                 tasks.cancel_scope.cancel()
 
-        others = [replace(asked, at_s=FULL_S + asked.at_s) for asked in bearable(server, RATE, FOR_S, seed=10)]
-        outcomes = under_load(server.url, others, beside=all_hold_on)
+        others = [replace(asked, at_s=FULL_S + asked.at_s) for asked in open_loop(RATE, FOR_S, seed=10)]
+        outcomes = under_load(server.url, others, beside=all_hold_on, at_once=BORNE)
         assert set(outcomes) <= {"right", *BUSY}, outcomes
         assert outcomes["right"] >= 0.8 * outcomes.total(), outcomes
         refused = [line for line in logged(server, "request") if line.get("caller") == f"address:{THEIRS}"]

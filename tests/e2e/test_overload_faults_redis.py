@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.faulted import bearable, faulted, logged
-from support.load import Fault, under_load
+from support.faulted import BORNE, faulted, logged
+from support.load import Fault, open_loop, under_load
 from support.numbered_model import ModelProcess, model_process
 from support.redis_server import RedisServer, redis_server
 
@@ -41,7 +41,7 @@ def with_redis(redis: RedisServer) -> dict[str, str]:
 def check(model: ModelProcess, redis: RedisServer, faults: list[Fault]) -> None:
     """Everybody is answered while `faults` happen. (Where Redis hangs, a request may wait for a second or two.)"""
     with faulted(model.url, **with_redis(redis)) as server:
-        outcomes = under_load(server.url, bearable(server, RATE, FOR_S, seed=8), faults)
+        outcomes = under_load(server.url, open_loop(RATE, FOR_S, seed=8), faults, at_once=BORNE)
         busy = {"service_full", "share_exceeded"}
         assert set(outcomes) <= {"right", *busy}, outcomes
         assert outcomes["right"] >= 0.7 * outcomes.total(), outcomes

@@ -86,10 +86,10 @@ async def test_a_cold_server_that_is_asked_for_too_much_finds_to_its_speed() -> 
             answered.append(time.monotonic())
 
     async with bench_on(script, at_once=2) as (bench, _), anyio.create_task_group() as tasks:
-        for _ in range(200):
-            tasks.start_soon(client, bench)
-            await anyio.sleep(0.02)
-    assert len([at for at in answered if at > warm_at + 1]) >= 8
+        with anyio.fail_after(60):
+            while len([at for at in answered if at > warm_at + 1]) < 8:
+                tasks.start_soon(client, bench)
+                await anyio.sleep(0.02)
 
 
 async def test_no_more_calls_are_at_the_server_than_the_limit() -> None:

@@ -22,8 +22,8 @@ MORE_MB = 60.0
 MORE_FILES = 3
 TO_REDIS = 16
 """Connections to a Redis: as many as were needed at once are kept, up to so many."""
-SHARE = 0.5
-"""Of what a gateway reads as fast as it can, on a machine as slow as this one is now: so much it bears with ease."""
+BORNE = AT_ONCE // 2
+"""Documents at once that it bears with ease, however slow the machine is: what is refused then, is for the fault."""
 WITHIN_S = 60.0
 SETTINGS = MappingProxyType(
     {
@@ -72,14 +72,6 @@ def new_pages(pages: int) -> list[Asked]:
 def reads(server: Server, pages: int = 1) -> bool:
     """Whether it reads so many pages for all who come now, at once."""
     return under_load(server.url, new_pages(pages)) == {"right": pages}
-
-
-def bearable(server: Server, rate: float, for_s: float, seed: int) -> Iterator[Asked]:
-    """An open loop of `rate` requests a second, or of as many as it bears: what is refused then, is for the fault."""
-    until(lambda: reads(server))
-    began = time.monotonic()
-    under_load(server.url, new_pages(AT_ONCE))
-    return open_loop(min(rate, SHARE * AT_ONCE / (time.monotonic() - began)), for_s, seed)
 
 
 def logged(server: Server, event: str) -> list[dict[str, object]]:

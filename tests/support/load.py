@@ -142,17 +142,20 @@ def under_load(
     asked: Iterable[Asked],
     faults: Iterable[Fault] = (),
     beside: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    at_once: int | None = None,
 ) -> Counter[str]:
     """Sends everything at its time, while faults happen at theirs and others do what they do `beside` it; how often
-    each outcome was. Raises as `outcome`.
+    each outcome was. `at_once`: so many are on their way at most, and others wait: a slow machine has no more to bear.
+    Raises as `outcome`.
     """
     answers: list[Answered] = []
     requests = list(asked)
+    places = anyio.Semaphore(at_once or max(1, len(requests)))
 
     async def run() -> None:
         async with anyio.create_task_group() as tasks:
             for request in requests:
-                tasks.start_soon(_one, url, request, answers)
+                tasks.start_soon(_one, url, request, places, answers)
             for fault in faults:
                 tasks.start_soon(_happen, *fault)
             if beside is not None:
@@ -168,8 +171,14 @@ async def _happen(at_s: float, what: Callable[[], object]) -> None:
     what()
 
 
-async def _one(url: str, asked: Asked, answers: list[Answered]) -> None:
+async def _one(url: str, asked: Asked, places: anyio.Semaphore, answers: list[Answered]) -> None:
     await anyio.sleep(asked.at_s)
+    async with places:
+        answers.append(Answered(asked, await _received(url, asked)))
+
+
+async def _received(url: str, asked: Asked) -> bytes:
+    """All that came back until the connection was closed."""
     parts = urlsplit(url)
     assert parts.hostname is not None
     assert parts.port is not None
@@ -182,4 +191,4 @@ async def _one(url: str, asked: Asked, answers: list[Answered]) -> None:
                     received += chunk
             except anyio.BrokenResourceError:
                 pass  # what came before is looked at
-    answers.append(Answered(asked, received))
+    return received
