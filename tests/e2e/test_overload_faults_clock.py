@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,7 +25,9 @@ JUMPS_H = (5, -7, 48)
 """Hours away from the time it is: far enough for all that is kept for a while to be kept too short or too long."""
 ROOM = {"INKGATE_LIMITS__MAX_IN_FLIGHT": "200"}
 """Nobody is refused, however slow the machine is, so that everybody has to be answered well."""
-UPLOAD, KEPT = 41_000, 41_001
+UPLOAD = 41_000
+KEPT = range(41_001, 41_011)
+"""Pages that are read before; a Redis on a slow machine may take too long to be waited for with some of them."""
 
 
 @pytest.fixture
@@ -60,23 +63,32 @@ def read_upload(client: httpx.Client, file_id: str) -> str:
     return str(answer.json()["pages"][0]["markdown"]).strip()
 
 
-def is_kept(client: httpx.Client) -> bool:
+def is_kept(client: httpx.Client, number: int) -> bool:
     """Reads a page; whether it came from the cache, which keeps it for five minutes."""
-    answer = client.post("/ocr?format=json", files={"file": striped(KEPT)}).raise_for_status()
+    answer = client.post("/ocr?format=json", files={"file": striped(number)}).raise_for_status()
     (page,) = answer.json()["pages"]
-    assert page["text"].strip() == text_of(KEPT)
+    assert page["text"].strip() == text_of(number)
     return "cache" in page["timings_ms"]
+
+
+def one_is_kept(client: httpx.Client) -> bool:
+    """Whether any is; the store is left alone for a while after it took too long."""
+    for number in KEPT:
+        if is_kept(client, number):
+            return True
+        time.sleep(1)
+    return False
 
 
 def check(server: Server, clock: WallClock) -> None:
     with client_of(server) as client:
         file_id = upload(client)
-        assert not is_kept(client)
+        assert not any(is_kept(client, number) for number in KEPT)
         jumps = [(0.5 + 2 * each, clock.jump(hours)) for each, hours in enumerate(JUMPS_H)]
         outcomes = under_load(server.url, open_loop(RATE, FOR_S, seed=12), jumps)
         assert outcomes == {"right": outcomes.total()}
         assert read_upload(client, file_id) == text_of(UPLOAD)
-        assert is_kept(client)
+        assert one_is_kept(client)
     times = [logged_at(line) for line in logged(server, "request")]
     assert max(times) - min(times) > timedelta(hours=max(JUMPS_H) - min(JUMPS_H) - 1), "the clock did not jump"
 
