@@ -52,6 +52,17 @@ def test_threads_that_leave_cores_idle_are_told_to_be_all() -> None:
     assert settings_of(only(narrow)) == [("engine.ppocr.threads", 0)]
 
 
+def test_places_that_others_cost_are_told_apart_from_too_few_cores() -> None:
+    """Idle cores are not told of there: they are the others'."""
+    fewer = (pages_queue(waiting=9, limit=3, most=8),)
+    beside_others = replace(HEALTHY, history=history(waiting=2, limit=3, in_flight=3, cpu=2.0), queues=fewer)
+    finding = only(beside_others)
+    assert finding.code == "places-fewer"
+    assert "Other programs" in finding.advice[0].text
+    alone = replace(HEALTHY, history=history(waiting=2, limit=3, in_flight=3, cpu=7.5), queues=fewer)
+    assert "another instance" in judge(alone)[0].advice[0].text
+
+
 def test_pages_that_wait_before_idle_model_servers_are_let_nearer() -> None:
     kept_out = replace(
         VLLM,

@@ -113,6 +113,10 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
         ),
         Severity.WARNING,
     ),
+    "places-fewer": (
+        changed(with_history(HEALTHY, limit=3, in_flight=3, cpu=2.0), queues=(pages_queue(limit=3, most=8),)),
+        Severity.WARNING,
+    ),
     "cores-unused": (
         changed(with_history(HEALTHY, waiting=20, cpu=2.0), queues=FULL_PAGES),
         Severity.WARNING,

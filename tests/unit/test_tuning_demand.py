@@ -43,7 +43,7 @@ def test_it_is_always_said_that_the_cache_was_off() -> None:
 
 def test_settings_that_answered_all_that_was_asked_are_told_of() -> None:
     said = notes([trial(in_time=99), trial(in_time=99, purpose=Purpose.HEAVIEST), trial()], (), 8)
-    assert "In 1 trials more than three quarters" in said[1]
+    assert "In 1 trials more than 65 %" in said[1]
     assert "higher --rate" in said[1]
 
 

@@ -42,7 +42,8 @@ def test_what_part_was_answered_is_known_of_what_was_measured_under_the_usual_lo
 
 def test_the_demand_rises_to_twice_the_most_that_was_borne() -> None:
     assert demand(RISING, []) == 10.0
-    assert demand(RISING, [row(7.0)]) == 10.0
+    assert demand(RISING, [row(6.5)]) == 10.0
+    assert demand(RISING, [row(7.0)]) == 14.0
     assert demand(RISING, [row(8.0), row(12.0, 16.0), row(9.0)]) == 24.0
     assert demand(RISING, [row(8.0), row(14.0, 40.0)]) == 16.0  # 40 were enough for 14
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.load import cpu_share, lasting, mean, on_cores, pressed, queue, recent, value_of, waiting
+from inkgate.doctor.load import cpu_share, embedded, lasting, mean, on_cores, pressed, queue, recent, value_of, waiting
 from inkgate.doctor.rules_load import BUSY
 from inkgate.telemetry.state import Point, State
 
 SMALL = 4.0
 _ENOUGH_PAGES = 10
+_OURS = 0.6
+"""Part of the cores that the service uses where it is by itself, and busy."""
+_OWN_CORES = (
+    "Other programs, or a hypervisor's other guests, use the processors: give the service cores of its own, or move "
+    "them or it."
+)
+_MORE_CORES = "Use more cores or another instance, or allow requests more time: pages are too long for what is left."
 
 
 def batches_small(state: State) -> Finding | None:
@@ -33,11 +40,11 @@ def batches_small(state: State) -> Finding | None:
 
 def cores_unused(state: State) -> Finding | None:
     """The embedded engine leaves cores idle though pages wait. When: for 15 s of the last minute pages waited, and
-    under half of the cores were in use.
+    under half of the cores were in use. Not where they are others': then `places-fewer` says so.
     """
     points = pressed(state)
     share = cpu_share(state, points)
-    if not on_cores(state) or share is None or share >= 0.5:
+    if not on_cores(state) or share is None or share >= 0.5 or _held_back(state):
         return None
     depth = mean(points, lambda point: float(point.waiting)) or 0.0
     evidence = (
@@ -46,6 +53,23 @@ def cores_unused(state: State) -> Finding | None:
     )
     title = "Pages wait, and most of the cores are idle."
     return Finding("cores-unused", Severity.WARNING, title, evidence, (_more_cores(state),))
+
+
+def places_fewer(state: State) -> Finding | None:
+    """Pages come too late at the embedded engine, so that fewer are there at once. When: for 15 s of the last minute
+    the limit was under `engine.ppocr.concurrent_pages` (docs/overload.md, places for pages).
+    """
+    points = _held_back(state)
+    pages, share = queue(state, "pages"), cpu_share(state, points)
+    if pages is None or not points:
+        return None
+    ours = share is None or share >= _OURS
+    evidence = [Evidence("places", round(mean(points, lambda p: float(p.limit)) or 0.0, 1), against=f"of {pages.most}")]
+    if share is not None:
+        evidence.append(Evidence("cores in use by the service", share, "share", "" if ours else f"under {_OURS:.0%}"))
+    title = "Pages come too late at busy processors: fewer are read at once."
+    advice = Advice(_MORE_CORES if ours else _OWN_CORES)
+    return Finding("places-fewer", Severity.WARNING, title, tuple(evidence), (advice,))
 
 
 def preprocessing(state: State) -> Finding | None:
@@ -124,7 +148,7 @@ def _batch_setting(state: State) -> Advice | None:
 def _more_pages(state: State) -> Advice:
     path = "engine.ppocr.concurrent_pages"
     pages = queue(state, "pages")  # more than is set, where there are workers
-    now = value_of(state.settings, path) if pages is None else pages.limit
+    now = value_of(state.settings, path) if pages is None else pages.most
     more = 2 * now if isinstance(now, int) else 4
     return Advice("Let more pages be at the engine at once, so that their lines are read together.", path, more, now)
 
@@ -145,6 +169,14 @@ def _hungry(state: State) -> tuple[Point, ...]:
     if pages is None or waiting(pages) or pages.in_flight >= pages.limit:
         return ()
     return lasting(p for p in recent(state) if p.documents > pages.limit and p.in_flight < p.limit and not p.waiting)
+
+
+def _held_back(state: State) -> tuple[Point, ...]:
+    """The points of the last minute at which the embedded engine had fewer places than are set."""
+    pages = queue(state, "pages")
+    if pages is None or not embedded(state):
+        return ()
+    return lasting(point for point in recent(state) if point.limit < pages.most)
 
 
 def _engine_s(state: State) -> float:

@@ -80,7 +80,7 @@ def _borne(trials: Sequence[Trial]) -> list[str]:
         )
     if len(borne) > len(after):
         told.append(
-            f"In {len(borne) - len(after)} trials more than three quarters of what was asked for was answered in time: "
+            f"In {len(borne) - len(after)} trials more than 65 % of what was asked for was answered in time: "
             "those settings may bear more than was measured. Search again with a higher --rate."
         )
     return told

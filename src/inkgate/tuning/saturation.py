@@ -17,12 +17,12 @@ from inkgate.tuning.task import Task
 
 ABOVE = 2.0
 """Demand over the most that was answered. Refusing costs the machine something, so it is not to be much more."""
-_MUCH = 0.75
-"""Part of the requests answered in time from which more is asked for from then on."""
+_ENOUGH = 0.65
+"""Part of the requests answered in time up to which settings have shown what they can: one and a half times as much is
+asked for. Beyond it more is asked for from then on.
+"""
 _ALL = 0.9
 """The same from which what was answered is a bound alone."""
-_ENOUGH = 0.65
-"""The same up to which settings have shown what they can: one and a half times as much is asked for."""
 _LOST = 4 / 3
 """What goodput lacks of what settings can, over the part beyond _ENOUGH: a fifth where as much is asked as they can."""
 
@@ -36,7 +36,7 @@ def answered(trial: Trial) -> float | None:
 
 def bears_more(trial: Trial) -> bool:
     """Whether it is to be asked for more."""
-    return (answered(trial) or 0.0) >= _MUCH
+    return (answered(trial) or 0.0) > _ENOUGH
 
 
 def demand(task: Task, rows: Sequence[Row]) -> float:
