@@ -13,10 +13,9 @@ from itertools import count
 from inkgate.loadtest.plan import Load
 from inkgate.loadtest.run import run
 from inkgate.loadtest.service import ServiceProcess, serving
-from inkgate.loadtest.target import ProtocolName, Target
 from inkgate.tuning.others import Others
 from inkgate.tuning.results import Outcome, Purpose, Settings, Trial
-from inkgate.tuning.trials import ServiceBench, Setup
+from inkgate.tuning.trials import ServiceBench, Setup, target_of
 
 _WARM_S = 1.5
 """Until the queue of a warm service is full."""
@@ -39,7 +38,7 @@ async def rounds(
     async def loaded(settings: Settings, service: ServiceProcess, number: int, warm_s: float = _WARM_S) -> Trial:
         plan = replace(bench.plan(Purpose.SEARCH, seconds, rate), warm_s=warm_s, seed=number + 1)
         others = Others()
-        measured = await run(Load(Target(f"{service.url}/ocr", ProtocolName.OCR), setup.pages, plan))
+        measured = await run(Load(target_of(service), setup.pages, plan))
         outcome = Outcome.DIED if service.ended.is_set() else Outcome.MEASURED
         summary, taken = measured.summary, others.cores()
         return Trial(next(trials), Purpose.SEARCH, settings, outcome, seconds, summary, others_cores=taken)

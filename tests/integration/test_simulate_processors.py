@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.simulate.processors import Engine, Load, Speed, by_turns, fast, fixed, learned, simulate, third
-from inkgate.serving.aimd import AimdLimit
+from benchmarks.simulate.processors import Came, Engine, Load, Speed, by_turns, fast, fixed, learned, simulate, third
+from inkgate.serving.limits import Limit
 
 
 def _fixed(places: int, speed: Speed, load: Load) -> float:
@@ -14,6 +14,17 @@ def _fixed(places: int, speed: Speed, load: Load) -> float:
 
 def _learned(places: int, speed: Speed, load: Load) -> float:
     return simulate(learned(places), speed, load).in_time
+
+
+def _places_left(places: int, load: Load) -> tuple[Came, int]:
+    """On a machine that is its own: what came, and how many places there are in the end."""
+    limits: list[Limit] = []
+
+    def limit(engine: Engine) -> Limit:
+        limits.append(learned(places)(engine))
+        return limits[0]
+
+    return simulate(limit, fast, load), limits[0].value
 
 
 @pytest.mark.parametrize("speed", [fast, third, by_turns])
@@ -31,25 +42,13 @@ def test_as_many_places_as_set_would_read_hardly_anything(speed: Speed, deadline
 
 
 def test_where_all_is_well_it_stays_at_what_is_set() -> None:
-    limits: list[AimdLimit] = []
-
-    def limit(engine: Engine) -> AimdLimit:
-        limits.append(AimdLimit(4, lambda: engine.busy))
-        return limits[0]
-
-    came = simulate(limit, fast)
+    came, places = _places_left(4, Load())
     assert came.in_time > 5
-    assert limits[0].value == 4
+    assert places == 4
 
 
 def test_works_that_would_be_late_alone_do_not_take_places_from_others() -> None:
     """One after another they don't fill the processors: what is late is late for its length."""
-    limits: list[AimdLimit] = []
-
-    def limit(engine: Engine) -> AimdLimit:
-        limits.append(AimdLimit(4, lambda: engine.busy))
-        return limits[0]
-
-    came = simulate(limit, fast, Load(rate=1.5, deadline_s=0.3, mean_s=0.4))
+    came, places = _places_left(4, Load(rate=1.5, deadline_s=0.3, mean_s=0.4))
     assert came.late > came.in_time > 0
-    assert limits[0].value >= 3
+    assert places >= 3

@@ -150,7 +150,7 @@ def under_load(
     """
     answers: list[Answered] = []
     requests = list(asked)
-    places = anyio.Semaphore(at_once or max(1, len(requests)))
+    places = anyio.Semaphore(at_once or len(requests))
 
     async def run() -> None:
         async with anyio.create_task_group() as tasks:

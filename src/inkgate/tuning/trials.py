@@ -114,7 +114,7 @@ class ServiceBench:
         """
         async with serving(self.serve(settings)) as service:
             plan = Plan(Axis.CONCURRENCY, clients, seconds, _warm_s(seconds), deadline_s=_PATIENCE_S)
-            measured = await run(Load(_target(service), self._setup.pages, plan), self._on_second)
+            measured = await run(Load(target_of(service), self._setup.pages, plan), self._on_second)
         return measured.summary.answered_per_s
 
     def serve(self, settings: Settings) -> Serve:
@@ -135,7 +135,7 @@ class ServiceBench:
                 tasks.start_soon(_set_when, stop, watched.died)
                 if purpose is Purpose.HEAVIEST:  # nobody waits for the last of them, which may take minutes
                     tasks.start_soon(_set_after, stop, plan.window_s)
-                measured = await run(Load(_target(service), pages, plan), self._on_second, stop)
+                measured = await run(Load(target_of(service), pages, plan), self._on_second, stop)
                 if not service.ended.is_set():
                     await watcher.look()  # what happened at the very end counts, too
                 tasks.cancel_scope.cancel()
@@ -212,7 +212,8 @@ def _begun(settings: Settings) -> Settings:
     return {_FIRST_LIMIT: seats} if isinstance(seats, int) and seats > 0 else {}
 
 
-def _target(service: ServiceProcess) -> Target:
+def target_of(service: ServiceProcess) -> Target:
+    """Where the load of a trial goes."""
     return Target(f"{service.url}/ocr", ProtocolName.OCR)
 
 
