@@ -9,6 +9,8 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from support.disturbance import Stolen
+
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("inkgate", deadline=None)
 settings.load_profile("inkgate")
@@ -19,6 +21,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 _REAL = "_real"
 """In the names of files with tests that a real model is loaded for."""
+
+
+_HOLD_TO_TIMES = frozenset({"e2e", "integration"})
+"""Folders with tests of real servers and loops, which give up on what takes too long, as those do."""
+
+_stolen = Stolen()
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist's own types say Any
@@ -40,10 +48,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:  # n
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """In several processes those that load real models come first, then those of whole services, so that the processes
-    end at about the same time; each of these in the random order that it has.
+    end at about the same time; each of these in the random order that it has. What holds to times and fails while the
+    machine was taken from it is tried anew, after a while: others take it for minutes.
     """
+    anew = pytest.mark.flaky(reruns=2, reruns_delay=30, condition=_stolen.disturbs)
+    for item in items:
+        if item.path.parent.name in _HOLD_TO_TIMES:
+            item.add_marker(anew)
     if "PYTEST_XDIST_WORKER" in os.environ:
         items.sort(key=lambda item: (_REAL not in item.path.stem, item.path.parent.name != "e2e"))
+
+
+def pytest_runtest_logstart() -> None:
+    """Each try of a test begins."""
+    _stolen.begin()
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,10 @@ from inkgate.tuning.others import Others
 from inkgate.tuning.results import Outcome, Purpose, Settings, Trial
 from inkgate.tuning.trials import ServiceBench, Setup, target_of
 
-_WARM_S = 1.5
-"""Until the queue of a warm service is full."""
+_WARM_DEADLINES = 2
+"""Until the waits of a warm service are as long as they get. While they grow, more of what comes is answered in time
+than the service reads meanwhile: the more, the more it may have waiting.
+"""
 _FIRST_WARM_S = 10.0
 
 
@@ -35,7 +37,7 @@ async def rounds(
     """
     bench, trials = ServiceBench(setup), count(1)
 
-    async def loaded(settings: Settings, service: ServiceProcess, number: int, warm_s: float = _WARM_S) -> Trial:
+    async def loaded(settings: Settings, service: ServiceProcess, number: int, warm_s: float) -> Trial:
         plan = replace(bench.plan(Purpose.SEARCH, seconds, rate), warm_s=warm_s, seed=number + 1)
         others = Others()
         measured = await run(Load(target_of(service), setup.pages, plan))
@@ -48,4 +50,5 @@ async def rounds(
         for settings, service in up:
             await loaded(settings, service, 0, _FIRST_WARM_S)
         for number in numbers:
-            yield [await loaded(*each, number) for each in (up if number % 2 == 0 else reversed(up))]
+            warm_s = _WARM_DEADLINES * setup.deadline_s
+            yield [await loaded(*each, number, warm_s) for each in (up if number % 2 == 0 else reversed(up))]

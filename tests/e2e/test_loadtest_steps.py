@@ -25,7 +25,7 @@ def pages(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_steps_of_clients_give_a_curve_with_what_the_service_says(server: Server, pages: Path, tmp_path: Path) -> None:
-    options = ("--steps", "1,2,4", "--repeats", "2", "-z", "2s", "--warm", "500ms", "--json", str(tmp_path / "a.json"))
+    options = ("--steps", "1,2,4", "--repeats", "2", "-z", "4s", "--warm", "500ms", "--json", str(tmp_path / "a.json"))
     done = inkgate("loadtest", server.url, "--pages", str(pages), *options, "--csv", str(tmp_path / "tables"))
     text = done.stdout.decode()
     assert done.returncode in {0, 1}, done.stderr.decode()  # 1: this machine is too busy to put load on it

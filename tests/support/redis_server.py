@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from redis import Redis
 
 
 class RedisServer:
@@ -37,6 +38,11 @@ class RedisServer:
                 return
         raise AssertionError("redis-server ended before it accepted connections")
 
+    def seconds_left(self, pattern: str) -> dict[bytes, float]:
+        """Of each key of this pattern, how long it is kept; -0.001 where for ever."""
+        with Redis.from_url(self.url) as client:
+            return {key: client.pttl(key) / 1000 for key in client.scan_iter(pattern)}
+
     def freeze(self) -> None:
         self._signal(signal.SIGSTOP)
 
@@ -60,7 +66,7 @@ class RedisServer:
     def _gone(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
-        self._process.wait(10)
+        self._process.wait(60)
         self._process.stdout.close()
         self._process = None
 

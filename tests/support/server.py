@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-START_S = 90.0
+START_S = 300.0
 STOP_S = 60.0
 
 
