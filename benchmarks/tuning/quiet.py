@@ -7,10 +7,13 @@ import math
 import os
 import sys
 import time
+from contextlib import suppress
 
 from inkgate.tuning.others import Others
 
 _WARM_S, _LOOK_S, _PAUSE_S = 0.3, 2.0, 15.0
+_BUSY = f"from time import monotonic as now\nend = now() + {2 * (_WARM_S + _LOOK_S)}\nwhile now() < end: pass"
+"""Ends by itself: nobody may be left to end it."""
 
 
 async def until_quiet(most_cores: float, patience_s: float = 900.0) -> None:
@@ -29,7 +32,7 @@ async def until_quiet(most_cores: float, patience_s: float = 900.0) -> None:
 async def _taken() -> float:
     """Cores that others take while each is asked for."""
     cores = range(os.cpu_count() or 1)
-    busy = [await asyncio.create_subprocess_exec(sys.executable, "-c", "while True: pass") for _ in cores]
+    busy = [await asyncio.create_subprocess_exec(sys.executable, "-c", _BUSY) for _ in cores]
     try:
         await asyncio.sleep(_WARM_S)
         others = Others()
@@ -37,5 +40,6 @@ async def _taken() -> float:
         return others.cores() or 0.0
     finally:
         for process in busy:
-            process.kill()
+            with suppress(ProcessLookupError):  # it has ended by itself
+                process.kill()
             await process.wait()
