@@ -22,7 +22,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _REAL = "_real"
 """In the names of files with tests that a real model is loaded for."""
 
-
 _HOLD_TO_TIMES = frozenset({"e2e", "integration"})
 """Folders with tests of real servers and loops, which give up on what takes too long, as those do."""
 

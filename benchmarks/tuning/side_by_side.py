@@ -36,6 +36,7 @@ async def rounds(
     The requests of a round come at the same moments and with the same pages for all points.
     """
     bench, trials = ServiceBench(setup), count(1)
+    warm_s = _WARM_DEADLINES * setup.deadline_s
 
     async def loaded(settings: Settings, service: ServiceProcess, number: int, warm_s: float) -> Trial:
         plan = replace(bench.plan(Purpose.SEARCH, seconds, rate), warm_s=warm_s, seed=number + 1)
@@ -50,5 +51,4 @@ async def rounds(
         for settings, service in up:
             await loaded(settings, service, 0, _FIRST_WARM_S)
         for number in numbers:
-            warm_s = _WARM_DEADLINES * setup.deadline_s
             yield [await loaded(*each, number, warm_s) for each in (up if number % 2 == 0 else reversed(up))]
