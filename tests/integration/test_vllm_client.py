@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
+import anyio.lowlevel
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 
 from inkgate.engines.vllm.client import ChatClient, Patience
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.upstream import Call
 from inkgate.engines.vllm.wire import Delta, Usage
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from support.stub_upstream import Reply, error_reply, running_stub
@@ -160,3 +163,55 @@ async def test_who_stops_listening_leaves_the_server() -> None:
                         break
             await stub.wait_until_left()
             assert math.isclose(delta.tokens[0].logprob, -0.1)
+
+
+@asynccontextmanager
+async def begins_an_answer() -> AsyncIterator[str]:
+    """A model server in this event loop, by its address: it sends the head of each answer, and nothing more."""
+
+    async def begin(stream: SocketStream) -> None:
+        async with stream:
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                await stream.receive()
+                await stream.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
+                await anyio.sleep_forever()
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, begin)
+        yield f"http://127.0.0.1:{listener.extra_attributes[SocketAttribute.local_port]()}/v1"
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("how", ["models", "send", "readings"])
+async def test_who_reads_when_all_is_closed_hears_of_it_at_once(how: str) -> None:
+    """Whenever that is: while it connects, waits for the head, has been woken by it, or reads on."""
+
+    async def ask(server: ModelServer) -> None:
+        try:
+            if how == "send":
+                async with server.send(Call(b"{}")) as answer:
+                    _ = [chunk async for chunk in answer.chunks]
+            else:
+                assert await getattr(server, how)() is None, "a list of models can't have come"
+                ended.append("nothing is known")
+        except EngineFailed as error:
+            ended.append(error.code)
+
+    ended: list[str] = []
+    async with begins_an_answer() as url:
+        for turns in range(20):
+            server = ModelServer(url, connect_s=10)
+            with anyio.fail_after(60):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(ask, server)
+                    for _ in range(turns):
+                        await anyio.lowlevel.checkpoint()
+                    await server.close()
+    expected = {
+        "models": {"upstream_unreachable"},
+        "send": {"upstream_unreachable", "upstream_cut_off"},
+        "readings": {"nothing is known"},
+    }
+    assert len(ended) == 20
+    assert set(ended) == expected[how]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -44,6 +44,7 @@ class ModelServer:
         self._connect_s = connect_s
         self._headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
         self._opened: aiohttp.ClientSession | None = None
+        self._answers: set[aiohttp.ClientResponse] = set()
         self._closed = False
 
     def _session(self) -> aiohttp.ClientSession:
@@ -67,10 +68,28 @@ class ModelServer:
         return self._opened
 
     async def close(self) -> None:
-        """See Upstream."""
+        """See Upstream. Whoever still reads an answer hears at once that the connection broke."""
         self._closed = True
+        for response in self._answers:
+            response.close()
         if self._opened is not None:
             await self._opened.close()
+
+    @asynccontextmanager
+    async def _answer(self, begun: Awaitable[aiohttp.ClientResponse]) -> AsyncIterator[aiohttp.ClientResponse]:
+        """An answer, whose reading fails with an error of aiohttp once `close` is called.
+
+        A session that is closed lets whoever reads wait for ever, or raises RuntimeError in who is about to.
+        """
+        response = await begun
+        self._answers.add(response)
+        try:
+            if self._closed:
+                response.close()
+            yield response
+        finally:
+            self._answers.discard(response)
+            response.close()  # a connection that was read to its end has gone back by then
 
     async def models(self) -> tuple[str, ...]:
         """See Upstream.
@@ -81,7 +100,7 @@ class ModelServer:
         session = self._session()
         try:
             with anyio.fail_after(self._connect_s + _LIST_S):
-                async with session.get(f"{self.base_url}/models") as response:
+                async with self._answer(session.get(f"{self.base_url}/models")) as response:
                     status, body = response.status, await response.read()
         except aiohttp.ClientError as error:
             raise _unreachable() from error
@@ -102,16 +121,15 @@ class ModelServer:
         session = self._session()
         call.sent()
         event("sent", {"server.address": self._host})
-        try:
-            url = f"{self.base_url}/{call.path}"
-            response = await session.post(url, data=_Json(call.body), headers=outgoing_headers())
-        except aiohttp.ClientError as error:
-            raise _unreachable() from error
-        try:
-            async with aclosing(_chunks(response)) as chunks:
-                yield Answer(response.status, response.headers, chunks)
-        finally:
-            response.close()  # a connection that was read to its end has gone back by then
+        url = f"{self.base_url}/{call.path}"
+        async with AsyncExitStack() as stack:
+            begun = session.post(url, data=_Json(call.body), headers=outgoing_headers())
+            try:
+                response = await stack.enter_async_context(self._answer(begun))
+            except aiohttp.ClientError as error:
+                raise _unreachable() from error
+            chunks = await stack.enter_async_context(aclosing(_chunks(response)))
+            yield Answer(response.status, response.headers, chunks)
 
     async def probe(self) -> None:
         """Nothing, when the server generates. `/health` would say so of a server that stands still, too.
@@ -139,7 +157,8 @@ class ModelServer:
         """What it says of itself at /metrics; None where it says nothing, or nothing that vLLM would say, in time."""
         with anyio.move_on_after(self._connect_s + _METRICS_S):
             try:
-                async with self._session().get(f"{self.base_url.removesuffix('/v1')}/metrics") as response:
+                begun = self._session().get(f"{self.base_url.removesuffix('/v1')}/metrics")
+                async with self._answer(begun) as response:
                     if response.status != 200:
                         return None
                     text = bytearray()
