@@ -167,7 +167,7 @@ async def test_who_stops_listening_leaves_the_server() -> None:
 
 @asynccontextmanager
 async def begins_an_answer() -> AsyncIterator[str]:
-    """A model server in this event loop, by its address: it sends the head of each answer, and nothing more."""
+    """A model server in this event loop, by its address: it sends the head and the first byte of each answer."""
 
     async def begin(stream: SocketStream) -> None:
         async with stream:
