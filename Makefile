@@ -9,7 +9,7 @@ MANIFEST ?=
 PROCESSES ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help serve demo-vllm test test-servers check format docs bench bench-pdf wheel clean distclean setup-serve setup-dev
+.PHONY: help serve demo-vllm test test-long test-servers check format docs bench bench-pdf wheel clean distclean setup-serve setup-dev
 
 help: ## say what there is
 	@echo 'usage: make TARGET [ARGS="..."]'
@@ -31,6 +31,9 @@ test-servers: ## install the real vLLM that some tests need (3.4 GB); without it
 
 test: setup-dev ## run all tests (PROCESSES=2: in two processes)
 	@exec $(BIN)/python -m pytest -q -n $(PROCESSES) --no-loadscope-reorder $(ARGS)
+
+test-long: setup-dev ## run the property tests on examples that no run has had before
+	@exec $(BIN)/python -m pytest -q -n $(PROCESSES) --no-loadscope-reorder -m hypothesis --hypothesis-profile=fresh $(ARGS)
 
 check: setup-dev ## check format, lint, types, imports between parts, and module sizes
 	$(BIN)/ruff format --check .

@@ -11,8 +11,10 @@ from xdist.scheduler import LoadScopeScheduling
 
 from support.disturbance import Stolen
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("inkgate", deadline=None)
+# How long an example takes says more about the machine than about the code. The examples are the same in every run;
+# `make test-long` looks for new ones (`--hypothesis-profile=fresh`). What it finds becomes an `@example`.
+settings.register_profile("inkgate", deadline=None, derandomize=True)
+settings.register_profile("fresh", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("inkgate")
 
 # A shell that runs this in the background has Ctrl-C ignored, which all that is started here would inherit.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inkgate.layout.base import Region
@@ -64,12 +64,14 @@ def test_text_inside_a_table_is_a_part_of_it() -> None:
 
 @examples
 @given(st.lists(st.builds(Region, st.sampled_from(BlockType), boxes(1200, 1600), st.floats(0, 1)), max_size=8))
+@example([region(TEXT, 0, 0, 1.6e-220, 1.6e-220)])
+@example([region(TITLE, 0, 0, 0.9, 900), region(TABLE, 10, 10, 11, 11)])
 def test_every_region_comes_once_at_most_and_only_from_those_given(regions: list[Region]) -> None:
     found = in_reading_order(regions, Size(1200, 1600))
 
     assert len({id(item) for item in found}) == len(found)
     assert {item.box for item in found} <= {item.box for item in regions}
-    large = [item for item in regions if item.box[2] - item.box[0] > 0 and item.box[3] - item.box[1] > 0]
+    large = [item for item in regions if item.box[2] - item.box[0] >= 1 and item.box[3] - item.box[1] >= 1]
     assert bool(found) == bool(large)
 
 

@@ -18,6 +18,8 @@ INSIDE = 0.8
 """A region of which this share lies in a better one, or in a table or figure, is dropped."""
 BELONGS = 0.5
 """A line belongs to a zone that holds this share of it."""
+SMALLEST = 1.0
+"""Regions narrower or lower than this, in pixels, are none."""
 MARGIN_BAND = 0.15
 """Running headers stand in this share of the page's height from the top, footers from the bottom."""
 DENSE_TEXT = 0.3
@@ -37,9 +39,13 @@ def zones_of(regions: Sequence[Region], lines: Sequence[Line], size: Size) -> tu
     kept: list[Region] = []
     for region in sorted(ranked, key=lambda region: region.type not in WHOLE):
         text = region.type in (BlockType.FIGURE, BlockType.FORMULA) and _is_text(region, boxes)
-        if _area(region.box) > 0 and not text and not any(_inside(region, other) for other in kept):
+        if _is_large(region.box) and not text and not any(_inside(region, other) for other in kept):
             kept.append(_in_place(region, size))
     return kept, [int(i) for i in _members(kept, boxes)]
+
+
+def _is_large(box: Box) -> bool:
+    return min(box[2] - box[0], box[3] - box[1]) >= SMALLEST
 
 
 def _inside(region: Region, other: Region) -> bool:
