@@ -12,14 +12,17 @@ from dataclasses import dataclass, field
 from typing import Generic, ParamSpec, Protocol, TypeVar
 
 import anyio
+import structlog
 
 from inkgate.concurrency import loop_time
 from inkgate.engines.base import BatchModel
-from inkgate.errors import EngineFailed, Overloaded
+from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.serving.batch_queue import Batch, BatchQueue, Piece, Request
 from inkgate.serving.work import current_caller
 from inkgate.settings import BatchingSettings
 from inkgate.telemetry.tracing import current_span, shared_part
+
+log = structlog.get_logger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -95,31 +98,45 @@ class BatchFigures:
 
 
 class _Asked(Generic[ItemT, ResultT]):
-    """What one caller waits for."""
+    """What one caller waits for. Once the caller has left, answers and errors are dropped."""
 
-    __slots__ = ("answered", "items", "results", "span")
+    __slots__ = ("_answered", "items", "results", "span")
 
     def __init__(self, items: Sequence[ItemT]) -> None:
         self.items = items
         self.span = current_span()
         self.results: dict[int, ResultT] = {}
-        self.answered = asyncio.get_running_loop().create_future()
+        self._answered: asyncio.Future[None] | None = asyncio.get_running_loop().create_future()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the caller still waits for an answer or an error."""
+        return self._answered is not None and not self._answered.done()
+
+    async def wait(self) -> None:
+        """Returns when each item has its result. Raises what `fail` was given."""
+        try:
+            if self._answered is not None:
+                await self._answered
+        finally:
+            # An error, its traceback, this frame and the future would hold each other, and pixels with them.
+            self._answered = None
 
     def answer(self, index: int, result: ResultT) -> None:
         self.results[index] = result
-        if len(self.results) == len(self.items) and not self.answered.done():
-            self.answered.set_result(None)
+        if len(self.results) == len(self.items) and self._answered is not None and self.waits:
+            self._answered.set_result(None)
 
     def fail(self, error: Exception) -> None:
-        if not self.answered.done():
-            self.answered.set_exception(error)
+        if self._answered is not None and self.waits:
+            self._answered.set_exception(error)
 
 
 class Batcher(Generic[ItemT, ResultT]):
     """A Batching: calls in the order of BatchQueue, `settings.parallel` of them at once.
 
     A caller that leaves doesn't wait for a call that its items are in: they are held until that is over, which is what
-    `max_pixels` bounds. Used from one event loop; `run` has to run beside it.
+    `max_pixels` bounds. Used from one event loop; `run` has to run beside it, and may be run again after it ended.
     """
 
     def __init__(
@@ -135,7 +152,7 @@ class Batcher(Generic[ItemT, ResultT]):
         self._run = run
         self._settings = settings
         self._clock = clock
-        self._queue = BatchQueue(settings.max_batch, settings.max_pixels, settings.max_wait_ms / 1000)
+        self._queue = self._new_queue()
         self._asked: dict[Request, _Asked[ItemT, ResultT]] = {}
         self._idle: set[anyio.Event] = set()
         self._running = False
@@ -146,16 +163,24 @@ class Batcher(Generic[ItemT, ResultT]):
         return len(self._queue)
 
     async def run(self) -> None:
-        """Works, until cancelled: whoever waits then is refused with "draining". Calls under way are waited for."""
+        """Works, until cancelled: whoever waits then is refused with "draining". Calls under way are waited for.
+
+        Where it fails instead, whoever waits gets "engine_unavailable"; the next `run` begins with an empty queue.
+        """
+        ended: InkgateError = Overloaded("draining", "The service is about to stop.", _RETRY_AFTER_S[0])
+        self._queue = self._new_queue()
         self._running = True
         try:
             async with anyio.create_task_group() as workers:
                 for _ in range(self._settings.parallel):
                     workers.start_soon(self._work)
+        except Exception:
+            ended = EngineFailed("engine_unavailable", "The model's calls failed, and are started again.")
+            raise
         finally:
             self._running = False
             for asked in self._asked.values():
-                asked.fail(Overloaded("draining", "The service is about to stop.", _RETRY_AFTER_S[0]))
+                asked.fail(ended)
 
     async def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
         """As Batching.predict."""
@@ -163,21 +188,25 @@ class Batcher(Generic[ItemT, ResultT]):
             return []
         self._admit(len(items))
         asked = _Asked[ItemT, ResultT](items)
-        request = self._queue.push(self._pieces(items), current_caller().priority.rank, self._clock())
+        queue = self._queue
+        request = queue.push(self._pieces(items), current_caller().priority.rank, self._clock())
         self._asked[request] = asked
         self.wake()
         try:
-            await asked.answered
+            await asked.wait()
         finally:
-            # An error, its traceback, this frame and the future would hold each other, and pixels with them.
-            del self._asked[request], asked.answered
-            self.figures.dropped += self._queue.remove(request)
+            del self._asked[request]
+            self.figures.dropped += queue.remove(request)
         return [asked.results[index] for index in range(len(items))]
 
     def wake(self) -> None:
         """Has those who are idle look for work."""
         for idle in self._idle:
             idle.set()
+
+    def _new_queue(self) -> BatchQueue:
+        settings = self._settings
+        return BatchQueue(settings.max_batch, settings.max_pixels, settings.max_wait_ms / 1000)
 
     def _admit(self, count: int) -> None:
         if not self._running:
@@ -203,8 +232,13 @@ class Batcher(Generic[ItemT, ResultT]):
             batch = self._queue.take(self._clock())
             if batch is None:
                 await self._more()
-            else:
+                continue
+            try:
                 await self._do(batch)
+            except Exception:  # the border of one batch: what is wrong with it costs its own callers alone
+                log.exception("batch_failed", model=self.figures.model, items=len(batch.pieces))
+                for request, _ in batch.pieces:
+                    self._fail(request, EngineFailed("engine_failed", "The model's call failed."))
 
     async def _more(self) -> None:
         """Returns when there may be work."""
@@ -237,7 +271,7 @@ class Batcher(Generic[ItemT, ResultT]):
     async def _do_alone(self, batch: Batch, items: Sequence[ItemT]) -> None:
         for (request, piece), item in zip(batch.pieces, items, strict=True):
             asked = self._asked.get(request)
-            if asked is None or asked.answered.done():
+            if asked is None or not asked.waits:
                 continue
             self.figures.retried += 1
             try:
@@ -245,7 +279,7 @@ class Batcher(Generic[ItemT, ResultT]):
             except Exception as error:  # noqa: BLE001 - as above
                 self._fail(request, error)
             else:
-                asked.answer(piece.number, result)
+                asked.answer(piece.number, result)  # drops it where the caller left during the call
 
     async def _predict(self, items: Sequence[ItemT]) -> list[ResultT]:
         results = await self._run(self._model.predict, items)
