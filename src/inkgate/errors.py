@@ -44,7 +44,6 @@ INPUT_CODES: dict[str, Code] = {
     "pdf_encrypted": Code("The PDF needs a password", "Remove the password, and send the file again."),
     "pdf_empty": Code("The PDF has no pages", "Send a PDF that has at least one page."),
     "page_broken": Code("The page could not be rendered", "Repair the file, or leave this page out with `pages`."),
-    "page_timeout": Code("The page took too long to render", "Simplify the page, or raise `pdf.page_timeout_s`."),
     "page_memory": Code("The page needed too much memory", "Simplify the page, or raise `pdf.worker_memory_mb`."),
     "too_many_pages": Code("The document has too many pages", "Ask for fewer with `pages`, or split the document."),
     "body_too_large": Code("The body is larger than allowed", "Send a smaller file, or raise `limits.max_body_mb`."),
@@ -69,7 +68,7 @@ INPUT_CODES: dict[str, Code] = {
     ),
     "file_unknown": Code("There is no such file", "Upload it first; uploaded files are kept for a limited time."),
     "unauthenticated": Code("An API key is needed", "Send `Authorization: Bearer <key>` with a key of this service."),
-    "deadline_exceeded": Code("Time ran out before this was read", "Ask for fewer pages, or raise `limits.time_s`."),
+    "deadline_exceeded": Code("The client's own timeout is over", "Raise `X-Inkgate-Timeout`, or ask for fewer pages."),
     "route_unknown": Code("There is nothing at this address", "See /docs for what this service answers."),
     "method_not_allowed": Code("This address takes another method", "See /docs; documents are sent with POST."),
 }
@@ -88,6 +87,12 @@ OVERLOAD_CODES: dict[str, Code] = {
 
 ENGINE_CODES: dict[str, Code] = {
     "engine_failed": Code("The engine failed on this page", "Try again; report it with the request ID if it stays."),
+    "service_timeout": Code(
+        "The service's time is over", "Try again; if it stays, ask for fewer pages, or raise `limits.time_s`."
+    ),
+    "page_timeout": Code(
+        "The page took too long to render", "Try again; if it stays, simplify the page, or raise `pdf.page_timeout_s`."
+    ),
     "engine_output_invalid": Code(
         "The model's answer could not be understood", "Try again; choose another task or engine if it stays."
     ),

@@ -113,7 +113,7 @@ class PageReads:
         with anyio.CancelScope(deadline=self.deadline) as scope:
             slot.result = await self._result(slot.result.index)
         if scope.cancelled_caught:
-            late = InputRejected("deadline_exceeded", "The time for this document was over before this page was read.")
+            late = current_caller().time_over("The time for this document was over before this page was read.")
             slot.result = replace(slot.result, engine=self.engine.name, error=late.as_page_error())
         slot.done.set()
         self.told.watch.page(slot.result, self.task, perf_counter() - begun)

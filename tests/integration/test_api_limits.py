@@ -1,11 +1,13 @@
 """What holds when there is too much, too slowly, or nobody left to answer."""
 
+import json
 from collections.abc import AsyncIterator
 
 import anyio
 import anyio.lowlevel
 import pytest
 
+from inkgate.telemetry.metrics import Metrics
 from inkgate.types import Page, PageResult, Task
 from support.api_client import RawCall, b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
@@ -153,10 +155,39 @@ async def test_a_full_service_still_says_that_it_lives() -> None:
         engine.gate.set()
 
 
-async def test_a_document_past_its_time_is_told() -> None:
-    async with running_api(FakeEngine(gate=anyio.Event()), limits={"time_s": 0.05}) as api:
-        answer = await api.client.post("/ocr", files={"file": png()})
-    assert (answer.status_code, answer.json()["code"]) == (422, "deadline_exceeded")
+TIMEOUTS = [
+    ({"time_s": 0.05}, {}, 504, "service_timeout", "failed"),
+    ({"time_s": 0.05}, {"X-Inkgate-Timeout": "60"}, 504, "service_timeout", "failed"),
+    ({}, {"X-Inkgate-Timeout": "0.05"}, 408, "deadline_exceeded", "rejected"),
+]
+"""Limits, headers; status, code, how the document ended for metrics."""
+
+
+@pytest.mark.parametrize(("limits", "headers", "status", "code", "ended"), TIMEOUTS)
+@pytest.mark.parametrize("query", ["", "?format=ndjson"])
+async def test_running_out_of_time_is_the_services_fault_unless_the_client_set_it(
+    limits: dict[str, object], headers: dict[str, str], status: int, code: str, ended: str, query: str
+) -> None:
+    metrics = Metrics()
+    async with running_api(FakeEngine(gate=anyio.Event()), watch=metrics, limits=limits) as api:
+        answer = await api.client.post(f"/ocr{query}", files={"file": png()}, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert api.limiter.ended == {ended: 1}
+    counted = [sample.labels for family in metrics.collect() for sample in family.samples if "outcome" in sample.labels]
+    assert [labels["outcome"] for labels in counted] == [ended]
+
+
+async def test_a_stream_says_of_which_pages_the_services_time_was_over() -> None:
+    class StopsAtSecond(FakeEngine):
+        async def read(self, page: Page, task: Task) -> PageResult:
+            self.gate = anyio.Event() if page.index else None
+            return await super().read(page, task)
+
+    async with running_api(StopsAtSecond(), limits={"time_s": 0.5}) as api:
+        answer = await api.client.post("/ocr?format=ndjson", files={"file": tiff(3)})
+    *pages, summary = [json.loads(line) for line in answer.text.splitlines()]
+    assert [page["error"] and page["error"]["code"] for page in pages] == [None, "service_timeout", "service_timeout"]
+    assert summary["status"] == "partial"
 
 
 async def test_too_many_pages_are_refused() -> None:

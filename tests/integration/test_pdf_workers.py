@@ -12,7 +12,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from inkgate.documents.pdf.pool import PdfDocument, PdfPool
-from inkgate.errors import EngineFailed, InputRejected
+from inkgate.errors import EngineFailed, InkgateError
 from inkgate.settings import PdfSettings, PdfText
 from support.faulty_pdf_worker import command
 from support.pdf_writer import paragraph, text_at, text_pdf
@@ -47,7 +47,7 @@ async def outcome(pdf: PdfDocument, index: int) -> str:
     try:
         page = await pdf.page(index)
         pixels = await page.pixels(400)
-    except InputRejected as error:
+    except InkgateError as error:
         return error.code
     assert pixels.rgb.min() < 100
     assert pixels.rgb.max() == 255
@@ -119,7 +119,7 @@ async def test_a_page_is_not_blamed_for_what_earlier_ones_left_in_the_worker(fau
 async def test_a_document_that_takes_the_worker_down_is_refused(settings: PdfSettings, fault: str, code: str) -> None:
     before = children()
     async with PdfPool(settings, command(fault)) as pool:
-        with pytest.raises(InputRejected) as refusal:
+        with pytest.raises(InkgateError) as refusal:
             async with pool.open(numbered_pages(), PdfText.AUTO):
                 pass
         assert refusal.value.code == code

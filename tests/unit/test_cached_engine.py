@@ -10,7 +10,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from inkgate.engines.base import Engine
-from inkgate.errors import InputRejected, Overloaded
+from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.serving.cached import Cached
 from inkgate.serving.store import MemoryStore
 from inkgate.serving.work import Caller, Priority, as_caller
@@ -188,7 +188,7 @@ async def _asked(engine: Gated, callers: list[Caller]) -> list[PageResult | str]
         with as_caller(callers[place]):
             try:
                 answers[place] = await cached.read(KeyedPage(b"a"), Task())
-            except (InputRejected, Overloaded) as error:
+            except InkgateError as error:
                 answers[place] = error.code
 
     async with anyio.create_task_group() as background:
@@ -219,9 +219,14 @@ async def test_who_wants_no_kept_result_has_the_page_read_and_leaves_none() -> N
 
 
 @pytest.mark.parametrize(
-    "error", [InputRejected("deadline_exceeded", "Late."), Overloaded("service_full", "Full.", 1.0)]
+    "error",
+    [
+        InputRejected("deadline_exceeded", "Late."),
+        EngineFailed("service_timeout", "Late."),
+        Overloaded("service_full", "Full.", 1.0),
+    ],
 )
-async def test_the_first_askers_deadline_is_not_the_others(error: InputRejected | Overloaded) -> None:
+async def test_the_first_askers_deadline_is_not_the_others(error: InkgateError) -> None:
     engine = Gated(error)
     first, *others = await _asked(engine, [Caller("a", deadline=1.0), Caller("b"), Caller("c")])
     assert first == error.code

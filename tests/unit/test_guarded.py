@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import anyio
 import pytest
 
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 from inkgate.serving.guarded import Guarded
+from inkgate.serving.work import Caller, as_caller
 from inkgate.types import Task
 from support.clock import Clock
 from support.scripted_engine import KeyedPage, ScriptedEngine
@@ -72,6 +75,7 @@ async def test_one_that_fails_gets_no_more_pages_and_callers_are_told_when_to_re
         EngineFailed("output_repeats", "It ran in circles."),
         EngineFailed("upstream_busy", "It has enough to do."),
         InputRejected("deadline_exceeded", "Its time ran out."),
+        EngineFailed("page_timeout", "It took too long to render."),
         Overloaded("service_full", "Too many wait.", 2.0),
     ],
 )
@@ -112,3 +116,32 @@ async def test_a_trip_from_outside_stops_pages_too(bench: Bench) -> None:
     with pytest.raises(Overloaded, match="a GPU is too hot"):
         await bench.read()
     assert bench.engine.begun == []
+
+
+async def test_pages_that_hang_until_the_services_time_is_over_open_the_breaker(bench: Bench) -> None:
+    bench.gate = anyio.Event()
+    await _time_out(bench, Caller(patience_s=0.02), times=4)
+    assert bench.breaker.state is BreakerState.OPEN
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [Caller(patience_s=0.02, deadline_given=True), Caller(patience_s=100.0)],
+    ids=["a client's own timeout", "a page that began late"],
+)
+async def test_other_pages_that_time_out_say_nothing_of_the_engine(bench: Bench, caller: Caller) -> None:
+    bench.gate = anyio.Event()
+    await _time_out(bench, caller, times=20)
+    assert bench.breaker.state is BreakerState.CLOSED
+
+
+async def _time_out(bench: Bench, caller: Caller, times: int) -> None:
+    async with anyio.create_task_group() as tasks:
+        for _ in range(times):
+            tasks.start_soon(_timed_out, bench, caller)
+
+
+async def _timed_out(bench: Bench, caller: Caller) -> None:
+    deadline = anyio.current_time() + 0.02
+    with as_caller(replace(caller, deadline=deadline)), anyio.CancelScope(deadline=deadline):
+        await bench.read()

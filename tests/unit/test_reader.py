@@ -123,7 +123,7 @@ async def test_pages_that_are_not_read_in_time_fail_and_the_others_are_answered(
     async with reader_of(engine, time_s=0.3) as reader, reader.read(document(8), ReadOptions()) as reading:
         result = await reading.all()
     codes = [page.error and page.error.code for page in result.pages]
-    assert codes == [None] + ["deadline_exceeded"] * 7
+    assert codes == [None] + ["service_timeout"] * 7
     assert result.status is DocumentStatus.PARTIAL
 
 

@@ -115,6 +115,27 @@ def test_a_server_that_says_nothing_to_any_call_seems_to_stand_still() -> None:
     assert not found.seems_stalled(replica)
 
 
+def test_calls_that_give_up_one_after_the_other_are_one_silence() -> None:
+    clock = Clock()
+    found = replicas(1, clock)
+    (replica,) = found.replicas
+    for _ in range(2):
+        lease = found.lease(replica, 100)
+        clock.now += 4
+        lease.end()
+        clock.now += 1000
+    lease = found.lease(replica, 100)
+    clock.now += 1
+    assert not found.seems_stalled(replica), "only 9 s with calls"
+    clock.now += 1
+    assert found.seems_stalled(replica)
+    lease.progressed()
+    lease.end()
+    found.lease(replica, 100)
+    clock.now += 9
+    assert not found.seems_stalled(replica), "an answer ends the silence"
+
+
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 80)), max_size=20))
 def test_what_is_outstanding_is_what_leases_may_still_take(calls: list[tuple[int, int]]) -> None:
     found = replicas(1)

@@ -100,8 +100,10 @@ async def test_what_expires_while_it_waits_is_told() -> None:
         house.scheduler.wake()
         await anyio.wait_all_tasks_blocked()
         assert (refused, house.scheduler.waiting) == (["service_full"], 0)
-    with pytest.raises(InputRejected):
+    with pytest.raises(EngineFailed, match="service_timeout"):
         await house.one(Work(10, deadline=house.now))
+    with pytest.raises(InputRejected, match="deadline_exceeded"):
+        await house.one(Work(10, deadline=house.now, deadline_given=True))
     assert house.is_empty()
 
 

@@ -39,7 +39,8 @@ def asking_of(request: Request, settings: Settings) -> Asking:
         InputRejected: "options_invalid": a header has a value that it can't have.
     """
     tenant = caller_of(request)
-    patience_s = min(settings.limits.time_s, _timeout_s(request))
+    timeout_s = _timeout_s(request)
+    patience_s = min(settings.limits.time_s, timeout_s)
     deadline = anyio.current_time() + patience_s
     named = _priority(request)
     allowed = settings.serving.scheduling.priorities.get(tenant)
@@ -50,7 +51,16 @@ def asking_of(request: Request, settings: Settings) -> Asking:
     at_door = priority if given else Priority.INTERACTIVE
     arrival = Arrival(tenant, at_door, _body_bytes(request, settings), deadline)
     anew = any(word in request.headers.get("cache-control", "").lower() for word in _ANEW)
-    caller = Caller(tenant, priority, deadline, request_id_of(request), bool(given), patience_s, anew)
+    caller = Caller(
+        tenant,
+        priority,
+        deadline,
+        request_id_of(request),
+        bool(given),
+        patience_s,
+        anew,
+        deadline_given=timeout_s <= settings.limits.time_s,
+    )
     return Asking(arrival, caller)
 
 

@@ -22,8 +22,8 @@ from inkgate.api.error_forms import openai_error
 from inkgate.api.errors import TRANSIENT_S, Problem, unexpected
 from inkgate.api.exchange import cancelled_when_left
 from inkgate.engines.vllm.upstream import Answer, Upstream
-from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.serving.limiter import Outcome, Permit
+from inkgate.errors import EngineFailed, InkgateError
+from inkgate.serving.limiter import Outcome, Permit, outcome_of
 from inkgate.serving.work import as_caller, current_caller
 from inkgate.settings import Settings
 
@@ -108,7 +108,7 @@ class _Relay:
             if not isinstance(error, InkgateError):
                 log.exception("chat_failed")
                 error = unexpected()
-            self.permit.report(Outcome.FAILED)
+            self.permit.report(outcome_of(error))
             self.noted["code"] = error.code
             await self._last_event(error)
 
@@ -131,7 +131,7 @@ class _Relay:
         if not scope.cancelled_caught:
             return
         if anyio.current_time() >= last_moment:
-            raise InputRejected("deadline_exceeded", "The model server did not come to an end in time.")
+            raise current_caller().time_over("The model server did not finish in time.")
         awaited = "next token" if self.begun else "first token"
         raise EngineFailed("upstream_stalled", f"The {awaited} did not come in time.")
 

@@ -97,7 +97,7 @@ _ERROR: Json = {
 
 
 def _responses() -> dict[int | str, Json]:
-    found = problems(400, 403, 404, 406, 408, 413, 415, 422, 502)
+    found = problems(400, 403, 404, 406, 408, 413, 415, 422, 502, 504)
     for response in found.values():
         response["content"] = {"application/json": {"schema": _ERROR}}
     answers = {

@@ -120,7 +120,7 @@ MISTRAL_OPERATION: Json = {
                 "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
             },
         },
-        **problems(400, 403, 404, 406, 408, 413, 415, 422, 501, 502),
+        **problems(400, 403, 404, 406, 408, 413, 415, 422, 501, 502, 504),
     },
     "openapi_extra": {"requestBody": _REQUEST},
 }

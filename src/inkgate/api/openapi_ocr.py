@@ -185,7 +185,7 @@ _OK: Json = {
 
 
 def _responses() -> dict[int | str, Json]:
-    found = problems(400, 403, 404, 406, 408, 413, 415, 422, 502)
+    found = problems(400, 403, 404, 406, 408, 413, 415, 422, 502, 504)
     for status, response in found.items():
         if status not in {401, 429}:
             response["content"]["application/json"] = {"schema": _PADDLEX_ERROR}

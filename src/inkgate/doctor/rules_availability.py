@@ -108,10 +108,10 @@ def processes_restarted(state: State) -> Finding | None:
 
 def pages_failing(state: State) -> Finding | None:
     """Pages fail through no fault of theirs. When: over 5 % of at least 20 pages since the start ended with an error of
-    the engine (docs/errors.md, "Nothing you did"), or with `deadline_exceeded`.
+    the engine (docs/errors.md, "Nothing you did").
     """
     whole = sum(state.work.pages.values())
-    ours = {code: n for code, n in state.work.pages.items() if code in ENGINE_CODES or code == "deadline_exceeded"}
+    ours = {code: n for code, n in state.work.pages.items() if code in ENGINE_CODES}
     failed = sum(ours.values())
     if whole < 20 or failed <= 0.05 * whole:
         return None
@@ -126,7 +126,7 @@ def pages_failing(state: State) -> Finding | None:
 
 def _remedy(code: str, state: State) -> Advice:
     time_s = value_of(state.settings, "limits.time_s")
-    if code == "deadline_exceeded" and isinstance(time_s, int | float):
+    if code == "service_timeout" and isinstance(time_s, int | float):
         return Advice("Give documents more time, or send shorter ones.", "limits.time_s", 2 * time_s, time_s)
     return Advice(CODES[code].remedy)
 

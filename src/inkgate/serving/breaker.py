@@ -16,9 +16,18 @@ from inkgate.errors import EngineFailed, InkgateError, Overloaded
 log = structlog.get_logger(__name__)
 
 OF_THE_PAGE = frozenset(
-    {"engine_output_invalid", "output_repeats", "output_truncated", "elements_failed", "upstream_busy"}
+    {
+        "engine_output_invalid",
+        "output_repeats",
+        "output_truncated",
+        "elements_failed",
+        "upstream_busy",
+        "page_timeout",
+    }
 )
-"""Codes of EngineFailed that say that the engine works: it answered, if not well, or it has enough to do."""
+"""Codes of EngineFailed that say nothing against the engine: it answered, if not well, has enough to do, or was not
+asked yet.
+"""
 _BUCKETS = 10
 
 
@@ -103,10 +112,10 @@ class Breaker:
             self._open(why)
 
     @asynccontextmanager
-    async def guard(self) -> AsyncIterator[None]:
+    async def guard(self, timed_out: Callable[[], bool] = lambda: False) -> AsyncIterator[None]:
         """The right to one call. What is raised inside is judged: an EngineFailed that isn't of the page alone, or any
-        error that isn't ours, is a failure; a cancelled call is slow where it lasted longer than the target, and no
-        sample otherwise; nor is an Overloaded.
+        error that isn't ours, is a failure; a cancelled call is one if it `timed_out`, is slow where it lasted longer
+        than the target, and is no sample otherwise; nor is an Overloaded.
 
         Raises:
             Overloaded: "engine_breaker_open".
@@ -125,6 +134,9 @@ class Breaker:
         except Exception as error:
             failed = _is_failure(error)
             judged_by_time = failed is not None
+            raise
+        except anyio.get_cancelled_exc_class():
+            failed = True if timed_out() else None
             raise
         finally:
             self._probing -= probe and era == self._era

@@ -20,7 +20,7 @@ from inkgate.serving.store import Store
 from inkgate.serving.work import current_caller
 from inkgate.types import Page, PageResult, Task
 
-OF_THE_ASKER = frozenset({*OVERLOAD_CODES, "deadline_exceeded"})
+OF_THE_ASKER = frozenset({*OVERLOAD_CODES, "deadline_exceeded", "service_timeout"})
 """Codes of errors that another asker may be spared."""
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import anyio
+
 from inkgate.engines.around import Around
 from inkgate.engines.base import Engine
 from inkgate.serving.breaker import Breaker
+from inkgate.serving.work import current_caller
 from inkgate.types import Page, PageResult, Task
 
 
@@ -21,5 +24,15 @@ class Guarded(Around):
         Raises:
             Overloaded: "engine_breaker_open".
         """
-        async with self._breaker.guard():
+        caller, begun = current_caller(), anyio.current_time()
+
+        def timed_out() -> bool:
+            """Whether the engine had most of the service's own time, and did not finish: it hangs, or is too slow.
+
+            A client's own timeout says nothing of the engine, nor does a page that began late.
+            """
+            now = anyio.current_time()
+            return not caller.deadline_given and now >= caller.deadline and now - begun >= caller.patience_s / 2
+
+        async with self._breaker.guard(timed_out):
             return await self._inner.read(page, task)

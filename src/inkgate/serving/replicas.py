@@ -26,6 +26,7 @@ class Replica(Generic[ServerT]):
     Attributes:
         name: its address, for logs and metrics.
         outstanding: tokens that its calls may still take.
+        silent_s: seconds with calls but without a part of an answer, up to when the last call ended.
         why: it was taken out the last time.
         taken_out: how often that was.
         changed: set when its state changes, or its last call ends; then there is another.
@@ -38,6 +39,7 @@ class Replica(Generic[ServerT]):
         self.outstanding = 0
         self.leases: set[Lease[ServerT]] = set()
         self.progressed_at = 0.0
+        self.silent_s = 0.0
         self.why = ""
         self.taken_out = 0
         self.changed = anyio.Event()
@@ -68,7 +70,8 @@ class Lease(Generic[ServerT]):
         self._tokens = tokens
         self._clock = clock
         if not replica.leases:
-            replica.progressed_at = clock()
+            # Calls that end before `stalled_s` without an answer, one after the other, are one silence.
+            replica.progressed_at = clock() - replica.silent_s
         replica.outstanding += tokens
         replica.leases.add(self)
 
@@ -76,6 +79,7 @@ class Lease(Generic[ServerT]):
         """Something came: about a token."""
         self.heard = True
         self.replica.progressed_at = self._clock()
+        self.replica.silent_s = 0.0
         if self._tokens:
             self._tokens -= 1
             self.replica.outstanding -= 1
@@ -91,6 +95,7 @@ class Lease(Generic[ServerT]):
         self.replica.outstanding -= self._tokens
         self._tokens = 0
         if not self.replica.leases:
+            self.replica.silent_s = self._clock() - self.replica.progressed_at
             self.replica.wake()
 
 
@@ -132,6 +137,7 @@ class ReplicaSet(Generic[ServerT]):
     def progressed(self, replica: Replica[ServerT]) -> None:
         """`replica` was found to get on, though none of its calls heard of it."""
         replica.progressed_at = self._clock()
+        replica.silent_s = 0.0
 
     def take_out(self, replica: Replica[ServerT], why: str, *, stalled: bool = False) -> bool:
         """Gives `replica` nothing more; where it is `stalled`, its calls are lost. False where it was out already."""
@@ -141,6 +147,7 @@ class ReplicaSet(Generic[ServerT]):
         if replica.state is ReplicaState.OUT:
             return False
         replica.why = why
+        replica.silent_s = 0.0
         replica.taken_out += 1
         replica.set_state(ReplicaState.OUT)
         return True

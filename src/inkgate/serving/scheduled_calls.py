@@ -63,7 +63,7 @@ class ScheduledCalls:
 
         Raises:
             Overloaded: "service_full": it would wait too long, or too many wait already.
-            InputRejected: "deadline_exceeded": its deadline came before its turn.
+            InputRejected, EngineFailed: its deadline came before its turn; see `time_over`.
         """
         prompt_mean, prompt_most = self._prompt(call)
         mean, most = self._estimates.estimates(call.kind, call.answer_tokens)

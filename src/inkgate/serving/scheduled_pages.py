@@ -32,7 +32,7 @@ class ScheduledPages(Around):
 
         Raises:
             Overloaded: "service_full": it would wait too long, or too many wait already.
-            InputRejected: "deadline_exceeded": its deadline came before its turn.
+            InputRejected, EngineFailed: its deadline came before its turn; see `time_over`.
         """
         self._ladder.check(current_caller().priority)
         work = current_caller().work(max(1, page.size.pixels // _PIXELS_PER_TOKEN))

@@ -13,7 +13,7 @@ from typing import Protocol
 import anyio
 
 from inkgate.concurrency import loop_time
-from inkgate.errors import InputRejected, Overloaded
+from inkgate.errors import Overloaded
 from inkgate.serving.limiter import Outcome, outcome_of
 from inkgate.serving.limits import Limit
 from inkgate.serving.queue import Entry, WorkQueue
@@ -154,7 +154,7 @@ class Scheduler:
         Raises:
             Overloaded: "service_full": too many wait, or it would not be done by its deadline: at once where that is
                 known then, else as soon as it is.
-            InputRejected: "deadline_exceeded": its deadline is past.
+            InputRejected, EngineFailed: its deadline is past; see `time_over`.
         """
         waiting = self._join(work)
         error: BaseException | None = None
@@ -198,7 +198,7 @@ class Scheduler:
     def _join(self, work: Work) -> _Waiting:
         now = self._clock()
         if work.deadline <= now:
-            raise _too_late()
+            raise work.time_over("Its time ran out while it waited for the engine.")
         if self._full(work):
             raise Overloaded("service_full", f"{len(self._queue)} pages wait already.", self.retry_after_s())
         deadline = work.deadline
@@ -298,7 +298,3 @@ class Scheduler:
             if turn.tokens_used is not None:
                 self._queue.settle(waiting.entry, turn.tokens_used)
         self._start_next(now)
-
-
-def _too_late() -> InputRejected:
-    return InputRejected("deadline_exceeded", "Its time ran out while it waited for the engine.")

@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+
 
 class Priority(StrEnum):
     """How urgent work is. `rank`: 0 goes first."""
@@ -38,6 +40,7 @@ class Work:
         patience_s: seconds from when its request came to the deadline.
         margin: how many of the tokens are for the case that it takes more than is to be expected.
         growing: how many of the others come one by one while it runs, and are told of as they come.
+        deadline_given: the client set the deadline; else it is the service's.
     """
 
     tokens: int
@@ -48,6 +51,11 @@ class Work:
     patience_s: float = math.inf
     margin: int = 0
     growing: int = 0
+    deadline_given: bool = False
+
+    def time_over(self, detail: str) -> InkgateError:
+        """The error once the deadline has passed; see `time_over`."""
+        return time_over(detail, given=self.deadline_given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,7 @@ class Caller:
     """Who asked for what is being done now. Attributes as in Work.
 
     `priority_given`: somebody said so; else it follows from the document. `anew`: wants no result that was kept.
+    `deadline_given`: the client set the deadline itself; else it is the service's.
     """
 
     tenant: str = ""
@@ -64,10 +73,36 @@ class Caller:
     priority_given: bool = False
     patience_s: float = math.inf
     anew: bool = False
+    deadline_given: bool = False
 
     def work(self, tokens: int, margin: int = 0, growing: int = 0) -> Work:
         """Work of this caller."""
-        return Work(tokens, self.tenant, self.flow, self.priority, self.deadline, self.patience_s, margin, growing)
+        return Work(
+            tokens,
+            self.tenant,
+            self.flow,
+            self.priority,
+            self.deadline,
+            self.patience_s,
+            margin,
+            growing,
+            self.deadline_given,
+        )
+
+    def time_over(self, detail: str) -> InkgateError:
+        """The error once the deadline has passed; see `time_over`."""
+        return time_over(detail, given=self.deadline_given)
+
+
+def time_over(detail: str, *, given: bool) -> InkgateError:
+    """The error of a request whose deadline has passed.
+
+    "deadline_exceeded", which the client answers for, where it gave the deadline itself. Else "service_timeout": the
+    service failed, and that counts for metrics, alerts, limits and breakers.
+    """
+    if given:
+        return InputRejected("deadline_exceeded", detail)
+    return EngineFailed("service_timeout", detail)
 
 
 def by_size(caller: Caller, pages: int, byte_count: int) -> Caller:

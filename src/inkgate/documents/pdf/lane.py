@@ -211,11 +211,11 @@ def _rejected(reply: Reply) -> InkgateError:
         return InputRejected("page_broken", "The page could not be rendered.")
 
 
-def _rejection(call: Call, cause: Cause, timeout_s: float) -> InputRejected:
+def _rejection(call: Call, cause: Cause, timeout_s: float) -> InkgateError:
     what = "The document" if call.op is Op.OPEN else f"Page {call.index + 1}"
     match cause:
         case Cause.TIMEOUT:
-            return InputRejected("page_timeout", f"{what} was not done after {timeout_s:g} s.")
+            return EngineFailed("page_timeout", f"{what} was not done after {timeout_s:g} s.")
         case Cause.MEMORY:
             return InputRejected("page_memory", f"{what} needs more memory than a PDF worker may take.")
         case Cause.CRASH:

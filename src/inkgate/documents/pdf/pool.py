@@ -96,7 +96,8 @@ class PdfPool:
         """The document in `data`. `pdf_text` says whether its pages offer their own text.
 
         Raises:
-            InputRejected: pdf_corrupt, pdf_encrypted, pdf_empty, page_timeout or page_memory.
+            InputRejected: pdf_corrupt, pdf_encrypted, pdf_empty or page_memory.
+            EngineFailed: page_timeout.
             Overloaded: the machine has no room for it.
         """
         if not data:
@@ -169,7 +170,8 @@ class PdfDocument:
         """The page's size, and its own text where that is to be used; pixels come later.
 
         Raises:
-            InputRejected: page_broken, page_timeout or page_memory.
+            InputRejected: page_broken or page_memory.
+            EngineFailed: page_timeout.
         """
         if not 0 <= index < self.page_count:
             raise IndexError(index)

@@ -13,8 +13,8 @@ from inkgate.loadtest.pages import LoadPage
 from inkgate.loadtest.samples import Outcome
 
 _REFUSALS = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-_OVER = "deadline_exceeded"
-"""inkgate's code for what was given up when the time was over that its caller had given it."""
+_OVER = frozenset({"deadline_exceeded", "service_timeout"})
+"""inkgate's codes for what it gave up when its caller's time, or its own, was over."""
 UNLIKE = "not in the form of"
 """In the kind of an answer that was not understood."""
 _CODE_CHARACTERS = 60
@@ -69,7 +69,7 @@ def said_no(answer: Answer) -> Verdict | None:
         return None
     code = code_of(answer.body)
     kind = f"{answer.status} {code}".rstrip()
-    if code == _OVER:
+    if code in _OVER:
         return Verdict(Outcome.TIMED_OUT, kind)
     if answer.status in _REFUSALS:
         return Verdict(Outcome.REFUSED, kind)
