@@ -1,6 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from inkgate.documents.pages import parse_page_list, parse_pages
+from inkgate.documents.pages import MAX_CHARACTERS, MAX_PARTS, parse_page_list, parse_pages
 from inkgate.errors import InputRejected
 
 
@@ -69,3 +71,27 @@ def test_a_list_without_pages_or_with_negative_ones_is_refused(numbers: list[int
 def test_a_list_counted_from_0_is_answered_in_its_own_numbers() -> None:
     with pytest.raises(InputRejected, match=r"'3'.*pages 0 to 2"):
         parse_page_list([0, 3]).indexes(3)
+
+
+def test_pages_named_over_and_over_are_merged_in_linear_time() -> None:
+    """Each page is taken once, however many parts name it: this would be 5,000 times 1,000,000 pages."""
+    assert parse_pages(",".join(["1-1000000"] * MAX_PARTS)).indexes(1_000_000) == tuple(range(1_000_000))
+    back_and_forth = ",".join(f"{page}-{page + 1999}" for page in range(MAX_PARTS, 0, -1))
+    assert set(parse_pages(back_and_forth).indexes(MAX_PARTS + 2000)) == set(range(MAX_PARTS + 1999))
+
+
+@given(st.lists(st.tuples(st.integers(0, 19), st.integers(0, 19)), min_size=1, max_size=8))
+def test_pages_are_those_of_the_parts_in_their_order(bounds: list[tuple[int, int]]) -> None:
+    parts = [(min(pair), max(pair)) for pair in bounds]
+    expected = dict.fromkeys(page for start, end in parts for page in range(start, end + 1))
+    text = ",".join(f"{start}-{end}" for start, end in parts)
+    assert parse_pages(text, first=0).indexes(20) == tuple(expected)
+
+
+def test_a_selection_of_too_many_parts_is_refused_before_it_is_split() -> None:
+    for text in ("1," * MAX_PARTS, "1" + " " * MAX_CHARACTERS, "1-1900," * 6_000_000):
+        with pytest.raises(InputRejected, match=r"pages_invalid.*ranges such as"):
+            parse_pages(text)
+    with pytest.raises(InputRejected, match=r"pages_invalid.*ranges such as"):
+        parse_page_list(range(MAX_PARTS + 1))
+    assert parse_page_list(range(MAX_PARTS)).indexes(MAX_PARTS) == tuple(range(MAX_PARTS))

@@ -19,6 +19,8 @@ class Native(StrEnum):
 
 Shape = Native | Format
 
+_LONGEST_ACCEPT = 4000
+"""In characters: no client sends a tenth."""
 NDJSON_TYPE = "application/x-ndjson"
 
 _BY_MEDIA_TYPE: dict[str, Shape] = {
@@ -49,6 +51,8 @@ def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the
         return _named(format)
     if not accept or not accept.strip():
         return Native.FORM
+    if len(accept) > _LONGEST_ACCEPT:
+        raise InputRejected("not_acceptable", f"An Accept header may have {_LONGEST_ACCEPT} characters.")
     known = [(weight, _BY_MEDIA_TYPE[name]) for name, weight in _ranges(accept) if name in _BY_MEDIA_TYPE]
     best = max(known, key=lambda pair: pair[0], default=(0.0, Native.FORM))
     if best[0] <= 0:

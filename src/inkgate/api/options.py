@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StrictInt, StrictStr, ValidationError
 
 from inkgate.api.errors import describe
 from inkgate.api.negotiation import Shape, choose
@@ -23,19 +23,29 @@ LONGEST_FIELD = 200
 """In characters. The names become a part of the prompt."""
 
 
+class StopAtFirst(FailFast):
+    """Of a list, only the first wrong item is told: a list may have 200,000. Pydantic's own has no hash, as a part of a
+    union needs.
+    """
+
+    __hash__ = object.__hash__
+
+
+Pages = StrictStr | Annotated[list[StrictInt], StopAtFirst()] | StrictInt
+Word = Annotated[str, Field(max_length=100)]
+
+
 class OcrOptions(BaseModel):
     """What may be asked of a document, whatever form the request has. Null, and an empty text, mean: not given."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    pages: Annotated[
-        str | list[StrictInt] | StrictInt | None, Field(description="Pages from 1: `1-3,7`, or a list of numbers.")
-    ] = None
+    pages: Annotated[Pages | None, Field(description="Pages from 1: `1-3,7`, or a list of numbers.")] = None
     pdf_text: Annotated[PdfText | None, Field(description="When a PDF's own text is taken instead of its pixels.")] = (
         None
     )
     format: Annotated[
-        str | None, Field(description="text, markdown, json, hocr, alto or ndjson; wins over the Accept header.")
+        Word | None, Field(description="text, markdown, json, hocr, alto or ndjson; wins over the Accept header.")
     ] = None
     task: Annotated[
         Literal["text", "parse", "table", "formula", "chart", "spot", "extract", "translate"] | None,
@@ -44,11 +54,11 @@ class OcrOptions(BaseModel):
         ),
     ] = None
     fields: Annotated[
-        str | list[str] | None,
+        str | Annotated[list[str], StopAtFirst()] | None,
         Field(description="For `extract`: names of the fields, as a list, or as text with commas between them."),
     ] = None
     language: Annotated[
-        str | None, Field(description="For `translate`: the language to translate into, such as `en` or `zh`.")
+        Word | None, Field(description="For `translate`: the language to translate into, such as `en` or `zh`.")
     ] = None
     blocks: Annotated[bool | None, Field(description="Blocks and Markdown as well: short for `task=parse`.")] = None
 
@@ -70,12 +80,11 @@ class OcrOptions(BaseModel):
         Raises:
             InputRejected: "options_invalid": they are too many, or too long.
         """
-        given = self.fields.split(",") if isinstance(self.fields, str) else self.fields or []
-        names = tuple(name for name in (" ".join(name.split()) for name in given) if name)
-        if len(names) > MOST_FIELDS or any(len(name) > LONGEST_FIELD for name in names):
+        given = self.fields.split(",", MOST_FIELDS) if isinstance(self.fields, str) else self.fields or []
+        if len(given) > MOST_FIELDS or any(len(name) > LONGEST_FIELD for name in given):
             detail = f"fields: up to {MOST_FIELDS} names of up to {LONGEST_FIELD} characters are taken."
             raise InputRejected("options_invalid", detail)
-        return names
+        return tuple(name for name in (" ".join(name.split()) for name in given) if name)
 
     def read_options(self, task: Task) -> ReadOptions:
         """What the Reader is asked for. Raises InputRejected("pages_invalid")."""

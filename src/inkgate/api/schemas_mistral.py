@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict, JsonValue
 
+from inkgate.api.options import Pages
 from inkgate.errors import InputRejected
 
 _MODELS = ("mistral-ocr", "inkgate")
@@ -48,7 +49,7 @@ class MistralOptions(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     model: str | None = None
-    pages: str | list[StrictInt] | StrictInt | None = None
+    pages: Pages | None = None
     include_image_base64: bool | None = None
     image_limit: Annotated[int, Field(ge=0)] | None = None
     image_min_size: Annotated[int, Field(ge=0)] | None = None

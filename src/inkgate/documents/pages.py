@@ -11,6 +11,9 @@ from inkgate.errors import InputRejected
 # Nine digits are more pages than any document has, and keep int() cheap whatever is sent.
 _PART = re.compile(r"(?P<start>[0-9]{1,9})(?P<range>\s*-\s*(?P<end>[0-9]{1,9})?)?")
 _SHOWN = 40
+MAX_PARTS = 5000
+"""Of one selection. Every second page of a document of 10,000 can be asked for."""
+MAX_CHARACTERS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +39,57 @@ class PageSelection:
     first: int = 1
 
     def indexes(self, page_count: int) -> tuple[int, ...]:
-        """Page indexes from 0, in the order asked for, each once.
+        """Page indexes from 0, in the order asked for, each once. Takes time for each part and each page once, however
+        often the parts name a page.
 
         Raises:
             InputRejected: `pages_invalid`, where a part lies outside the document.
         """
-        chosen: dict[int, None] = {}
+        chosen = _Chosen()
         for part in self.ranges:
             end = page_count - 1 if part.end is None else part.end
             if part.start >= page_count or end >= page_count:
                 last = page_count - 1 + self.first
                 raise _invalid(part.written, f"the document has pages {self.first} to {last}")
-            chosen.update(dict.fromkeys(range(part.start, end + 1)))
-        return tuple(chosen)
+            chosen.add(part.start, end)
+        return tuple(chosen.following)
+
+
+class _Chosen:
+    """Pages in the order in which they were added first.
+
+    `following`: for each, a later one to go on with (a disjoint-set forest with path compression).
+    """
+
+    def __init__(self) -> None:
+        self.following: dict[int, int] = {}
+
+    def add(self, start: int, end: int) -> None:
+        """Adds those of `start` to `end` that are not in it yet."""
+        page = self._next(start)
+        while page <= end:
+            self.following[page] = page + 1
+            page = self._next(page + 1)
+
+    def _next(self, page: int) -> int:
+        """The first page from `page` on that is not in it."""
+        passed = []
+        while page in self.following:
+            passed.append(page)
+            page = self.following[page]
+        for one in passed:
+            self.following[one] = page
+        return page
 
 
 def parse_pages(text: str, first: int = 1) -> PageSelection:
     """The selection written as "1-3,7" or "5-" (to the last page), the first page being number `first`.
 
     Raises:
-        InputRejected: `pages_invalid`, with a detail that names the bad part.
+        InputRejected: `pages_invalid`, with a detail that names the bad part; or there are too many parts.
     """
+    if len(text) > MAX_CHARACTERS or text.count(",") >= MAX_PARTS:
+        raise _too_many()
     return PageSelection(tuple(_parse_part(part.strip(), first) for part in text.split(",")), first)
 
 
@@ -64,8 +97,10 @@ def parse_page_list(numbers: Sequence[int], first: int = 0) -> PageSelection:
     """The selection given as a list of page numbers, the first page being number `first`.
 
     Raises:
-        InputRejected: `pages_invalid`: the list is empty, or a number is below `first`.
+        InputRejected: `pages_invalid`: the list is empty or too long, or a number is below `first`.
     """
+    if len(numbers) > MAX_PARTS:
+        raise _too_many()
     if not numbers:
         raise InputRejected("pages_invalid", "The list of pages is empty; leave it out to read all pages.")
     for number in numbers:
@@ -89,6 +124,11 @@ def _parse_part(part: str, first: int) -> PageRange:
     if end < start:
         raise _invalid(part, "the range ends before it starts")
     return PageRange(part, start - first, end - first)
+
+
+def _too_many() -> InputRejected:
+    detail = f"Up to {MAX_PARTS} pages and ranges in {MAX_CHARACTERS} characters are taken; write ranges such as 1-300."
+    return InputRejected("pages_invalid", detail)
 
 
 def _invalid(part: str, why: str) -> InputRejected:

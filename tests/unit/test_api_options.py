@@ -1,0 +1,41 @@
+"""Options of a request: lists and texts that a client makes long are refused before they are taken apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from inkgate.api.negotiation import choose
+from inkgate.api.options import MOST_FIELDS, OcrOptions, parse
+from inkgate.api.schemas_mistral import MistralOptions
+from inkgate.errors import InputRejected
+
+
+def test_names_of_fields_are_taken_as_text_or_as_a_list() -> None:
+    assert parse(OcrOptions, {"fields": " total , due  date,,"}).field_names() == ("total", "due date")
+    assert parse(OcrOptions, {"fields": ["total", " ", "due\ndate"]}).field_names() == ("total", "due date")
+    assert parse(OcrOptions, {}).field_names() == ()
+
+
+@pytest.mark.parametrize("fields", ["x," * 5_000_000, ["x"] * (MOST_FIELDS + 1), " " * 5_000_000, ["x" * 201]])
+def test_too_many_or_too_long_names_of_fields_are_refused(fields: str | list[str]) -> None:
+    with pytest.raises(InputRejected, match=r"options_invalid: fields: up to 100 names"):
+        parse(OcrOptions, {"fields": fields}).field_names()
+
+
+def test_only_the_first_of_many_wrong_items_is_told() -> None:
+    for model in (OcrOptions, MistralOptions):
+        with pytest.raises(InputRejected) as caught:
+            parse(model, {"pages": [None] * 100_000})
+        assert "pages.list[int].0" in caught.value.detail
+        assert "list[int].1" not in caught.value.detail
+
+
+def test_an_endless_word_is_refused() -> None:
+    for name in ("format", "language"):
+        with pytest.raises(InputRejected, match=f"options_invalid: {name}: .*at most 100 characters"):
+            parse(OcrOptions, {name: "x" * 1_000_000})
+
+
+def test_an_endless_accept_header_is_refused() -> None:
+    with pytest.raises(InputRejected, match="not_acceptable"):
+        choose(None, "text/plain," * 10_000)
