@@ -27,6 +27,9 @@ class Code:
 INPUT_CODES: dict[str, Code] = {
     "request_malformed": Code("The request could not be understood", "Compare the body with the examples on /docs."),
     "json_invalid": Code("The body is not valid JSON", "Send valid JSON in UTF-8 with Content-Type: application/json."),
+    "body_too_complex": Code(
+        "The body has too many values", "Send the file as base64 or as a part of a form, and no other long lists."
+    ),
     "base64_invalid": Code("The image is not valid base64", "Encode the file's bytes as standard base64, unbroken."),
     "file_missing": Code("No file was sent", "Send the file as the multipart part `file`, or as base64 in JSON."),
     "options_invalid": Code("An option has a value that is not allowed", "See /docs for the values an option takes."),

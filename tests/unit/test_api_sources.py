@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inkgate.api.decoding import decode_base64, decode_data_url
 from inkgate.api.files import FileStore
-from inkgate.api.sources import decode_base64, decode_data_url
 from inkgate.errors import InputRejected, Overloaded
 
 

@@ -28,6 +28,7 @@ from inkgate.api import (
 from inkgate.api.access_log import AccessLog
 from inkgate.api.auth import DOCS_FILES, ApiKeys, Authenticate
 from inkgate.api.context import Context, Service
+from inkgate.api.decoding import BodyThreads
 from inkgate.api.drain import Drain, RefuseWhenDraining
 from inkgate.api.errors import http_error, validation_error
 from inkgate.api.exchange import STATUS_HEADER
@@ -73,6 +74,7 @@ def create_app(
     drain = Drain()
     files = FileStore()
     threads = Threads("http_bodies", _BODY_THREADS)
+    bodies = BodyThreads(threads, Threads("http_large_bodies", 1))
     rate_limiter = build_rate_limiter(settings.rate_limit)
     measure = Measure(service.watch)
     app = FastAPIOffline(
@@ -93,10 +95,11 @@ def create_app(
         settings=settings,
         drain=drain,
         files=files,
-        sources=Sources(files, fetcher or Fetcher(settings.fetch, max_bytes), threads),
+        sources=Sources(files, fetcher or Fetcher(settings.fetch, max_bytes), bodies),
         readiness=readiness,
         served=ServedModels(service.upstream),
         threads=threads,
+        bodies=bodies,
         page=page or WebPage(),
     )
     # Outermost: what is for the page is none of the API's business.

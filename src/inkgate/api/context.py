@@ -8,6 +8,7 @@ from typing import Protocol
 
 from starlette.requests import Request
 
+from inkgate.api.decoding import BodyThreads
 from inkgate.api.drain import Drain
 from inkgate.api.files import FileStore
 from inkgate.api.readiness import Readiness
@@ -70,7 +71,8 @@ class Context:
     """One for each app.
 
     Attributes:
-        threads: where bodies are decoded and answers rendered.
+        threads: where answers are rendered.
+        bodies: where bodies are decoded.
     """
 
     service: Service
@@ -81,6 +83,7 @@ class Context:
     readiness: Readiness
     served: ServedModels
     threads: Threads
+    bodies: BodyThreads
     page: WebPage = field(default_factory=WebPage)
 
 

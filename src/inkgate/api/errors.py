@@ -19,6 +19,7 @@ PROBLEM_TYPE = "application/problem+json"
 STATUSES: dict[str, int] = {
     "request_malformed": 400,
     "json_invalid": 400,
+    "body_too_complex": 413,
     "base64_invalid": 400,
     "file_missing": 400,
     "options_invalid": 422,

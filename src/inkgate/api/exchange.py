@@ -90,7 +90,7 @@ class Exchange(Response):
             async with self._context.service.limiter.admit(asking.arrival) as permit:
                 begun = perf_counter()
                 with permit.receiving():
-                    body = await uploads.receive(request, self._context.settings.limits, self._context.threads)
+                    body = await uploads.receive(request, self._context.settings.limits, self._context.bodies)
                 self._context.service.watch.stage("receive", perf_counter() - begun)
                 form = self._find_form(body)
                 call = Call(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import orjson
 from starlette.responses import Response
 
 from inkgate.api.answer_mistral import MistralAnswer
+from inkgate.api.decoding import parse_json
 from inkgate.api.errors import Problem
 from inkgate.api.exchange import Call, Order
 from inkgate.api.negotiation import choose
@@ -38,7 +38,7 @@ class Mistral:
         return Order(found, asked, shape, answer.document, answer.page)
 
     async def _from_form(self, call: Call) -> tuple[MistralOptions, Document]:
-        fields = {key: _decoded(key, value) for key, value in call.body.fields.items()}
+        fields = {key: await _decoded(key, value, call) for key, value in call.body.fields.items()}
         options = parse(MistralOptions, fields)
         options.refuse_what_is_missing(await _names(call))
         if file := call.body.files.get("file") or call.body.files.get("document"):
@@ -65,11 +65,14 @@ async def _get(source: DocumentSource, call: Call) -> Document:
     raise InputRejected("file_missing", "`document` has no `document_url`, `image_url` or `file_id` of its type.")
 
 
-def _decoded(key: str, value: str) -> object:
+async def _decoded(key: str, value: str, call: Call) -> object:
     if key not in _LISTS or value[:1] not in {"[", "{"}:
         return value
     try:
-        decoded: object = orjson.loads(value)
-    except orjson.JSONDecodeError as error:
-        raise InputRejected("json_invalid", f"The field `{key}` is not JSON.") from error
-    return decoded
+        return await call.context.bodies.run(len(value), _parsed, value)
+    except InputRejected as error:
+        raise InputRejected(error.code, f"The field `{key}`: {error.detail}") from error
+
+
+def _parsed(text: str) -> object:
+    return parse_json(text.encode("utf-8", "surrogatepass"))

@@ -36,7 +36,7 @@ async def upload(request: Request) -> UploadedFile:
     arrival = asking_of(request, context.settings).arrival
     async with context.service.limiter.admit(arrival) as permit:
         with permit.receiving():
-            body = await uploads.receive(request, context.settings.limits, context.threads)
+            body = await uploads.receive(request, context.settings.limits, context.bodies)
     part = body.files.get("file")
     if part is None:
         raise InputRejected("file_missing", "The form has no part `file` with a filename.")

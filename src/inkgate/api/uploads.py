@@ -6,14 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl
 
 import anyio
-import orjson
 from starlette.requests import Request
 
+from inkgate.api.decoding import BodyThreads, decode_percent, parse_json
 from inkgate.api.multipart import MultipartReader, Part
-from inkgate.concurrency import Threads
 from inkgate.errors import InputRejected
 from inkgate.serving.limiter import CallerLeft
 from inkgate.settings import LimitSettings
@@ -34,7 +32,7 @@ class Body:
     is_form: bool = False
 
 
-async def receive(request: Request, limits: LimitSettings, threads: Threads) -> Body:
+async def receive(request: Request, limits: LimitSettings, threads: BodyThreads) -> Body:
     """The whole body of `request`, in memory.
 
     Raises:
@@ -120,36 +118,37 @@ def _too_large(limits: LimitSettings) -> InputRejected:
 
 
 async def _gather(request: Request, limits: LimitSettings) -> bytes:
-    pieces: list[bytes] = []
-    await _take(request, limits, pieces.append)
-    return b"".join(pieces)
+    whole = bytearray()  # of a body in small chunks, a list of them would be many times as large
+    await _take(request, limits, whole.extend)
+    return bytes(whole)
 
 
-async def _json(raw: bytes, threads: Threads) -> Body:
-    try:
-        value = parse_json(raw) if len(raw) <= _SMALL else await threads.run(parse_json, raw)
-    except orjson.JSONDecodeError as error:
-        raise InputRejected("json_invalid", f"The body is not JSON: {error.msg} at {error.pos}.") from error
+async def _json(raw: bytes, threads: BodyThreads) -> Body:
+    value = parse_json(raw) if len(raw) <= _SMALL else await threads.run(len(raw), parse_json, raw)
     if not isinstance(value, dict):
         raise InputRejected("request_malformed", "The body is JSON, but not an object.")
     return Body(value)
 
 
-def parse_json(raw: bytes) -> object:
-    """The value, whether or not a byte order mark stands before it. Blocking.
-
-    Raises:
-        orjson.JSONDecodeError: it is not JSON.
-    """
-    return orjson.loads(raw.removeprefix(b"\xef\xbb\xbf"))
-
-
-async def _urlencoded(raw: bytes, threads: Threads) -> Body:
+async def _urlencoded(raw: bytes, threads: BodyThreads) -> Body:
+    if raw.count(b"&") >= _MAX_FIELDS:
+        raise InputRejected("request_malformed", f"A form may have {_MAX_FIELDS} fields.")
     try:
-        pairs = await threads.run(parse_qsl, raw.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
-    except ValueError as error:
+        return Body(await threads.run(len(raw), _pairs, raw), is_form=True)
+    except UnicodeDecodeError as error:
         raise InputRejected("request_malformed", "The form can't be decoded.") from error
-    return Body(dict(pairs), is_form=True)
+
+
+def _pairs(raw: bytes) -> dict[str, str]:
+    """The fields of a form in application/x-www-form-urlencoded. Blocking."""
+    pairs = (field.partition(b"=") for field in raw.split(b"&") if field)
+    return {_form_text(name): _form_text(value) for name, _, value in pairs}
+
+
+def _form_text(encoded: bytes) -> str:
+    if not encoded.isascii():
+        encoded.decode()  # in a form, only what is percent-encoded may be something else than UTF-8
+    return decode_percent(encoded.replace(b"+", b" ")).decode(errors="replace")
 
 
 def _form(parts: list[Part]) -> Body:
