@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
 from PIL import Image
 
-from inkgate.client import AsyncInkgateClient, InkgateClient, ReadAs, ServiceError
+from inkgate.client import AsyncInkgateClient, FileUnreadable, InkgateClient, ReadAs, ServiceError
 from inkgate.errors import EngineFailed
 from inkgate.types import TaskKind
 from support.api_client import Api, png, running_api
@@ -164,3 +165,116 @@ def test_what_is_no_inkgate_is_told_so() -> None:
 def test_a_service_that_is_not_there_is_told_so() -> None:
     with InkgateClient("http://127.0.0.1:9") as client, pytest.raises(ServiceError, match="can't be reached"):
         client.engine()
+
+
+@anyio_test
+async def test_paths_bytes_and_open_files_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "scan.png"
+    path.write_bytes(png())
+    async with running_api() as api, client_of(api) as client:
+        with path.open("rb") as file:
+            for given in (path, str(path), file):
+                assert (await client.read(given)).name == "scan.png"
+        for given in (path.read_bytes(), bytearray(png()), memoryview(png()), io.BytesIO(png())):
+            assert (await client.read(given)).name == "document"
+        assert (await client.read(str(path), name="other.png")).name == "other.png"
+
+
+def test_a_path_may_be_a_string(tmp_path: Path) -> None:
+    sent = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.read())
+        return httpx.Response(200, content=b'{"id":"7"}')
+
+    (tmp_path / "scan.png").write_bytes(b"its bytes")
+    with InkgateClient("http://inkgate.test", transport=httpx.MockTransport(answer)) as client:
+        assert client.upload(str(tmp_path / "scan.png")) == "7"
+    assert b'filename="scan.png"' in sent[0]
+    assert b"its bytes" in sent[0]
+
+
+@pytest.mark.parametrize("name", ["nowhere.pdf", "", "nul\0byte"])
+@anyio_test
+async def test_a_file_that_can_not_be_read_is_a_service_error(tmp_path: Path, name: str) -> None:
+    path = str(tmp_path / name)
+    with answered(b"") as client, pytest.raises(FileUnreadable, match="can't be read"):
+        client.read(path)
+    async with AsyncInkgateClient("http://inkgate.test") as awaited:
+        with pytest.raises(ServiceError, match="can't be read"):
+            await awaited.upload(Path(path))
+        with pytest.raises(ServiceError, match="can't be read"):
+            async with awaited.stream(path):
+                pytest.fail("there is nothing to iterate")
+
+
+def test_a_closed_file_is_a_service_error_and_one_of_text_is_the_programmers() -> None:
+    with answered(b"") as client:
+        with pytest.raises(FileUnreadable, match="closed file"):
+            client.read(closed_file())
+        with pytest.raises(TypeError, match="binary mode"):
+            client.read(io.StringIO("text"))  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="not int"):
+            client.read(7)  # type: ignore[arg-type]
+
+
+def closed_file() -> io.BytesIO:
+    file = io.BytesIO(b"x")
+    file.close()
+    return file
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("", "not a URL"),
+        ("localhost:7860", "not a URL"),
+        ("ftp://inkgate.test", "not a URL"),
+        ("http://[::", "not a URL"),
+        (f"http://{'a' * 64}.test", "not a URL|can't be reached"),
+        ("http://inkgate.invalid", "can't be reached"),
+        ("http://127.0.0.1:9", "can't be reached"),
+    ],
+)
+@anyio_test
+async def test_a_wrong_address_is_a_service_error_of_both_clients(url: str, message: str) -> None:
+    with pytest.raises(ServiceError, match=message), InkgateClient(url) as client:
+        client.read(b"x")
+    with pytest.raises(ServiceError, match=message):
+        async with AsyncInkgateClient(url) as awaited:
+            await awaited.state()
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "with\nline"])
+def test_a_key_that_can_not_be_sent_is_a_service_error_that_does_not_show_it(key: str) -> None:
+    with pytest.raises(ServiceError, match="The key or a header") as refused:
+        InkgateClient("http://127.0.0.1:9", key).engine()
+    assert key not in str(refused.value)
+
+
+def test_pages_of_proxies_are_service_errors() -> None:
+    html = {"content-type": "text/html"}
+    asked: list[Callable[[InkgateClient], object]] = [
+        InkgateClient.engine,
+        InkgateClient.models,
+        InkgateClient.state,
+        lambda client: client.read(b"x"),
+        lambda client: client.read_in(b"x", "text"),
+        lambda client: client.upload(b"x"),
+        lambda client: client.file("7"),
+        lambda client: client.picture("7"),
+    ]
+    for ask in asked:
+        with answered(b"<html>Log in", 200, **html) as client, pytest.raises(ServiceError, match="not understood"):
+            ask(client)
+        with answered(b"<html>Bad gateway", 502, **html) as client, pytest.raises(ServiceError, match="a proxy") as bad:
+            ask(client)
+        assert bad.value.status == 502
+    with answered(b"", 302, location="https://login.test") as client, pytest.raises(ServiceError, match=r"login\.test"):
+        client.engine()
+
+
+@pytest.mark.parametrize("line", [b"<html>\n", b'{"index":"x"}\n', b'{"status":"comp\n'])
+def test_a_stream_of_something_else_is_a_service_error(line: bytes) -> None:
+    with answered(PAGE + line) as client, client.stream(b"x") as pages, pytest.raises(ServiceError):
+        list(pages)

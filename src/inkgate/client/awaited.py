@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import anyio
 import httpx
 
 from inkgate.client import requests
 from inkgate.client.errors import refused, told
+from inkgate.client.files import File, loaded
 from inkgate.client.requests import READ_S, TEXT, Ask, ReadAs
 from inkgate.client.streams import AsyncPages
+from inkgate.concurrency import Threads
 from inkgate.telemetry.state import State
 from inkgate.types import DocumentResult
 
@@ -34,17 +34,22 @@ class AsyncInkgateClient:
     ) -> None:
         """`key`: an API key; empty where the service asks for none. `timeout_s`: for all but reading, which has
         `read_timeout_s`. `headers`: sent with every request. `transport`: instead of the network.
+
+        Raises:
+            ServiceError: `url` is not a URL, or `key` holds a character that HTTP does not allow.
         """
         self.url = url.rstrip("/")
         self._read_timeout_s = read_timeout_s
+        self._files = Threads("client_files", 4)
         # trust_env: a proxy of the environment is the way to the internet, not to a service of one's own.
-        self._http = httpx.AsyncClient(
-            base_url=self.url,
-            headers=requests.with_key(key, headers),
-            timeout=timeout_s,
-            transport=transport,
-            trust_env=False,
-        )
+        with told(self.url):
+            self._http = httpx.AsyncClient(
+                base_url=self.url,
+                headers=requests.with_key(key, headers),
+                timeout=timeout_s,
+                transport=transport,
+                trust_env=False,
+            )
 
     async def __aenter__(self) -> Self:
         return self
@@ -58,24 +63,25 @@ class AsyncInkgateClient:
         """Closes the connections."""
         await self._http.aclose()
 
-    async def read(self, file: Path | bytes, read_as: ReadAs = TEXT, name: str = "") -> DocumentResult:
-        """What is in `file`, whole. `name`: of bytes, for messages.
+    async def read(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> DocumentResult:
+        """What is in `file`, whole: a path, bytes, or a file open in binary mode. `name`: of bytes, for messages.
 
         Raises:
             ServiceError: nothing of it could be read. Pages that failed alone say so in their `error`.
         """
-        ask = requests.reading(await _loaded(file, name), read_as, "json", self._read_timeout_s)
+        ask = requests.reading(await self._loaded(file, name), read_as, "json", self._read_timeout_s)
         return requests.understood(requests.DOCUMENT, await self._answer(ask), self.url)
 
-    async def read_in(self, file: Path | bytes, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
+    async def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
         """The same as a file in `format`: `text`, `markdown`, `json`, `hocr` or `alto`. Raises ServiceError."""
-        ask = requests.reading(await _loaded(file, name), read_as, format, self._read_timeout_s)
-        return (await self._answer(ask)).content
+        ask = requests.reading(await self._loaded(file, name), read_as, format, self._read_timeout_s)
+        answer = await self._answer(ask)
+        return answer.content if format == "hocr" else requests.content(answer, self.url)
 
     @asynccontextmanager
-    async def stream(self, file: Path | bytes, read_as: ReadAs = TEXT, name: str = "") -> AsyncIterator[AsyncPages]:
+    async def stream(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> AsyncIterator[AsyncPages]:
         """The pages of `file` as they are read. Leaving the block early stops the reading. Raises ServiceError."""
-        ask = requests.reading(await _loaded(file, name), read_as, "ndjson", self._read_timeout_s)
+        ask = requests.reading(await self._loaded(file, name), read_as, "ndjson", self._read_timeout_s)
         with told(self.url):
             answer = await self._http.send(ask.build(self._http), stream=True)
         try:
@@ -87,15 +93,15 @@ class AsyncInkgateClient:
         finally:
             await answer.aclose()
 
-    async def upload(self, file: Path | bytes, name: str = "") -> str:
+    async def upload(self, file: File, name: str = "") -> str:
         """Keeps a file in the service for an hour; its ID. Raises ServiceError."""
-        loaded = await _loaded(file, name)
+        loaded = await self._loaded(file, name)
         ask = Ask("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)
-        return str((await self._answer(ask)).json()["id"])
+        return requests.understood(requests.UPLOADED, await self._answer(ask), self.url).id
 
     async def file(self, file_id: str) -> bytes:
         """The bytes of an uploaded file. Raises ServiceError."""
-        return (await self._answer(Ask("GET", f"/v1/files/{file_id}/content"))).content
+        return requests.content(await self._answer(Ask("GET", f"/v1/files/{file_id}/content")), self.url)
 
     async def delete_file(self, file_id: str) -> None:
         """Forgets an uploaded file. Raises ServiceError."""
@@ -105,15 +111,16 @@ class AsyncInkgateClient:
         """A page of an uploaded file, from 1, as JPEG, turned by `turn` degrees clockwise; no side is longer than
         `side`. Raises ServiceError.
         """
-        return (await self._answer(requests.preview(file_id, page, turn, side))).content
+        return requests.content(await self._answer(requests.preview(file_id, page, turn, side)), self.url)
 
     async def engine(self) -> str:
         """The name of the engine that reads. Raises ServiceError."""
-        return str((await self._answer(Ask("GET", "/health"))).json()["engine"])
+        return requests.understood(requests.HEALTH, await self._answer(Ask("GET", "/health")), self.url).engine
 
     async def models(self) -> tuple[str, ...]:
         """The models that read: those of the model servers, else the engine. Raises ServiceError."""
-        return requests.model_names(await self._answer(Ask("GET", "/v1/models")))
+        answer = requests.understood(requests.MODELS, await self._answer(Ask("GET", "/v1/models")), self.url)
+        return tuple(model.id for model in answer.data)
 
     async def state(self) -> State:
         """What the service says of itself now.
@@ -130,8 +137,5 @@ class AsyncInkgateClient:
             raise refused(self.url, ask.path, answer)
         return answer
 
-
-async def _loaded(file: Path | bytes, name: str) -> tuple[str, bytes]:
-    if isinstance(file, bytes):
-        return name or "document", file
-    return name or file.name, await anyio.Path(file).read_bytes()
+    async def _loaded(self, file: File, name: str) -> tuple[str, bytes]:
+        return await self._files.run(loaded, file, name)

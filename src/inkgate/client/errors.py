@@ -9,6 +9,10 @@ from typing import Any
 import httpx
 import orjson
 
+UNSENDABLE = (
+    "The key or a header holds a character that HTTP does not allow, such as a line feed or an accented letter."
+)
+
 
 class ServiceError(Exception):
     """The service could not be asked, or it refused. The message is for people: what happened, and what to do.
@@ -39,17 +43,28 @@ class ServiceError(Exception):
         self.retry_after_s = retry_after_s
 
 
+class FileUnreadable(ServiceError):
+    """The file that was to be sent can't be read on this machine; nothing was sent. Its cause is the OSError."""
+
+
 @contextmanager
 def told(url: str) -> Iterator[None]:
     """Turns what the connection to `url` raises into a ServiceError."""
     try:
         yield
-    except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-        raise ServiceError(f"{url!r} is no address: give one such as http://127.0.0.1:7860.") from error
+    except (httpx.LocalProtocolError, UnicodeEncodeError) as error:
+        # The exception's own message shows the header, which may be the key.
+        raise ServiceError(UNSENDABLE) from error
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:  # UnicodeError: in the host name
+        raise ServiceError(f"{url!r} is not a URL: give one such as http://127.0.0.1:7860.") from error
     except httpx.TimeoutException as error:
         raise ServiceError(f"{url} did not answer in time.") from error
-    except httpx.HTTPError as error:
+    except httpx.ConnectError as error:
         raise ServiceError(f"{url} can't be reached ({error}). Does `inkgate serve` run there?") from error
+    except httpx.HTTPError as error:
+        raise ServiceError(f"{url} broke the connection off ({error}). Try again; its log may say why.") from error
+    except httpx.StreamError as error:
+        raise ServiceError("This answer was read before, or its `with` block is over: ask again.") from error
 
 
 def refused(url: str, path: str, answer: httpx.Response) -> ServiceError:
@@ -60,12 +75,28 @@ def refused(url: str, path: str, answer: httpx.Response) -> ServiceError:
     retry_after_s = float(retry) if retry.isascii() and retry.isdigit() else None
     if status == httpx.codes.UNAUTHORIZED:
         message = f"{url} asks for an API key, and this is none of its keys."
+    elif answer.has_redirect_location:
+        message = f"{url} redirects {path} to {answer.headers['location']}: give the address that it leads to."
     elif status == httpx.codes.NOT_FOUND and problem.get("code") in {None, "route_unknown"}:
         message = f"There is no {path} at {url}: it is another service, or an older inkgate."
     else:
         said = " ".join(str(problem[name]) for name in ("detail", "remedy") if problem.get(name))
-        message = f"{url} answered {path} with status {status}. {said}".rstrip()
+        said = said or f"{_kind(answer)} came back, which inkgate does not send: is there a proxy in between?"
+        message = f"{url} answered {path} with status {status}. {said}"
     return ServiceError(message, status, problem, retry_after_s)
+
+
+def not_understood(url: str, answer: httpx.Response) -> ServiceError:
+    """The error that a successful answer tells of which is not what was asked for."""
+    return ServiceError(
+        f"What {url} says at {answer.request.url.path} is not understood ({_kind(answer)}): is it another service, a "
+        "proxy, or an inkgate of another version?",
+        answer.status_code,
+    )
+
+
+def _kind(answer: httpx.Response) -> str:
+    return answer.headers.get("content-type", "").split(";")[0] or "An answer of no type"
 
 
 def problem_of(body: bytes) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from inkgate.client.errors import ServiceError
+from inkgate.client.errors import UNSENDABLE, ServiceError, not_understood
 from inkgate.telemetry.state import State
 from inkgate.types import DocumentResult, PageResult
 
@@ -18,6 +18,32 @@ ResultT = TypeVar("ResultT")
 CONNECT_S = 10.0
 READ_S = 660.0
 """Beyond the service's own bound for a document (`limits.time_s`), which answers in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthAnswer:
+    """What is used of `/health`."""
+
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdAnswer:
+    """What is used of an uploaded file, and of a model."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsAnswer:
+    """What `/v1/models` lists."""
+
+    data: tuple[IdAnswer, ...]
+
+
+HEALTH: TypeAdapter[HealthAnswer] = TypeAdapter(HealthAnswer)
+UPLOADED: TypeAdapter[IdAnswer] = TypeAdapter(IdAnswer)
+MODELS: TypeAdapter[ModelsAnswer] = TypeAdapter(ModelsAnswer)
 STATE: TypeAdapter[State] = TypeAdapter(State)
 PAGE: TypeAdapter[PageResult] = TypeAdapter(PageResult)
 DOCUMENT: TypeAdapter[DocumentResult] = TypeAdapter(DocumentResult)
@@ -49,7 +75,13 @@ TEXT = ReadAs()
 
 
 def with_key(key: str, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """What is sent with every request. `key`: empty where the service asks for none."""
+    """What is sent with every request. `key`: empty where the service asks for none.
+
+    Raises:
+        ServiceError: `key` holds a character that HTTP does not allow.
+    """
+    if not (key.isascii() and key.isprintable()):
+        raise ServiceError(UNSENDABLE)
     own = {"Authorization": f"Bearer {key}"} if key else {}
     return {**(headers or {}), **own}
 
@@ -101,17 +133,16 @@ def preview(file_id: str, page: int, turn: int, side: int) -> Ask:
     return Ask("GET", f"/v1/files/{file_id}/pages/{page}", params={"turn": turn, "side": side}, wait_s=60.0)
 
 
-def understood(kind: TypeAdapter[ResultT], answer: httpx.Response, url: str) -> ResultT:
-    """The answer's body as a `kind`. Raises ServiceError where it is none."""
+def understood(kind: TypeAdapter[ResultT], answer: httpx.Response, url: str, body: bytes | None = None) -> ResultT:
+    """The answer's body, or a line of it, as a `kind`. Raises ServiceError where it is none."""
     try:
-        return kind.validate_json(answer.content)
+        return kind.validate_json(answer.content if body is None else body)
     except ValidationError as error:
-        raise ServiceError(
-            f"What {url} says at {answer.request.url.path} is not understood: is it an inkgate of another version?",
-            answer.status_code,
-        ) from error
+        raise not_understood(url, answer) from error
 
 
-def model_names(answer: httpx.Response) -> tuple[str, ...]:
-    """The names that `/v1/models` lists."""
-    return tuple(str(model["id"]) for model in answer.json()["data"])
+def content(answer: httpx.Response, url: str) -> bytes:
+    """The answer's body, a file that is not HTML. Raises ServiceError where it is: the page of a proxy, say."""
+    if answer.headers.get("content-type", "").startswith("text/html"):
+        raise not_understood(url, answer)
+    return answer.content

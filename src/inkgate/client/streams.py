@@ -10,7 +10,7 @@ import httpx
 import orjson
 
 from inkgate.client.errors import ServiceError, told
-from inkgate.client.requests import PAGE
+from inkgate.client.requests import PAGE, understood
 from inkgate.types import PageResult
 
 
@@ -60,7 +60,10 @@ class _End:
         """
         if not line.startswith(b'{"status"'):
             return False
-        found: dict[str, Any] = orjson.loads(line)
+        try:
+            found: dict[str, Any] = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise ServiceError(f"{self._url} broke the answer off in its last line.") from error
         problem = found.pop("error", None)
         self._summary = Summary(**found)
         if problem:
@@ -97,7 +100,7 @@ class Pages:
         return self._end.summary
 
     def __iter__(self) -> Iterator[PageResult]:
-        return map(PAGE.validate_json, self.lines())
+        return (understood(PAGE, self._answer, self._url, line) for line in self.lines())
 
     def lines(self) -> Iterator[bytes]:
         """The same, each page as JSON. Raises ServiceError: the document failed, or the stream was broken off."""
@@ -125,7 +128,7 @@ class AsyncPages:
 
     async def __aiter__(self) -> AsyncIterator[PageResult]:
         async for line in self.lines():
-            yield PAGE.validate_json(line)
+            yield understood(PAGE, self._answer, self._url, line)
 
     async def lines(self) -> AsyncIterator[bytes]:
         """The same, each page as JSON. Raises ServiceError: the document failed, or the stream was broken off."""
