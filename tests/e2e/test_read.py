@@ -40,11 +40,25 @@ def test_a_folder_is_read_into_files_and_what_failed_is_told(small: Path, tmp_pa
     said = ended.stderr.decode()
     assert "broken.png" in said
     assert "image_corrupt" in said
+    assert f"skipped {scans / 'notes.txt'}" in said
+    assert f"1 read (1 page) into {out}; 1 failed; 1 skipped, not images or PDFs." in said
     assert "Traceback" not in said
     written = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
     assert written == [f"année/page é{end}" for end in (".alto.xml", ".hocr", ".json", ".md", ".txt")]
     assert "technical assistance" in (out / "année" / "page é.txt").read_text(encoding="utf-8")
     assert json.loads((out / "année" / "page é.json").read_bytes())["status"] == "complete"
+
+
+def test_results_that_exist_are_kept_on_request_and_never_overwritten_unasked(small: Path, tmp_path: Path) -> None:
+    shutil.copy(small, tmp_path / "a.png")
+    (tmp_path / "a.txt").write_text("kept")
+    command = ("read", str(tmp_path), "-o", str(tmp_path))
+    refused, kept = inkgate(*command), inkgate(*command, "--skip-existing")
+    assert (refused.returncode, kept.returncode) == (2, 0)
+    assert "a.txt would be overwritten; nothing was read." in refused.stderr.decode()
+    assert "0 read (0 pages)" in kept.stderr.decode()
+    assert "1 skipped, having results" in kept.stderr.decode()
+    assert (tmp_path / "a.txt").read_text() == "kept"
 
 
 def test_standard_input_is_read_to_standard_output(small: Path) -> None:

@@ -51,6 +51,12 @@ def test_every_command_explains_itself(command: list[str]) -> None:
     ("arguments", "message"),
     [
         (["read", "nowhere.png"], "no such file"),
+        (
+            ["read", "page.png", "--engine", "tesseract"],
+            "There is no engine 'tesseract'; there are: ppocr, transformers,",
+        ),
+        (["read", "page.png", "--engine", "tesseract"], "Name one of them with --engine"),
+        (["read", "page.png", "-o", "out", "--overwrite", "--skip-existing"], "contradict each other"),
         (["read", "page.png", "-f", "docx"], "'docx' is not a format"),
         (["read", "page.png", "-f", "text,json"], "-o DIR"),
         (["read", "page.png", "--pages", "3-1"], "'3-1'"),

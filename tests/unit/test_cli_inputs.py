@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 import pytest
 import typer
 
-from inkgate.cli.inputs import Source, collect
+from inkgate.cli.inputs import Inputs, Source, collect
 
 
 @pytest.fixture
@@ -19,8 +19,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _relative(sources: list[Source]) -> list[str]:
-    return [str(source.relative) for source in sources]
+def _relative(inputs: Inputs) -> list[str]:
+    return [str(source.relative) for source in inputs.sources]
 
 
 def test_a_folder_gives_its_documents_in_natural_order_with_their_sub_folders(folder: Path) -> None:
@@ -29,7 +29,13 @@ def test_a_folder_gives_its_documents_in_natural_order_with_their_sub_folders(fo
 
 
 def test_a_named_file_is_read_whatever_it_is_called(folder: Path) -> None:
-    assert collect(["a/notes.txt"]) == [Source(Path("a/notes.txt"), PurePath("notes.txt"))]
+    assert collect(["a/notes.txt"]) == Inputs((Source(Path("a/notes.txt"), PurePath("notes.txt")),))
+
+
+def test_other_files_of_folders_are_named_as_skipped_unless_they_are_given(folder: Path) -> None:
+    assert collect(["."]).skipped == (Path("a/notes.txt"),)
+    assert collect(["a", "."]).skipped == (Path("a/notes.txt"),)
+    assert collect([".", "a/notes.txt"]).skipped == ()
 
 
 def test_globs_that_the_shell_left_are_followed_from_their_fixed_part(folder: Path) -> None:

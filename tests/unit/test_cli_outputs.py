@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from inkgate.cli.inputs import Source
-from inkgate.cli.outputs import to_folder, to_stdout, write_whole
+from inkgate.cli.outputs import Existing, to_folder, to_stdout, write_whole
 from inkgate.documents.formats import Format
 from inkgate.types import DocumentResult, PageResult
 
@@ -56,12 +56,29 @@ def test_a_file_in_place_of_the_folder_is_misuse(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "kept"
 
 
-def test_each_format_is_a_file_that_replaces_an_earlier_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("existing", "text"), [(Existing.REPLACE, "words\n"), (Existing.KEEP, "old")])
+def test_each_format_is_a_file_and_one_that_exists_is_replaced_or_kept_as_was_asked(
+    tmp_path: Path, existing: Existing, text: str
+) -> None:
     (tmp_path / "a.txt").write_text("old")
     document = source("a.png")
-    to_folder(tmp_path, (Format.TEXT, Format.ALTO), [document]).write(document, RESULT)
+    to_folder(tmp_path, (Format.TEXT, Format.ALTO), [document], existing).write(document, RESULT)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.alto.xml", "a.txt"]
-    assert (tmp_path / "a.txt").read_text() == "words\n"
+    assert (tmp_path / "a.txt").read_text() == text
+
+
+def test_results_that_exist_are_refused_unless_something_else_was_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "b.txt").write_text("old")
+    (tmp_path / "b.alto.xml").write_text("old")
+    with pytest.raises(typer.Exit) as stopped:
+        to_folder(tmp_path, (Format.TEXT, Format.ALTO), [source("a.png"), source("b.png")])
+    assert stopped.value.exit_code == 2
+    said = capsys.readouterr().err
+    assert "b.txt and 1 more would be overwritten" in said
+    assert "--overwrite" in said
+    assert "--skip-existing" in said
 
 
 def test_a_write_that_fails_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:

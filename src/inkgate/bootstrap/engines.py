@@ -23,7 +23,7 @@ from inkgate.engines.vllm.managed.command import server_command
 from inkgate.engines.vllm.managed.engine import Managed
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.preset import Preset
-from inkgate.engines.vllm.presets import find_preset
+from inkgate.engines.vllm.presets import find_preset, preset_names
 from inkgate.engines.workers.pool import WorkerPool
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Layout
@@ -100,11 +100,12 @@ def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
     name = named if engine.name == generic else engine.name
     folder = engine.vllm.preset_folder
     try:
-        return find_preset(name, Path(folder) if folder else None)
+        return find_preset(name, own := Path(folder) if folder else None)
     except ValueError as error:
         raise InputRejected("engine_incomplete", f"`engine.vllm.preset_folder`: {error}.") from error
     except InputRejected as error:
-        raise InputRejected("engine_unknown", f"There is no engine {name!r} but `ppocr`: {error.detail}.") from error
+        names = ", ".join(["ppocr", "transformers", *preset_names(own)])
+        raise InputRejected("engine_unknown", f"There is no engine {name!r}; there are: {names}.") from error
 
 
 def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) -> Reading:

@@ -44,43 +44,61 @@ class Source:
         return sys.stdin.buffer.read() if self.path is None else self.path.read_bytes()
 
 
-def collect(arguments: Sequence[str]) -> list[Source]:
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What one command is to read.
+
+    Attributes:
+        skipped: files of folders that are neither images nor PDFs by their names. Hidden ones are left out.
+    """
+
+    sources: tuple[Source, ...]
+    skipped: tuple[Path, ...] = ()
+
+
+def collect(arguments: Sequence[str]) -> Inputs:
     """The documents that the arguments name, without duplicates.
 
     Raises:
         typer.Exit: with status 2, where an argument names nothing.
     """
     found: dict[Path | None, Source] = {}
+    others: dict[Path, None] = {}
     for argument in arguments:
-        for source in _sources(argument):
+        for source in _sources(argument, others):
             found.setdefault(source.path.resolve() if source.path else None, source)
-    return list(found.values())
+    skipped = tuple(path for path in others if path.resolve() not in found)
+    return Inputs(tuple(found.values()), skipped)
 
 
-def _sources(argument: str) -> list[Source]:
+def _sources(argument: str, others: dict[Path, None]) -> list[Source]:
+    """The documents of one argument; files of folders that are none are added to `others`."""
     if argument == STDIN:
         return [Source(None, PurePath("stdin"))]
     path = Path(argument)
     if path.is_dir():
-        sources = list(_in_folder(path, path))
+        sources = list(_in_folder(path, path, others))
         if not sources:
             raise misuse(f"{argument}: no images or PDFs in this folder.")
         return sources
     if path.exists():
         return [Source(path, PurePath(path.name))]
     if any(character in argument for character in "*?["):
-        return _matches(path)
+        return _matches(path, others)
     raise misuse(f"{argument}: no such file or folder.")
 
 
-def _in_folder(folder: Path, root: Path) -> Iterator[Source]:
+def _in_folder(folder: Path, root: Path, others: dict[Path, None]) -> Iterator[Source]:
     for path in sorted(folder.rglob("*"), key=_natural):
-        inside = path.relative_to(folder)
-        if path.suffix.lower() in SUFFIXES and not _is_hidden(inside) and path.is_file():
+        if _is_hidden(path.relative_to(folder)) or not path.is_file():
+            continue
+        if path.suffix.lower() in SUFFIXES:
             yield Source(path, path.relative_to(root))
+        else:
+            others[path] = None
 
 
-def _matches(pattern: Path) -> list[Source]:
+def _matches(pattern: Path, others: dict[Path, None]) -> list[Source]:
     """What a glob finds that the shell has left to us; `**` stands for any folders between."""
     fixed = 0
     while not any(character in pattern.parts[fixed] for character in "*?["):
@@ -91,7 +109,7 @@ def _matches(pattern: Path) -> list[Source]:
     for path in sorted(root.glob(str(free)), key=_natural):
         if _is_hidden(path.relative_to(root)) and not _is_hidden(free):
             continue
-        sources += _in_folder(path, root) if path.is_dir() else [Source(path, path.relative_to(root))]
+        sources += _in_folder(path, root, others) if path.is_dir() else [Source(path, path.relative_to(root))]
     if not sources:
         raise misuse(f"{pattern}: no file matches.")
     return sources

@@ -10,6 +10,19 @@ FAILED = 1
 MISUSE = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
+_REMEDIES = {
+    "engine_unknown": "Name one of them with --engine, or as engine.name in the settings.",
+    "engine_unavailable": "Try again; `inkgate serve` with the same settings says more in its log.",
+    "engine_failed": "Try again; report it if it stays.",
+    "internal": "Try again; report it if it stays.",
+}
+"""Where what a client of the service should do isn't what a person at the command line can do."""
+
+
+def remedy_here(code: str, remedy: str) -> str:
+    """What to do about an error of the code at the command line; `remedy`: what a client of the service should do."""
+    return _REMEDIES.get(code, remedy)
+
 
 def say(*lines: str) -> None:
     """Prints lines on standard error."""

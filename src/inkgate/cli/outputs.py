@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path, PurePath
 
 import orjson
@@ -19,20 +20,32 @@ from inkgate.types import DocumentResult
 
 @dataclass(frozen=True, slots=True)
 class ToFolder:
-    """Writes each document as one file a format, at the place planned for it."""
+    """Writes each document as one file a format, at the place planned for it.
 
+    Attributes:
+        folder: in which all places are.
+        keep: files that exist stay as they are.
+    """
+
+    folder: Path
     formats: tuple[Format, ...]
     places: dict[Source, Path]
+    keep: bool = False
 
     def write(self, source: Source, result: DocumentResult) -> None:
-        """Writes the files of one document, over those of an earlier run.
+        """Writes the files of one document, over those of an earlier run unless they are to be kept.
 
         Raises:
             OSError: a file can't be written.
         """
-        for format in self.formats:  # noqa: A001 - the glossary's word for it
-            place = self.places[source]
-            write_whole(place.with_name(place.name + format.suffix), render(result, format))
+        for format, path in zip(self.formats, self.files(source), strict=True):  # noqa: A001 - the glossary's word
+            if not (self.keep and path.exists()):
+                write_whole(path, render(result, format))
+
+    def files(self, source: Source) -> list[Path]:
+        """The files of one document, one for each format."""
+        place = self.places[source]
+        return [place.with_name(place.name + kind.suffix) for kind in self.formats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +71,22 @@ class ToStdout:
 Output = ToFolder | ToStdout
 
 
-def to_folder(folder: Path, formats: tuple[Format, ...], sources: Sequence[Source]) -> ToFolder:
+class Existing(StrEnum):
+    """What becomes of results that are there already."""
+
+    REFUSE = "refuse"
+    KEEP = "keep"
+    REPLACE = "replace"
+
+
+def to_folder(
+    folder: Path, formats: tuple[Format, ...], sources: Sequence[Source], existing: Existing = Existing.REFUSE
+) -> ToFolder:
     """Plans a file for each document: its name without suffix, or with it where two would meet otherwise.
 
     Raises:
-        typer.Exit: with status 2: two documents would be written to one file, or `folder` is a file.
+        typer.Exit: with status 2: two documents would be written to one file, `folder` is a file, or a result exists
+            that may be neither kept nor replaced.
     """
     if folder.exists() and not folder.is_dir():
         raise misuse(f"{folder} is a file; -o takes the folder that results go to.")
@@ -76,7 +100,19 @@ def to_folder(folder: Path, formats: tuple[Format, ...], sources: Sequence[Sourc
                 f"{other.name} and {source.name} would both be written to {place}{formats[0].suffix}.",
                 "Name the folder they are in instead of the files, or read them one after the other.",
             )
-    return ToFolder(formats, places)
+    planned = ToFolder(folder, formats, places, keep=existing is Existing.KEEP)
+    if existing is Existing.REFUSE:
+        _refuse_existing([path for source in sources for path in planned.files(source) if path.exists()])
+    return planned
+
+
+def _refuse_existing(paths: Sequence[Path]) -> None:
+    if paths:
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        raise misuse(
+            f"{paths[0]}{more} would be overwritten; nothing was read.",
+            "--overwrite replaces results that exist, --skip-existing keeps them and reads the other documents.",
+        )
 
 
 def _named(relative: PurePath, short: Counter[PurePath]) -> PurePath:

@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
-from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
+from inkgate.cli.messages import INTERRUPTED, failure, misuse, remedy_here, say
 from inkgate.settings import PdfText, Settings
 
 if TYPE_CHECKING:
-    from inkgate.cli.outputs import Output
-    from inkgate.cli.reading import Order
+    from collections.abc import Sequence
+
+    from inkgate.cli.inputs import Source
+    from inkgate.cli.outputs import Existing, Output, ToFolder
+    from inkgate.cli.reading import Order, Tally
     from inkgate.documents.formats import Format
     from inkgate.documents.pages import PageSelection
 
 FORMATS = "text|markdown|json|hocr|alto"
+SKIPPED_SHOWN = 10
 
 
 def read(  # noqa: PLR0913 - one parameter for each option of the command
@@ -46,6 +50,12 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
             "--output", "-o", metavar="DIR", help="Folder for one file a document and format. Default: print."
         ),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="With -o: replace results that exist. Default: refuse to start.")
+    ] = False,
+    skip_existing: Annotated[
+        bool, typer.Option("--skip-existing", help="With -o: keep results that exist, and read the other documents.")
+    ] = False,
     pages: Annotated[
         str | None,
         typer.Option(metavar="1-3,7", help="Pages to read of each document, the first being 1. Default: all."),
@@ -63,27 +73,74 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
 
     `inkgate read page.png` prints the text. `inkgate read scans/ -o out -f text,markdown` writes out/NAME.txt and
     out/NAME.md for every image and PDF in scans/, sub-folders kept. Of several documents, each is printed below a
-    line `==> NAME <==`; JSON is printed as one document a line.
+    line `==> NAME <==`; JSON is printed as one document a line. With -o, the last line says how many documents were
+    read, failed or skipped. Other files in folders are skipped; name one to have it read.
 
-    Exit status: 0: all was read; 1: a document or a page was not, which is said at the end; 2: the command was wrong.
+    Exit status: 0: all was read or skipped; 1: a document or a page was not, which is said at the end; 2: the command
+    was wrong, or a result exists and neither --overwrite nor --skip-existing is given.
     """
     settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
     formats, selection = _formats(format or ["text"]), _selection(pages)
     from inkgate.cli.inputs import collect
-    from inkgate.cli.outputs import to_folder, to_stdout
-    from inkgate.cli.reading import Order
+    from inkgate.cli.outputs import ToFolder, to_stdout
+    from inkgate.cli.reading import Order, Tally
 
-    sources = tuple(collect(paths))
+    inputs = collect(paths)
+    existing = _existing(overwrite=overwrite, skip_existing=skip_existing)
+    to: Output
     if output is None or output == "-":
-        to: Output = to_stdout(formats, len(sources))
+        to, sources = to_stdout(formats, len(inputs.sources)), inputs.sources
     else:
-        to = to_folder(Path(output), formats, sources)
-    problems = _run(settings, Order(sources, to, formats, selection, pdf_text))
-    if problems:
-        raise failure(f"not everything could be read ({len(problems)}):", *problems)
+        to, sources = _into(Path(output), formats, inputs.sources, existing)
+    tally = _run(settings, Order(sources, to, formats, selection, pdf_text)) if sources else Tally()
+    say_skipped(inputs.skipped)
+    if isinstance(to, ToFolder):
+        say(summary(tally, to.folder, len(inputs.sources) - len(sources), len(inputs.skipped)))
+    if tally.problems:
+        raise failure(f"not everything could be read ({len(tally.problems)}):", *tally.problems)
 
 
-def _run(settings: Settings, order: Order) -> list[str]:
+def _existing(*, overwrite: bool, skip_existing: bool) -> Existing:
+    from inkgate.cli.outputs import Existing
+
+    if overwrite and skip_existing:
+        raise misuse("--overwrite and --skip-existing contradict each other: give one of them.")
+    return Existing.REPLACE if overwrite else Existing.KEEP if skip_existing else Existing.REFUSE
+
+
+def _into(
+    folder: Path, formats: tuple[Format, ...], sources: tuple[Source, ...], existing: Existing
+) -> tuple[ToFolder, tuple[Source, ...]]:
+    """Where the results go, and the documents that have to be read for it."""
+    from inkgate.cli.outputs import to_folder
+
+    to = to_folder(folder, formats, sources, existing)
+    if not to.keep:
+        return to, sources
+    return to, tuple(source for source in sources if not all(path.exists() for path in to.files(source)))
+
+
+def say_skipped(paths: Sequence[Path]) -> None:
+    """Names the files of folders that were not read, the first ten of them."""
+    for path in paths[:SKIPPED_SHOWN]:
+        say(f"skipped {path}: its name is not that of an image or PDF; give the file itself to have it read.")
+    if len(paths) > SKIPPED_SHOWN:
+        say(f"skipped {len(paths) - SKIPPED_SHOWN} more such files.")
+
+
+def summary(tally: Tally, folder: Path, existing: int, unknown: int) -> str:
+    """The last line of a run that wrote files: what was read, what failed, what was skipped and why."""
+    counts = {
+        f"{tally.whole} read ({tally.pages} {'page' if tally.pages == 1 else 'pages'}) into {folder}": True,
+        f"{tally.partial} read in part": tally.partial > 0,
+        f"{tally.failed} failed": True,
+        f"{existing} skipped, having results": existing > 0,
+        f"{unknown} skipped, not images or PDFs": unknown > 0,
+    }
+    return f"{'; '.join(text for text, told in counts.items() if told)}."
+
+
+def _run(settings: Settings, order: Order) -> Tally:
     """Reads in an event loop of its own.
 
     Raises:
@@ -101,9 +158,9 @@ def _run(settings: Settings, order: Order) -> list[str]:
     try:
         return anyio.run(read_documents, settings, order)
     except InputRejected as error:
-        raise misuse(f"{error.detail} {error.remedy}") from error
+        raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
     except EngineFailed as error:
-        raise failure(f"{error.title}. {error.detail} {error.remedy}") from error
+        raise failure(f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}") from error
     except KeyboardInterrupt as error:
         say("interrupted; files that were written are whole.")
         raise typer.Exit(INTERRUPTED) from error

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from inkgate.bootstrap import running
 from inkgate.cli.inputs import Source
+from inkgate.cli.messages import remedy_here
 from inkgate.cli.outputs import Output
 from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection
@@ -41,22 +42,38 @@ class Order:
         return ReadOptions(Task(kind), self.pages, self.pdf_text)
 
 
-async def read_documents(settings: Settings, order: Order) -> list[str]:
-    """Reads and hands over every document; one line for each thing that could not be read, empty when all was.
+@dataclass(slots=True)
+class Tally:
+    """How the documents of one command ended.
+
+    Attributes:
+        pages: that were read.
+        problems: a line for each thing that could not be read; empty when all was.
+    """
+
+    whole: int = 0
+    partial: int = 0
+    failed: int = 0
+    pages: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+async def read_documents(settings: Settings, order: Order) -> Tally:
+    """Reads and hands over every document.
 
     Raises:
         InputRejected: the settings name an engine that doesn't exist.
         EngineFailed: the engine did not start.
         BrokenPipeError: whoever read standard output has left.
     """
-    problems: list[str] = []
+    tally = Tally()
     async with AsyncExitStack() as stack:
         with _status("Loading the models"):
             service = await stack.enter_async_context(running(_patient(settings)))
         for number, source in enumerate(order.sources, start=1):
             title = source.name if len(order.sources) == 1 else f"[{number}/{len(order.sources)}] {source.name}"
-            problems += await _read_one(service.reader, order, source, title)
-    return problems
+            await _read_one(service.reader, order, source, title, tally)
+    return tally
 
 
 def _patient(settings: Settings) -> Settings:
@@ -65,22 +82,34 @@ def _patient(settings: Settings) -> Settings:
     return settings.model_copy(update={"limits": settings.limits.model_copy(update={"time_s": NO_DEADLINE_S})})
 
 
-async def _read_one(reader: Reader, order: Order, source: Source, title: str) -> list[str]:
-    """Reads one document and hands it over, whole or in part; what went wrong, a line each."""
+async def _read_one(reader: Reader, order: Order, source: Source, title: str, tally: Tally) -> None:
+    """Reads one document and hands it over, whole or in part; adds how it went to `tally`."""
+    problem = ""
     try:
         result = await _result(reader, Document(source.data(), _printable(source.name)), order.options, title)
         if result.status is not DocumentStatus.FAILED:
             order.to.write(source, result)
     except InkgateError as error:
-        return [_line(source.name, error.as_page_error(), error.title)]
+        problem = _line(source.name, error.as_page_error(), error.title)
     except BrokenPipeError:
         raise
     except OSError as error:
-        return [f"{error.filename or source.name}: {error.strerror or error}."]
-    return [
-        _line(f"{source.name}, page {page.index + 1}", page.error, CODES[page.error.code].title)
-        for page in result.pages
-        if page.error is not None
+        problem = f"{error.filename or source.name}: {error.strerror or error}."
+    if problem:
+        tally.failed += 1
+        tally.problems.append(problem)
+    else:
+        _add(tally, source, result)
+
+
+def _add(tally: Tally, source: Source, result: DocumentResult) -> None:
+    failed = [(page.index + 1, page.error) for page in result.pages if page.error is not None]
+    tally.whole += result.status is DocumentStatus.COMPLETE
+    tally.partial += result.status is DocumentStatus.PARTIAL
+    tally.failed += result.status is DocumentStatus.FAILED
+    tally.pages += len(result.pages) - len(failed)
+    tally.problems += [
+        _line(f"{source.name}, page {number}", error, CODES[error.code].title) for number, error in failed
     ]
 
 
@@ -98,7 +127,7 @@ async def _result(reader: Reader, document: Document, options: ReadOptions, titl
 
 
 def _line(name: str, error: PageError, title: str) -> str:
-    return f"{name}: {title}. {error.detail} {error.remedy} ({error.code})"
+    return f"{name}: {title}. {error.detail} {remedy_here(error.code, error.remedy)} ({error.code})"
 
 
 def _printable(name: str) -> str:

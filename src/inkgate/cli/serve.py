@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
-from inkgate.cli.messages import INTERRUPTED, failure, misuse, say
+from inkgate.cli.messages import INTERRUPTED, failure, misuse, remedy_here, say
 from inkgate.settings import USUAL_METRICS_PORT, Settings
 
 _SWITCH_S = 0.0005
@@ -70,9 +70,9 @@ def _run(settings: Settings) -> None:
     except TracingUnavailable as error:
         raise misuse(str(error)) from error
     except InputRejected as error:
-        raise misuse(f"{error.detail} {error.remedy}") from error
+        raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
     except EngineFailed as error:
-        raise failure(f"{error.title}. {error.detail} {error.remedy}") from error
+        raise failure(f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}") from error
     except KeyboardInterrupt as error:  # before the server has taken over the signals
         raise typer.Exit(INTERRUPTED) from error
 

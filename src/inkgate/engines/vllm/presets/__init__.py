@@ -40,8 +40,13 @@ def find_preset(name: str, folder: Path | None = None) -> Preset:
         for preset in presets:
             if asked in {known.lower() for known in preset.names}:
                 return preset
-    known = ", ".join(sorted({preset.name for preset in presets}))
-    raise InputRejected("engine_unknown", f"there is no preset for {name!r}; there are: {known}")
+    known = ", ".join(preset_names(folder))
+    raise InputRejected("engine_unknown", f"There is no preset for {name!r}; there are: {known}.")
+
+
+def preset_names(folder: Path | None = None) -> list[str]:
+    """The names of all presets, sorted. Raises ValueError, as `known_presets`."""
+    return sorted({preset.name for preset in known_presets(folder)})
 
 
 def _shipped_modules() -> Iterator[ModuleType]:
