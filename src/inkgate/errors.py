@@ -150,6 +150,11 @@ ENGINE_CODES: dict[str, Code] = {
 CODES: dict[str, Code] = INPUT_CODES | OVERLOAD_CODES | ENGINE_CODES
 
 
+def install_extra(extra: str) -> str:
+    """How an extra of inkgate is installed, as a part of a sentence: from a checkout, as no package index has it."""
+    return f"`pip install '.[{extra}]'` in inkgate's checkout (`make` puts pip into .venv/bin)"
+
+
 class InkgateError(Exception):
     """An error with a stable code. `detail` may be shown to clients: nothing internal goes into it."""
 

@@ -23,7 +23,7 @@ async def test_without_the_extra_the_small_page_says_how_to_get_it() -> None:
     async with running_api() as api:
         home = await api.client.get("/", headers=BROWSER)
         assert home.status_code == 200
-        assert "pip install 'inkgate[ui]'" in home.text
+        assert "pip install '.[ui]'" in home.text
         assert (await api.client.get("/ui/")).headers["location"] == "/"
 
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from PIL import Image
 
-from inkgate.client import AsyncInkgateClient, FileUnreadable, InkgateClient, ReadAs, ServiceError
+from inkgate.client import AsyncInkgateClient, File, FileUnreadable, InkgateClient, ReadAs, ServiceError
 from inkgate.errors import EngineFailed
 from inkgate.types import TaskKind
 from support.api_client import Api, png, running_api
@@ -173,10 +173,10 @@ async def test_paths_bytes_and_open_files_are_read(tmp_path: Path) -> None:
     path.write_bytes(png())
     async with running_api() as api, client_of(api) as client:
         with path.open("rb") as file:
-            for given in (path, str(path), file):
-                assert (await client.read(given)).name == "scan.png"
-        for given in (path.read_bytes(), bytearray(png()), memoryview(png()), io.BytesIO(png())):
-            assert (await client.read(given)).name == "document"
+            named: list[File] = [path, str(path), file]
+            assert [(await client.read(given)).name for given in named] == ["scan.png"] * 3
+        bare: list[File] = [png(), bytearray(png()), memoryview(png()), io.BytesIO(png())]
+        assert [(await client.read(given)).name for given in bare] == ["document"] * 4
         assert (await client.read(str(path), name="other.png")).name == "other.png"
 
 

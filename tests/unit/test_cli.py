@@ -37,7 +37,7 @@ def test_a_redis_without_its_client_is_told_before_anything_is_loaded(
     ended = runner.invoke(app, ["serve", "--port", "0"], env={"INKGATE_METRICS__PORT": "0", **variables})
     assert ended.exit_code == 2
     assert "names a Redis" in ended.stderr
-    assert "pip install 'inkgate[redis]'" in ended.stderr
+    assert "pip install '.[redis]'" in ended.stderr
 
 
 @pytest.mark.parametrize("command", [[], ["read"], ["serve"], ["key"], ["eval"], ["doctor"]], ids=" ".join)

@@ -53,3 +53,10 @@ def test_pins_are_exact_versions_without_addresses_and_bring_one_opencv() -> Non
     assert [pin for pin in PINS if not re.fullmatch(r"[A-Za-z0-9._-]+==(?:\d+!)?[A-Za-z0-9.]+", pin)] == []
     # Two wheels of OpenCV overwrite each other's files, and the one with windows needs libGL.
     assert [_name(pin) for pin in PINS if "opencv" in pin.lower()] == ["opencv-python-headless"]
+
+
+def test_no_text_says_to_install_inkgate_by_name_which_no_package_index_has() -> None:
+    texts = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    assert [
+        path.name for path in texts if re.search(r"pip install '?inkgate\b", path.read_text(encoding="utf-8"))
+    ] == []

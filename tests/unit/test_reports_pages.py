@@ -121,7 +121,7 @@ def test_a_load_generator_that_was_the_limit_is_told_first() -> None:
 def test_without_matplotlib_there_are_tables_and_what_to_install() -> None:
     page = load_html(load_report(), None)
     assert figures_of(page) == 0
-    assert "pip install 'inkgate[report]'" in Outline(page).words
+    assert "pip install '.[report]'" in Outline(page).words
     assert "9.62" in Outline(page).words
 
 

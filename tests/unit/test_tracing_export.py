@@ -134,7 +134,7 @@ def test_what_is_missing_is_named() -> None:
 
     settings = TracingSettings(endpoint="http://collector:4318")
     with (
-        pytest.raises(TracingUnavailable, match=r"opentelemetry\.sdk is not installed: pip install 'inkgate\[otel\]'"),
+        pytest.raises(TracingUnavailable, match=r"opentelemetry\.sdk is not installed: `pip install '\.\[otel\]'`"),
         tracer_of(settings, imported=imported),
     ):
         pass

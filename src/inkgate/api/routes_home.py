@@ -33,7 +33,8 @@ curl -F file=@scan.pdf -H 'Accept: text/markdown' http://HOST/ocr</pre>
 </html>
 """
 _PRESENCE = {
-    Presence.ABSENT: """<p>A web page to drop documents on comes with <code>pip install 'inkgate[ui]'</code>.</p>""",
+    Presence.ABSENT: """<p>A web page to drop documents on is an extra:
+<code>pip install '.[ui]'</code> in inkgate's checkout, then restart the service.</p>""",
     Presence.COMING: "<p>The web page is being loaded; this takes a few seconds. The API answers already.</p>",
     Presence.THERE: """<p>The web page is at <a href="/ui/">/ui/</a>.</p>""",
 }

@@ -14,6 +14,7 @@ import typer
 from inkgate.cli.durations import duration
 from inkgate.cli.interrupts import stop_when_told
 from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
+from inkgate.errors import install_extra
 
 if TYPE_CHECKING:
     from inkgate.comparison.contenders import Contender
@@ -118,7 +119,7 @@ def _need_evaluation(wanted: bool) -> None:
     try:
         import inkgate.evaluation.metrics  # noqa: F401  # whether it can be
     except ModuleNotFoundError as error:
-        raise misuse(f"{error.name} is not installed, which accuracy needs: pip install 'inkgate[eval]'.") from error
+        raise misuse(f"{error.name} is not installed, which accuracy needs: {install_extra('eval')}.") from error
 
 
 async def _compare(contenders: Sequence[Contender], comparing: Comparing) -> EngineComparison:

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from inkgate.errors import EngineFailed, InputRejected
+from inkgate.errors import EngineFailed, InputRejected, install_extra
 from inkgate.settings import PdfText, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
         from inkgate.evaluation.report import as_json, tables
         from inkgate.evaluation.run import check_truths
     except ModuleNotFoundError as error:
-        raise _misuse(f"{error.name} is not installed: pip install 'inkgate[eval]'.") from error
+        raise _misuse(f"{error.name} is not installed: {install_extra('eval')}.") from error
     try:
         entries = select(load_manifest(manifest), folder, limit)
         if not entries:

@@ -30,7 +30,7 @@ def report(  # noqa: PLR0913  # one parameter for each option of the command
 
     Without any option the page is written beside FILE. `--compare A.json B.json` says whether B really differs from A
     in answers in time and in the 95th percentile of latency, or that it can't be told (docs/reports.md). Charts need
-    `pip install 'inkgate[report]'`.
+    the extra `report`: `pip install '.[report]'` in inkgate's checkout.
     """
     wanted = [(path, suffix) for path, suffix in ((html, ".html"), (svg, ".svg"), (png, ".png"), (csv, ".csv")) if path]
     for path, suffix in wanted:

@@ -12,6 +12,7 @@ import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, remedy_here, say
+from inkgate.errors import install_extra
 from inkgate.settings import USUAL_METRICS_PORT, Settings
 
 _SWITCH_S = 0.0005
@@ -135,7 +136,7 @@ def check_redis(settings: Settings) -> None:
     if setting is not None and find_spec("redis") is None:
         raise misuse(
             f"{setting} names a Redis, and the client for it is not installed.",
-            f"pip install 'inkgate[redis]', or leave out {setting}: each instance then has its own.",
+            f"Install it: {install_extra('redis')}; or leave out {setting}: each instance then has its own.",
         )
 
 

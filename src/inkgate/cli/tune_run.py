@@ -15,6 +15,7 @@ from inkgate.cli.interrupts import stop_when_told
 from inkgate.cli.tune_files import write_found
 from inkgate.cli.tune_view import ShownBench, View
 from inkgate.concurrency import single_error
+from inkgate.errors import install_extra
 from inkgate.loadtest.impossible import LoadImpossible
 from inkgate.loadtest.machine import this_machine
 from inkgate.loadtest.pages import LoadPage, load_pages
@@ -170,7 +171,7 @@ def _accuracy(manifest: Path) -> Accuracy:
         from inkgate.evaluation.manifest import load_manifest
         from inkgate.tuning.accuracy import Accuracy
     except ModuleNotFoundError as error:
-        raise CantTune(f"{error.name} is not installed: pip install 'inkgate[eval]'.") from error
+        raise CantTune(f"{error.name} is not installed: {install_extra('eval')}.") from error
     found = Accuracy(load_manifest(manifest))
     if not found.entries:
         raise CantTune(f"{manifest} has no document with a true text.")

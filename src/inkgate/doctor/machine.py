@@ -12,7 +12,7 @@ from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
 from inkgate.engines.vllm.managed.command import server_command
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus
-from inkgate.errors import InputRejected
+from inkgate.errors import InputRejected, install_extra
 from inkgate.settings import RuntimeName, Settings
 from inkgate.telemetry.gpu import GpuReading, GpuUnavailable, NvmlReader
 from inkgate.telemetry.state import Build, Gpu, House, State, Work
@@ -63,7 +63,7 @@ def cant_start(settings: Settings) -> Finding | None:
 
 
 def _not_installed(missing: list[str]) -> Finding:
-    advice = Advice("Install them: `pip install 'inkgate[transformers]'`.")
+    advice = Advice(f"Install them: {install_extra('transformers')}.")
     return _cant(f"{' and '.join(missing)} can't be imported", advice)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from inkgate.errors import install_extra
 from inkgate.reports.markup import Markup
 
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
 MISSING = "matplotlib"
-REMEDY = "pip install 'inkgate[report]'"
+REMEDY = install_extra("report")
 
 INK = "#1b2430"
 MUTED = "#5a6675"

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
+from inkgate.errors import install_extra
 from inkgate.telemetry.tracing import NOT_RECORDING, Tracer
 
 _CLOSE_S = 3.0
@@ -60,7 +61,7 @@ def tracer_of(
         otel = imported("inkgate.telemetry.otel")
     except ImportError as error:
         detail = f"tracing.endpoint is set, and {error.name or 'OpenTelemetry'} is not installed"
-        raise TracingUnavailable(f"{detail}: pip install 'inkgate[otel]', or leave tracing.endpoint empty.") from error
+        raise TracingUnavailable(f"{detail}: {install_extra('otel')}, or leave tracing.endpoint empty.") from error
     headers = {name: value.get_secret_value() for name, value in options.headers.items()}
     exporter = otel.exporter_to(options.endpoint, headers)
     tracer = otel.ExportingTracer(exporter, options.service_name, options.sample_ratio)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from inkgate.errors import install_extra
 from inkgate.telemetry.state import Gpu
 
 T = TypeVar("T")
@@ -181,6 +182,4 @@ def _nvml() -> Any:  # noqa: ANN401 - as above
     try:
         return importlib.import_module("pynvml")
     except ImportError as error:
-        raise GpuUnavailable(
-            "Reading GPUs needs the package nvidia-ml-py: install it with `pip install 'inkgate[gpu]'`."
-        ) from error
+        raise GpuUnavailable(f"Reading GPUs needs the package nvidia-ml-py: {install_extra('gpu')}.") from error

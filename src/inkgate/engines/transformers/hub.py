@@ -14,7 +14,7 @@ import structlog
 
 from inkgate.engines.transformers.detokenize import Detokenizer
 from inkgate.engines.transformers.model import Ending, Model, Piece, Question, Sampling
-from inkgate.errors import EngineFailed, InputRejected
+from inkgate.errors import EngineFailed, InputRejected, install_extra
 from inkgate.settings import TransformersSettings
 
 log = structlog.get_logger(__name__)
@@ -34,7 +34,8 @@ def load(name: str, settings: TransformersSettings, imported: Callable[[str], An
     try:
         torch, library = imported("torch"), imported("transformers")
     except ImportError as error:
-        detail = f"The engine `transformers` needs {error.name or 'its packages'}: pip install 'inkgate[transformers]'."
+        missing = error.name or "its packages"
+        detail = f"The engine `transformers` needs {missing}: {install_extra('transformers')}."
         raise EngineFailed("engine_not_installed", detail) from error
     # Its own words and bars would go past the log.
     library.utils.logging.set_verbosity_error()
