@@ -8,6 +8,7 @@ downwards; a PDF page is measured as rendered at `PageResult.dpi`. Confidences a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -310,6 +311,14 @@ class Page(Protocol):
 
     @property
     def content_key(self) -> bytes: ...
+
+    def hold(self) -> AbstractContextManager[None]:
+        """Keeps what the pixels are made of open inside, whoever closes the page's document meanwhile.
+
+        For work that is done on behalf of several callers: it must not end with the one whose page it has. To be
+        entered while the document is open, and on the event loop.
+        """
+        ...
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """Pixels of the page, shrunk so that the longest side is `longest_side` at most, never enlarged.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -28,6 +29,9 @@ class ArrayPage:
     @property
     def size(self) -> Size:
         return Size(self.rgb.shape[1], self.rgb.shape[0])
+
+    def hold(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         longest = max(self.rgb.shape[:2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import anyio
@@ -22,6 +23,9 @@ class KeyedPage:
     size: Size = Size(100, 200)
     dpi: float | None = None
     text_layer: TextLayer | None = None
+
+    def hold(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         return Pixels(np.zeros((200, 100, 3), np.uint8))

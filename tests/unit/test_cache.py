@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import anyio
 import pytest
@@ -45,12 +46,30 @@ class Work:
         return self.outcome
 
 
+class Needed:
+    """What work needs. Attributes: by how many it is held now, and how often it was."""
+
+    def __init__(self) -> None:
+        self.holders = 0
+        self.times = 0
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        self.holders += 1
+        self.times += 1
+        try:
+            yield
+        finally:
+            self.holders -= 1
+
+
 class Callers:
     """Many who ask at once. Attributes: what each got, in the order in which they got it."""
 
     def __init__(self, cache: Cache[str], tasks: TaskGroup) -> None:
         self.answers: list[tuple[str, Source]] = []
         self.errors: list[InkgateError] = []
+        self.needed = Needed()
         self._cache = cache
         self._tasks = tasks
 
@@ -66,7 +85,7 @@ class Callers:
     async def _one(self, work: Callable[[], Awaitable[str]], group: str, scope: anyio.CancelScope) -> None:
         with scope:
             try:
-                self.answers.append(await self._cache.get_or_run(b"key", work, group))
+                self.answers.append(await self._cache.get_or_run(b"key", work, group, self.needed.hold))
             except InkgateError as error:
                 self.errors.append(error)
 
@@ -148,6 +167,35 @@ async def test_work_is_cancelled_when_nobody_waits_and_begun_anew_by_the_next(ca
     assert callers.answers == [("text", Source.RUN)]
 
 
+async def test_what_shared_work_needs_is_held_until_it_is_done_though_the_first_has_left(callers: Callers) -> None:
+    work = Work()
+    first = await callers.ask(work)
+    await callers.ask(work, 2)
+    first.cancel()
+    await settled()
+    assert (callers.needed.holders, callers.needed.times) == (1, 1)
+    work.go.set()
+    await settled()
+    assert (callers.needed.holders, callers.needed.times) == (0, 1)
+
+
+async def test_what_work_needs_is_given_back_when_all_have_left(callers: Callers) -> None:
+    scope = await callers.ask(Work())
+    scope.cancel()
+    await settled()
+    assert (callers.needed.holders, callers.needed.times) == (0, 1)
+
+
+async def test_what_work_needs_is_held_before_who_began_it_can_leave(store: MemoryStore, tasks: TaskGroup) -> None:
+    cache, needed, work = await running_cache(store, tasks), Needed(), Work()
+    asking = cache.get_or_run(b"key", work, hold=needed.hold)
+    asking.send(None)
+    assert (needed.holders, work.begun) == (1, 0)
+    asking.close()
+    await settled()
+    assert needed.holders == 0
+
+
 async def test_who_asks_while_the_last_one_leaves_is_not_given_the_cancelled_work(callers: Callers) -> None:
     abandoned, work = Work(), Work()
     work.go.set()
@@ -220,6 +268,7 @@ async def test_those_who_wait_when_the_service_stops_are_told(store: MemoryStore
         callers = Callers(cache, tasks)
         await callers.ask(Work(), 2)
         background.cancel_scope.cancel()
+    assert callers.needed.holders == 0
     await callers.ask(Work())
     assert [error.code for error in callers.errors] == ["engine_unavailable"] * 3
 

@@ -70,7 +70,7 @@ def test_descriptors_arrive_with_their_call_and_calls_one_by_one() -> None:
         data = seal_bytes(b"%PDF-data")
         bitmap = make_bitmap(Size(4, 3))
         first, second = Call(Op.RENDER, 7, document_bytes=9, width=4, height=3), Call(Op.CLOSE, 7)
-        socket.send_fds(ours, [wire.encode(first)], [data, bitmap])
+        socket.send_fds(ours, [wire.encode(first)], [data.fileno(), bitmap.fileno()])
         ours.sendall(wire.encode(second))
         received = wire.receive_call(theirs)
         assert received is not None
@@ -78,19 +78,20 @@ def test_descriptors_arrive_with_their_call_and_calls_one_by_one() -> None:
         assert call == first
         assert bytes(map_bytes(fds[0], call.document_bytes)) == b"%PDF-data"
         map_bitmap(fds[1], Size(4, 3))[2, 3] = (1, 2, 3)
-        assert map_bitmap(bitmap, Size(4, 3))[2, 3].tolist() == [1, 2, 3]
+        assert map_bitmap(bitmap.fileno(), Size(4, 3))[2, 3].tolist() == [1, 2, 3]
         assert wire.receive_call(theirs) == (second, [])
         ours.close()
         assert wire.receive_call(theirs) is None
-        for fd in (data, bitmap, *fds):
+        for fd in fds:
             os.close(fd)
+        data.close()
+        bitmap.close()
 
 
 def test_a_worker_can_change_neither_document_nor_size() -> None:
     data, bitmap = seal_bytes(b"abc"), make_bitmap(Size(2, 2))
     with pytest.raises(PermissionError):
-        os.pwrite(data, b"x", 0)
-    for fd in (data, bitmap):
-        with pytest.raises(PermissionError):
-            os.ftruncate(fd, 0)
-        os.close(fd)
+        os.pwrite(data.fileno(), b"x", 0)
+    for file in (data, bitmap):
+        with file, pytest.raises(PermissionError):
+            file.truncate(0)

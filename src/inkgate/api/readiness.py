@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 import anyio
 import numpy as np
@@ -30,6 +31,9 @@ class BlankPage:
     dpi: float | None = None
     text_layer: TextLayer | None = None
     content_key = b""  # it is to be read each time, and never answered from the cache
+
+    def hold(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:  # noqa: ARG002 - the port's signature
         return Pixels(np.full((_SIDE, _SIDE, 3), 255, np.uint8))

@@ -6,6 +6,7 @@ APNG) or of a multi-picture JPEG, the primary one of a HEIC or AVIF file.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from inkgate.concurrency import Threads
@@ -58,6 +59,10 @@ class ImagePage:
     @property
     def text_layer(self) -> TextLayer | None:
         return None
+
+    def hold(self) -> AbstractContextManager[None]:
+        """As Page says: the page has the file's bytes itself."""
+        return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """As Page says; memory is that of the decoded image, whatever `longest_side` is, save for JPEG.

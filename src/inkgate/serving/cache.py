@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -75,8 +76,16 @@ class Cache(Generic[R]):
             with anyio.move_on_after(_CLOSE_S, shield=True):
                 await self._store.close()
 
-    async def get_or_run(self, key: bytes, run: Callable[[], Awaitable[R]], group: Hashable = None) -> tuple[R, Source]:
+    async def get_or_run(
+        self,
+        key: bytes,
+        run: Callable[[], Awaitable[R]],
+        group: Hashable = None,
+        hold: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> tuple[R, Source]:
         """The value of `key`, and where it comes from. Callers share what runs within their `group` only.
+
+        `hold`: what `run` needs that this caller may close when it leaves; held until what is shared is over.
 
         Raises:
             EngineFailed: "engine_unavailable": the service is not running.
@@ -84,7 +93,7 @@ class Cache(Generic[R]):
         """
         for _ in range(_SHARED_TRIES):
             flight, first = self._joined.join(
-                (key, group), partial(self._look_or_run, key, run), partial(self._put, key)
+                (key, group), partial(self._look_or_run, key, run), partial(self._put, key), hold
             )
             try:
                 value, source = await flight.wait()

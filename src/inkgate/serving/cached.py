@@ -50,7 +50,7 @@ class Cached(Around):
     A page is the same when its content is (`Page.content_key`), and it is asked for in the same way: the same task, of
     the same engine. What several read at once is read once, within a priority: nobody waits for a read that is less
     urgent than their own. It is read on behalf of who came first; where that one's deadline or share ends it, the
-    others begin anew.
+    others begin anew. It is the first one's page that is read, and held until that is done: the first may leave.
     """
 
     def __init__(self, inner: Engine, store: Store, ttl_s: float, revision: str) -> None:
@@ -71,7 +71,7 @@ class Cached(Around):
             return await self._inner.read(page, task)
         begun = perf_counter()
         run: Callable[[], Awaitable[PageResult]] = partial(self._inner.read, page, task)
-        result, source = await self.cache.get_or_run(self._key(page, task), run, current_caller().priority)
+        result, source = await self.cache.get_or_run(self._key(page, task), run, current_caller().priority, page.hold)
         if source is Source.RUN:
             return result
         return replace(result, index=page.index, timings_ms={"cache": (perf_counter() - begun) * 1000})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import AbstractContextManager, ExitStack
 from typing import Generic, TypeVar
 
 import anyio
@@ -71,11 +72,18 @@ class Joined(Generic[T]):
             self._tasks = None
 
     def join(
-        self, key: Hashable, run: Callable[[], Awaitable[T]], after: Callable[[T], Awaitable[None]]
+        self,
+        key: Hashable,
+        run: Callable[[], Awaitable[T]],
+        after: Callable[[T], Awaitable[None]],
+        hold: Callable[[], AbstractContextManager[None]],
     ) -> tuple[Flight[T], bool]:
         """The flight of this key to wait for, and whether it begins with this call. What `run` does is done in a task
         of its own, with the context variables of whoever began it. `after` has what came of it, unless that is an
         error; until `after` ends, the flight can still be joined, and has its answer at once.
+
+        `hold`: what `run` needs that its caller may close. It is entered before this returns, and left when the
+        flight is over.
 
         Raises:
             EngineFailed: "engine_unavailable": the service has not started, or has stopped.
@@ -85,15 +93,20 @@ class Joined(Generic[T]):
             return flight, False
         if self._tasks is None:
             raise EngineFailed("engine_unavailable", "The service is not running.")
+        held = ExitStack()
+        held.enter_context(hold())  # here and not in the task: the caller may be gone before that begins
         flight = self._flights[key] = Flight(run)
-        self._tasks.start_soon(self._carry, key, flight, after)
+        self._tasks.start_soon(self._carry, key, flight, after, held)
         return flight, True
 
-    async def _carry(self, key: Hashable, flight: Flight[T], after: Callable[[T], Awaitable[None]]) -> None:
+    async def _carry(
+        self, key: Hashable, flight: Flight[T], after: Callable[[T], Awaitable[None]], held: ExitStack
+    ) -> None:
         try:
-            await flight.fly()
-            if not isinstance(flight.outcome, Exception):
-                await after(flight.outcome)
+            with held:
+                await flight.fly()
+                if not isinstance(flight.outcome, Exception):
+                    await after(flight.outcome)
         finally:
             if self._flights.get(key) is flight:
                 del self._flights[key]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import anyio
 import structlog
 
 from inkgate.concurrency import Threads
+from inkgate.documents.pdf.jobs import Job, Source, closed, stopped
 from inkgate.documents.pdf.process import Cause, WorkerDied, WorkerProcess
 from inkgate.documents.pdf.wire import Call, Op, Reply
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
@@ -22,38 +23,6 @@ MAX_CALLS = 2000
 """A worker is replaced after so many calls: what little pdfium and malloc lose must not add up."""
 MAX_GROWTH_MB = 400.0
 """A worker is replaced when, between calls, it holds so much more than when it started."""
-
-
-@dataclass(eq=False, slots=True)
-class Source:
-    """A document's bytes, ready to be handed to workers. `closed` once nobody may ask for it any more."""
-
-    number: int
-    fd: int
-    size: int
-    digest: bytes
-    closed: bool = False
-
-
-@dataclass(eq=False, slots=True)
-class Job:
-    """A call that somebody waits for: `done` is set when either `value` or `error` is there."""
-
-    source: Source
-    call: Call
-    bitmap_fd: int | None = None
-    done: anyio.Event = field(default_factory=anyio.Event)
-    value: dict[str, object] = field(default_factory=dict)
-    error: Exception | None = None
-    abandoned: bool = False
-
-    def finish(self, value: dict[str, object]) -> None:
-        self.value = value
-        self.done.set()
-
-    def fail(self, error: Exception) -> None:
-        self.error = error
-        self.done.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +128,18 @@ class Lane:
 
     async def _attempt(self, job: Job) -> Reply:
         process = await self._start()
-        call, source, fds = job.call, job.source, []
+        # From here to the sending nothing is awaited: what is open now is open when it is sent.
+        if job.abandoned or job.is_closed:
+            raise closed()
+        call, source = job.call, job.source
+        files = [] if job.bitmap is None else [job.bitmap]
         if source.number not in self._open:
             self._make_room()
             call = replace(call, document_bytes=source.size)
-            fds.append(source.fd)
-        if job.bitmap_fd is not None:
-            fds.append(job.bitmap_fd)
-        # From here to the sending nothing is awaited: the descriptors of a job not abandoned are open.
-        if job.abandoned:
-            return Reply({})
+            files.insert(0, source.file)
         self._open[source.number] = source
         self._open.move_to_end(source.number)
-        return await process.call(call, fds, self._settings.timeout_s)
+        return await process.call(call, files, self._settings.timeout_s)
 
     def _make_room(self) -> None:
         while len(self._open) >= MAX_OPEN_DOCUMENTS:
@@ -197,11 +165,6 @@ class Lane:
         self._open.clear()
         if process is not None:
             await process.stop()
-
-
-def stopped() -> EngineFailed:
-    """For calls that come, or still wait, when the pool is closed."""
-    return EngineFailed("engine_unavailable", "PDF documents are not read any more: the service is about to stop.")
 
 
 def _rejected(reply: Reply) -> InkgateError:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from io import FileIO
 from itertools import count
 from types import TracebackType
 from typing import Any, Self
@@ -17,7 +17,8 @@ from inkgate.concurrency import Threads, single_error
 from inkgate.documents.content import digest, page_key
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
-from inkgate.documents.pdf.lane import Job, Lane, LaneSettings, Source, stopped
+from inkgate.documents.pdf.jobs import Job, Source, stopped
+from inkgate.documents.pdf.lane import Lane, LaneSettings
 from inkgate.documents.pdf.room import machine_has_room
 from inkgate.documents.pdf.shared import make_bitmap, map_bitmap, seal_bytes
 from inkgate.documents.pdf.wire import Call, Op
@@ -32,7 +33,7 @@ class PdfPool:
     A worker is started when there is work for it, the first `warm_workers` at once. One that crashes, hangs or takes
     too much memory costs the page it was at, and is replaced; so a document of a thousand pages holds nobody up for
     longer than the pages before theirs. A caller that is cancelled leaves at once: its call, if it runs already, ends
-    unheard.
+    unheard. A document is open until the last who holds it leaves, which may be long after who opened it.
     """
 
     def __init__(self, settings: PdfSettings, command: Sequence[str] | None = None) -> None:
@@ -104,36 +105,37 @@ class PdfPool:
             raise InputRejected("pdf_corrupt", "The PDF has no bytes.")
         content = await self._threads.run(digest, data)
         with machine_has_room():
-            fd = await self._threads.run(seal_bytes, data)
-        source = Source(next(self._numbers), fd, len(data), content)
-        try:
+            file = await self._threads.run(seal_bytes, data)
+        source = Source(next(self._numbers), file, len(data), content, self._close_documents)
+        with source.hold():
             opened = await self.call(source, Call(Op.OPEN, source.number))
             page_count = whole(opened.get("page_count"))
             if page_count < 1:
                 raise InputRejected("pdf_empty", "The PDF has no pages.")
             yield PdfDocument(self, source, page_count, self._settings, pdf_text)
-        finally:
-            source.closed = True
-            os.close(source.fd)
-            for lane in self._idle:
-                lane.close_documents()
 
-    async def call(self, source: Source, call: Call, bitmap_fd: int | None = None) -> dict[str, Any]:
+    def _close_documents(self) -> None:
+        """Idle workers close what nobody holds; the others do so after their job."""
+        for lane in self._idle:
+            lane.close_documents()
+
+    async def call(self, source: Source, call: Call, bitmap: FileIO | None = None) -> dict[str, Any]:
         """What a worker answers to `call`, as soon as it is this call's turn.
 
         Raises:
             InputRejected, EngineFailed: as lane.py decides.
         """
-        if not self._running or source.closed:
+        if not self._running:
             raise stopped()
-        job = Job(source, call, bitmap_fd)
-        self._waiting.append(job)
-        self._dispatch()
-        try:
-            await job.done.wait()
-        finally:
-            if not job.done.is_set():
-                job.abandoned = True
+        with source.hold():
+            job = Job(source, call, bitmap)
+            self._waiting.append(job)
+            self._dispatch()
+            try:
+                await job.done.wait()
+            finally:
+                if not job.done.is_set():
+                    job.abandoned = True
         if job.error is not None:
             raise job.error
         return job.value
@@ -205,16 +207,18 @@ class PdfPage:
         self._pool = pool
         self._source = source
 
+    def hold(self) -> AbstractContextManager[None]:
+        """See `types.Page`: the document's bytes stay open for the workers."""
+        return self._source.hold()
+
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """See `types.Page`. Rendered at the size asked for, not shrunk afterwards."""
         size = shrink(self.size, longest_side)
         with machine_has_room():
-            bitmap_fd = make_bitmap(size)
-        try:
+            bitmap = make_bitmap(size)
+        with bitmap:
             call = Call(Op.RENDER, self._source.number, index=self.index, width=size.width, height=size.height)
-            await self._pool.call(self._source, call, bitmap_fd)
+            await self._pool.call(self._source, call, bitmap)
             with machine_has_room():
-                rgb = map_bitmap(bitmap_fd, size)
-        finally:
-            os.close(bitmap_fd)
+                rgb = map_bitmap(bitmap.fileno(), size)
         return Pixels(rgb, max(self.size.width, self.size.height) / max(size.width, size.height))

@@ -8,6 +8,7 @@ import socket
 import subprocess
 from collections.abc import Sequence
 from enum import StrEnum
+from io import FileIO
 
 import anyio
 
@@ -92,22 +93,23 @@ class WorkerProcess:
         worker.start_private_mb = worker.private_mb = ready.private_mb
         return worker
 
-    async def call(self, call: Call, fds: Sequence[int], timeout_s: float) -> Reply:
-        """The worker's reply.
+    async def call(self, call: Call, files: Sequence[FileIO], timeout_s: float) -> Reply:
+        """The worker's reply. `files` are open, and sent before anything is awaited.
 
         Raises:
             WorkerDied: it crashed, ran out of memory or of time; it is gone when this is raised.
         """
         self.calls += 1
-        if not self.tell(call, fds):
+        if not self.tell(call, files):
             raise WorkerDied(await self.stop(grace_s=END_GRACE_S))
         reply = await self._reply(timeout_s)
         self.private_mb = reply.private_mb
         return reply
 
-    def tell(self, call: Call, fds: Sequence[int] = ()) -> bool:
-        """Send a call and wait for nothing; False when the worker is gone."""
+    def tell(self, call: Call, files: Sequence[FileIO] = ()) -> bool:
+        """Send a call and wait for nothing; False when the worker is gone. Raises ValueError for a closed file."""
         frame = wire.encode(call)  # some 200 bytes, for which an idle worker's socket always has room
+        fds = [file.fileno() for file in files]
         try:
             return socket.send_fds(self._channel, [frame], fds) == len(frame)
         except OSError:

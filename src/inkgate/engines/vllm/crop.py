@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 
 import cv2
 import numpy as np
@@ -53,6 +54,10 @@ class Crop:
     def content_key(self) -> bytes:
         """Empty: a block is read once, with its page."""
         return b""
+
+    def hold(self) -> AbstractContextManager[None]:
+        """See Page. The pixels are there already."""
+        return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """See Page. The pixels are there already; shrinking a part of a page is quick enough for the event loop."""
