@@ -192,7 +192,7 @@ class PageResult:
         text: plain text in reading order, paragraphs set apart by an empty line.
         markdown: None when nobody asked.
         fields: what was found of `Task.fields`, by their names, as JSON has it; None when nobody asked.
-        header, footer: running header and footer, kept out of `markdown`; None when there is none.
+        header, footer: running header and footer; None when there is none. `markdown` is without page numbers only.
         engine: who read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
         degraded: what was given up under pressure; empty when nothing was.

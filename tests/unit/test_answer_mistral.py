@@ -1,5 +1,7 @@
 """Pages as Mistral's OCR answers them."""
 
+from dataclasses import replace
+
 import pytest
 
 from inkgate.api.answer_mistral import MistralAnswer
@@ -40,6 +42,14 @@ def test_figures_are_linked_where_they_are_on_the_page(kinds: str, markdown: str
         for number, kind in enumerate(kinds)
     ]
     assert shown(page(*blocks, markdown=markdown))["markdown"] == expected
+
+
+def test_a_header_comes_once_whether_it_is_extracted_or_not() -> None:
+    blocks = (block(BlockType.HEADER, "Journal"), block(BlockType.TEXT, "a"), block(BlockType.FOOTER, "17"))
+    result = replace(page(*blocks, markdown="Journal\n\na"), header="Journal", footer="17")
+    assert shown(result)["markdown"] == "Journal\n\na\n\n17"
+    extracted = shown(result, extract_header=True, extract_footer=True)
+    assert (extracted["header"], extracted["markdown"], extracted["footer"]) == ("Journal", "a", "17")
 
 
 def test_a_page_without_blocks_is_its_text() -> None:

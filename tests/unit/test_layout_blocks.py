@@ -47,7 +47,7 @@ def test_a_page_of_every_kind_of_block() -> None:
         BlockType.FOOTER,
     ]
     assert (result.header, result.footer) == ("Journal of Pages", "17")
-    assert result.markdown.startswith("# On reading order\n\na0 of some")
+    assert result.markdown.startswith("Journal of Pages\n\n# On reading order\n\na0 of some")
     assert "| Year | Pages |\n| --- | --- |\n| 2018 | 12 |\n| 2019 | 14 |" in result.markdown
     assert result.markdown.endswith("Table 1. Pages by year")
     assert in_order(result.text, "Journal of Pages", "On reading order", "a3", "2019 14", "Table 1.", "17")
@@ -168,15 +168,51 @@ def test_a_formula_is_left_as_it_is() -> None:
     assert result.markdown.endswith("E * m_2 = <c> (1)")
 
 
-@pytest.mark.parametrize(
-    "text", ["17", "- 17 -", "xiv", "Page 3 of 12", "3/12", "Chapter 2 117", "ES-6", "第3页 共9页"]
-)
+BODY = column(["Nothing but words on this line of the page."] * 20, 100, 200, 900)
+
+
+@pytest.mark.parametrize("text", ["17", "- 17 -", "xiv", "Page 3 of 12", "3/12", "ES-6", "第3页 共9页"])
 def test_a_lone_page_number_at_the_edge_is_a_footer(text: str) -> None:
-    lines = [*column(["nothing but words on this line of the page"] * 20, 100, 100, 900), line(text, 500, 1500)]
-    result = arrange(lines, PAGE, [])
+    result = arrange([*BODY, line(text, 500, 1500)], PAGE, [])
     assert result.footer == text
     assert text not in result.markdown
     assert result.text.endswith(text)
+
+
+CONTENT = [
+    "Annual Report 2009",
+    "Amount due 450",
+    "Paris, 3 juin 2024",
+    "I hereby confirm receipt",
+    "Chapter 2 117",
+    "2009",
+    "$450",
+    "-450",
+    "12.50",
+    "12/3",
+    "No.12",
+    "Li",
+    "mix",
+    "(3)",
+]
+
+
+def test_what_is_no_page_number_stays_in_the_markdown_whatever_the_layout_model_says() -> None:
+    lost = []
+    for text in CONTENT:
+        for top in (60, 1500):
+            box = (495.0, top - 4.0, 505.0 + 10 * len(text), top + 24.0)
+            for regions in ([], [Region(BlockType.HEADER, box, 0.9)], [Region(BlockType.FOOTER, box, 0.9)]):
+                result = arrange([*BODY, line(text, 500, top)], PAGE, regions)
+                if text not in result.markdown.replace("\\", "").split("\n\n") or text not in result.text.split("\n\n"):
+                    lost.append((text, top, regions))
+    assert lost == []
+
+
+@pytest.mark.parametrize("texts", [["Room", "12"], ["TOTAL", "450"], ["450"]])
+def test_a_number_on_a_page_without_running_text_stays_in_the_markdown(texts: list[str]) -> None:
+    result = arrange([line(text, 500, 1500 - 700 * i) for i, text in enumerate(reversed(texts))], PAGE, [])
+    assert result.markdown.split("\n\n") == texts
 
 
 def test_a_number_amid_the_page_is_no_footer() -> None:

@@ -96,9 +96,23 @@ class _Page:
             for number, table in enumerate(self._tables):
                 name = self._table_id(number)
                 text = text.replace(table.markdown, f"[{name}]({name})", 1) if table.markdown else text
-        header = None if self._options.extract_header else page.header
-        footer = None if self._options.extract_footer else page.footer
+        header, text = self._running(BlockType.HEADER, page.header, text, extracted=bool(self._options.extract_header))
+        footer, text = self._running(BlockType.FOOTER, page.footer, text, extracted=bool(self._options.extract_footer))
         return encodable("\n\n".join(part for part in (header, text, footer) if part))
+
+    def _running(self, kind: BlockType, running: str | None, markdown: str, *, extracted: bool) -> tuple[str, str]:
+        """What is to be added to the Markdown of the page's header or footer, and the Markdown: the engines leave
+        page numbers out of it, but not words, which go where they are extracted.
+        """
+        parts = markdown.split("\n\n")
+        blocks = [block for block in self._page.blocks or () if block.type is kind and block.text]
+        if extracted:
+            for block in blocks:
+                if block.markdown in parts:
+                    parts.remove(block.markdown)
+            return "", "\n\n".join(parts)
+        missing = [block.text for block in blocks if block.markdown not in parts]
+        return "\n".join(missing) if blocks else running or "", markdown
 
     def _with_images(self, markdown: str) -> str:
         """The Markdown with a link for each figure, after the block that is before it on the page: their clients

@@ -21,7 +21,7 @@ from inkgate.layout.paragraphs import Paragraph, paragraphs_of
 from inkgate.layout.ranks import ranked_groups
 from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.ruled import RuledTable, ruled_tables
-from inkgate.layout.running import RUNNING, told_apart
+from inkgate.layout.running import is_left_out, told_apart
 from inkgate.layout.tables import Grid, grid_of, widened, with_stubs
 from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.types import Block, BlockType, Box, Line, Size
@@ -40,8 +40,8 @@ class Arrangement:
         lines: the lines that were given, each once.
         blocks: in reading order; `Block.lines` index `lines`. Every line is in one block.
         text: all of it, running headers and footers too; rows by line, paragraphs set apart by an empty line.
-        markdown: without running headers, footers, page numbers and what is written inside figures.
-        header, footer: what `markdown` leaves out of the page's edges; None when there is none.
+        markdown: without page numbers, stamps along the page's side and what is written inside figures.
+        header, footer: the text of the blocks of these types; None when there is none.
     """
 
     lines: tuple[Line, ...]
@@ -191,6 +191,7 @@ def _arranged(drafts: Sequence[Draft], lines: Sequence[Line], unit: float) -> Ar
     levels = levels_of(drafts, unit)
     ordered: list[Line] = []
     blocks: list[Block] = []
+    left_out = [is_left_out(draft) for draft in drafts]
     for i, draft in enumerate(drafts):
         blocks.append(block_of(draft, lines, len(ordered), levels.get(i)))
         ordered += [lines[member] for member in draft.members]
@@ -201,8 +202,8 @@ def _arranged(drafts: Sequence[Draft], lines: Sequence[Line], unit: float) -> Ar
         markdown=document(
             [
                 (block.markdown, block.type is BlockType.TEXT)
-                for block in blocks
-                if block.markdown and block.type not in RUNNING
+                for block, left in zip(blocks, left_out, strict=True)
+                if block.markdown and not left
             ]
         ),
         header=_running(blocks, BlockType.HEADER),

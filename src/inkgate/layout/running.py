@@ -1,4 +1,9 @@
-"""Running headers, footers and page numbers: told from the page's text by where they stand and what is around."""
+"""Running headers, footers and page numbers: told from the page's text by where they stand and what is around.
+
+Only a page number, or what runs along the page's side, is left out of the Markdown. Where a row stands says too
+little: the layout model takes the date of a letter or the title of an invoice for a running header, and whether a
+row comes again on other pages is not known while a page is read.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,8 @@ from dataclasses import replace
 
 from inkgate.layout.blocks import Draft, box_of
 from inkgate.layout.markdown import plain
+from inkgate.layout.paragraphs import is_flowing
+from inkgate.layout.rows import Row
 from inkgate.types import BlockType, Box, Line, Size
 
 RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
@@ -18,44 +25,68 @@ SIDE_BAND = 0.08
 CLOSE = 0.6
 """What stands nearer to the text than this, in line heights, is part of it."""
 LONE = 1.2
-"""A line with a page number is a running line when it stands this far from the text, in line heights."""
-LONGEST = 60
-"""Characters of a running line that is known by its page number alone."""
-_NUMBER = r"(?:\d{1,4}|[ivxl]{1,6}|[A-Z]{1,3}[-–.]\d{1,3})"
-LONE_NUMBER = re.compile(rf"^\W*{_NUMBER}\W*$", re.IGNORECASE)
-PAGE_NUMBER = re.compile(
-    rf"^\W*{_NUMBER}\W*$|^{_NUMBER}\s|\s{_NUMBER}$"
-    rf"|\b(?:page|seite|p\.|blad|página)\s*{_NUMBER}|\b{_NUMBER}\s*(?:/|of|von|de|sur|van)\s*{_NUMBER}\b"
-    r"|第\s*\d{1,4}\s*[页頁]",
-    re.IGNORECASE,
+"""A page number is a running line when it stands this far from the text, in line heights."""
+BODY_ROWS = 4
+"""Pages are numbered where some block is running text of this many rows: on a form or a chart, a number is content."""
+_ROMAN = "(?=[ivxlc])(?:x[lc]|l?x{0,3})(?:i[vx]|v?i{0,3})"
+# Four digits on their own are a year, and a sign before a number makes it an amount.
+_BARE = re.compile(
+    rf"(?P<dash>[-–—~·•|]?)\s*(?:\d{{1,3}}|{_ROMAN}|{_ROMAN.upper()}|[A-Z]{{1,2}}[-–]\d{{1,3}})\s*(?P=dash)"
+)
+_OF = re.compile(
+    r"(?:(?:page|seite|blad|página|p\.)\s*)?(\d{1,4})\s*(?:/|of|von|de|sur|van|di)\s*(\d{1,4})", re.IGNORECASE
+)
+_NAMED = re.compile(
+    r"(?:page|seite|blad|página|p\.)\s*\d{1,4}|第\s*\d{1,4}\s*[页頁](?:\W*共\s*\d{1,4}\s*[页頁])?", re.IGNORECASE
 )
 
 
+def is_page_number(text: str) -> bool:
+    """Whether all of a text is a page number: `12`, `- 12 -`, `xiv`, `ES-6`, `Page 3 of 10`, `3/10`."""
+    text = text.strip()
+    of = _OF.fullmatch(text)
+    if of is not None:
+        return int(of[1]) <= int(of[2])
+    return bool(_BARE.fullmatch(text) or _NAMED.fullmatch(text))
+
+
+def is_left_out(draft: Draft) -> bool:
+    """Whether the Markdown is without this running line."""
+    if draft.type not in RUNNING:
+        return False
+    return is_page_number(plain(draft.paragraph)) or all(piece.turned for piece in draft.paragraph.pieces)
+
+
 def told_apart(drafts: Sequence[Draft], lines: Sequence[Line], size: Size, unit: float) -> list[Draft]:
-    """The drafts, each a header or footer if it is one: as the layout found it, or a lone row with a page number."""
+    """The drafts, each a header or footer if it is one: as the layout found it, or a page number that stands alone."""
     boxes = [box_of(draft, lines) for draft in drafts]
     text = [i for i, draft in enumerate(drafts) if draft.type not in RUNNING]
-    return [_judged(draft, boxes[i], [boxes[j] for j in text if j != i], size, unit) for i, draft in enumerate(drafts)]
+    is_numbered = any(_is_running_text(drafts[i].paragraph.rows) for i in text)
+    judged: list[Draft] = []
+    for i, draft in enumerate(drafts):
+        if is_page_number(plain(draft.paragraph)) and not is_numbered:
+            kind = BlockType.TEXT if draft.type in RUNNING else draft.type
+        else:
+            kind = _type_of(draft, boxes[i], [boxes[j] for j in text if j != i], size, unit)
+        judged.append(replace(draft, type=kind))
+    return judged
 
 
-def _judged(draft: Draft, box: Box, others: Sequence[Box], size: Size, unit: float) -> Draft:
+def _type_of(draft: Draft, box: Box, others: Sequence[Box], size: Size, unit: float) -> BlockType:
     if _is_sideways(draft, box, size):
-        return replace(draft, type=BlockType.FOOTER)
+        return BlockType.FOOTER
     above, below = box[3] <= EDGE_BAND * size.height, box[1] >= (1 - EDGE_BAND) * size.height
     room = _room(box, others, upper=above)
+    number = is_page_number(plain(draft.paragraph))
     if draft.type in RUNNING:
-        apart = room >= CLOSE * unit or LONE_NUMBER.match(plain(draft.paragraph))
-        return draft if apart else replace(draft, type=BlockType.TEXT)
-    if draft.type not in (BlockType.TEXT, BlockType.LIST) or not (above or below):
-        return draft
-    if room < LONE * unit or not _is_numbered(draft):
-        return draft
-    return replace(draft, type=BlockType.HEADER if above else BlockType.FOOTER)
+        return draft.type if room >= (0 if number else CLOSE * unit) else BlockType.TEXT
+    if draft.type not in (BlockType.TEXT, BlockType.LIST) or not number or room < LONE * unit:
+        return draft.type
+    return BlockType.HEADER if above else BlockType.FOOTER if below else draft.type
 
 
-def _is_numbered(draft: Draft) -> bool:
-    text = plain(draft.paragraph)
-    return len(draft.paragraph.rows) == 1 and len(text) <= LONGEST and PAGE_NUMBER.search(text) is not None
+def _is_running_text(rows: Sequence[Row]) -> bool:
+    return len(rows) >= BODY_ROWS and is_flowing(rows)
 
 
 def _is_sideways(draft: Draft, box: Box, size: Size) -> bool:

@@ -1,8 +1,8 @@
 """Markdown: what people and language models read.
 
 Pages are set apart by an empty line, as the well-known OCR services join theirs; where there are several, each
-begins with a comment `<!-- page 2 -->`, which is not shown but lets a reader cite the page. Running headers and
-footers are left out. A page that could not be read is a quoted note.
+begins with a comment `<!-- page 2 -->`, which is not shown but lets a reader cite the page. Page numbers are
+left out. A page that could not be read is a quoted note.
 """
 
 from __future__ import annotations

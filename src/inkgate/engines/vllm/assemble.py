@@ -11,7 +11,7 @@ from inkgate.layout.base import Region
 from inkgate.layout.blocks import levels_by_height
 from inkgate.layout.markdown import document, joined
 from inkgate.layout.order import row_height
-from inkgate.layout.running import RUNNING
+from inkgate.layout.running import RUNNING, is_page_number
 from inkgate.types import Block, BlockType, Page, PageError, PageResult, Size, Task, TaskKind, TextWord
 
 
@@ -96,7 +96,7 @@ def _markdown_of(blocks: Sequence[Block]) -> str:
         [
             (block.markdown, block.type is BlockType.TEXT)
             for block in blocks
-            if block.markdown and block.type not in RUNNING
+            if block.markdown and not (block.type in RUNNING and is_page_number(block.text))
         ]
     )
 
