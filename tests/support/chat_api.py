@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from inkgate.api.fetch import Fetcher
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.telemetry.watch import UNWATCHED
 from support.api_client import Api, running_api
@@ -20,13 +21,14 @@ async def relay(
     script: Script | Reply = HELLO,
     models: tuple[str, ...] = ("stub-model",),
     vllm: dict[str, object] | None = None,
+    fetcher: Fetcher | None = None,
     **flags: dict[str, object],
 ) -> AsyncIterator[tuple[Api, StubUpstream]]:
     """The API with the settings that `flags` say, and what is behind it."""
     with running_stub(script, models) as stub:
         upstream = ModelServer(stub.url, 5)
         try:
-            async with running_api(None, None, upstream, vllm, UNWATCHED, **flags) as api:
+            async with running_api(None, fetcher, upstream, vllm, UNWATCHED, **flags) as api:
                 yield api, stub
         finally:
             await upstream.close()

@@ -16,8 +16,9 @@ from starlette.types import Receive, Scope, Send
 
 from inkgate.api import uploads
 from inkgate.api.asking import asking_of
+from inkgate.api.chat_media import with_media_inlined
 from inkgate.api.chat_request import ChatRequest, renamed, understood
-from inkgate.api.context import Context
+from inkgate.api.context import Context, caller_of
 from inkgate.api.error_forms import openai_error
 from inkgate.api.errors import TRANSIENT_S, Problem, unexpected
 from inkgate.api.exchange import cancelled_when_left
@@ -66,9 +67,22 @@ class ChatExchange(Response):
             noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
             with as_caller(asking.caller):
                 async with cancelled_when_left(receive):
+                    if asked.remote:
+                        asked = await self._inlined(asked, caller_of(request))
+                        permit.holds(len(asked.body))
                     asked = await self._known(asked)
                     relay = _Relay(context.settings, permit, send, noted)
                     await relay.answer(self._upstream, asked)
+
+    async def _inlined(self, asked: ChatRequest, caller: str) -> ChatRequest:
+        """The request with what its URLs lead to, in time."""
+        context, body = self._context, asked.body
+        most = int(context.settings.limits.max_body_mb * 1_000_000)
+        with anyio.CancelScope(deadline=current_caller().deadline) as scope:
+            body = await with_media_inlined(body, context.sources, caller, context.bodies, most)
+        if scope.cancelled_caught:
+            raise current_caller().time_over("The URLs of the request were not fetched in time.")
+        return understood(body)
 
     async def _known(self, asked: ChatRequest) -> ChatRequest:
         """The request with the model's name as its server knows it, where the client sent the engine's name."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from inkgate.api.chat_media import remote_media
 from inkgate.api.decoding import parse_json
 from inkgate.engines.vllm.upstream import Call
 from inkgate.errors import InputRejected
@@ -44,6 +45,7 @@ class ChatRequest:
         prompt_tokens: of text and images, roughly: they balance servers, and bill nobody.
         answer_tokens: the most that the answer may have.
         key: the same for the same images; empty without images.
+        remote: whether parts have URLs that lead out of the request.
     """
 
     body: bytes
@@ -52,6 +54,7 @@ class ChatRequest:
     prompt_tokens: int
     answer_tokens: int
     key: bytes
+    remote: bool = False
 
     @property
     def tokens(self) -> int:
@@ -87,7 +90,8 @@ def understood(body: bytes) -> ChatRequest:
     tokens = characters // _CHARACTERS_PER_TOKEN + sum(map(_image_tokens, images))
     model = fields.get("model")
     name = model if isinstance(model, str) else ""
-    return ChatRequest(body, name, fields.get("stream") is True, tokens, _answer_tokens(fields), _key(images))
+    remote = any(remote_media(fields.get("messages")))
+    return ChatRequest(body, name, fields.get("stream") is True, tokens, _answer_tokens(fields), _key(images), remote)
 
 
 def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:

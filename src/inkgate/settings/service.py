@@ -56,7 +56,7 @@ class CacheSettings(Branch):
 
 
 class FetchSettings(Branch):
-    enabled: bool = Field(default=False, description="Allow `document_url` and image URLs to be fetched.")
+    enabled: bool = Field(default=False, description="Allow URLs of documents, and of media in chat, to be fetched.")
     allow_hosts: tuple[str, ...] = Field((), description="Hosts that may be fetched; empty: every public host.")
     timeout_s: PositiveFloat = Field(20.0, description="Time for one fetch, redirects included.")
     max_redirects: int = Field(3, ge=0, description="Redirects that are followed, each checked again.")

@@ -24,6 +24,8 @@ BESIDE = Path(".venv-vllm/bin/python")
 _PORTS = range(20_000, 32_000)
 """Below those that the kernel gives to outgoing connections (32768 and up): while vLLM is down, such a connection could
 take its port, even one of ours to that very port."""
+_NO_DOMAIN = "none.invalid"
+"""A name that there never is (RFC 2606), for a list that may not be empty: of an empty one, vLLM lets all pass."""
 _NOT_PASSED_ON = frozenset({"VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "VLLM_API_KEY"})
 """Of our own Python, which is not vLLM's; and a key that the gateway would not know of."""
 _DEFAULTS = {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
@@ -60,6 +62,7 @@ class ServerCommand:
         return [
             *(self.python, "-m", *program, "--model", self.model, "--served-model-name", self.name),
             *("--host", HOST, "--port", str(self.port), "--disable-uvicorn-access-log"),
+            *("--allowed-media-domains", _NO_DOMAIN),
             *replace(self.launch, max_num_seqs=max_num_seqs).arguments(),
             *self.flags,
         ]

@@ -1,0 +1,83 @@
+"""What the parts of a chat request point at, beyond the request: fetched here under `fetch`, never by a model server.
+
+A model server stands inside the network and fetches whatever URL it is given. So only what can't be a URL goes up as it
+came: texts, data: URLs and strings without a colon (base64). Everything else in a part, whatever its type and key, is
+taken for a URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pybase64
+
+from inkgate.api.decoding import BodyThreads, parse_json
+from inkgate.api.sources import Sources
+from inkgate.errors import InputRejected
+
+MAX_REMOTE = 16
+"""URLs of one request that are fetched."""
+_TEXTS = frozenset({"text", "thinking", "refusal", "content", "name", "uuid", "id", "type", "role", "detail", "format"})
+"""Keys of parts whose strings are texts and names: no model server loads anything by them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteMedia:
+    """A URL in a part of a message, and where it stands."""
+
+    url: str
+    holder: dict[str, Any] | list[Any]
+    key: Any
+
+    def replace(self, url: str) -> None:
+        self.holder[self.key] = url
+
+
+def remote_media(messages: object) -> Iterator[RemoteMedia]:
+    """The URLs in the parts of `messages` that lead out of the request."""
+    waiting: list[tuple[object, bool]] = [
+        (message.get("content"), True)
+        for message in (messages if isinstance(messages, list) else ())
+        if isinstance(message, dict)
+    ]
+    while waiting:
+        node, is_text = waiting.pop()
+        if not isinstance(node, dict | list):
+            continue
+        for key, value in node.items() if isinstance(node, dict) else enumerate(node):
+            text = key in _TEXTS if isinstance(node, dict) else is_text
+            if not isinstance(value, str):
+                waiting.append((value, text))
+            elif not text and ":" in value and value[:5].lower() != "data:":
+                yield RemoteMedia(value, node, key)
+
+
+async def with_media_inlined(body: bytes, sources: Sources, caller: str, threads: BodyThreads, max_bytes: int) -> bytes:
+    """`body` with a data: URL in place of each URL that leads out of it: the same values, written anew.
+
+    Raises:
+        InputRejected: "url_forbidden", "url_unreachable" or another of `Sources.from_url`; "options_invalid": there are
+            too many; "body_too_large": together with what was fetched it has more than `max_bytes`.
+    """
+    fields: Any = await threads.run(len(body), parse_json, body)
+    found = list(remote_media(fields.get("messages")))
+    if len(found) > MAX_REMOTE:
+        raise InputRejected("options_invalid", f"A request may have {MAX_REMOTE} URLs of images and other media.")
+    size = len(body)
+    for media in found:
+        data = (await sources.from_url(media.url, caller)).data
+        size += len(data) * 4 // 3
+        if size > max_bytes:
+            raise InputRejected(
+                "body_too_large", "With the files at its URLs, the request is larger than a body may be."
+            )
+        media.replace(await threads.run(len(data), _data_url, data))
+    return await threads.run(size, orjson.dumps, fields)
+
+
+def _data_url(data: bytes) -> str:
+    """Blocking."""
+    return "data:application/octet-stream;base64," + pybase64.b64encode_as_string(data)
