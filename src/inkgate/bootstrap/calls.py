@@ -48,7 +48,8 @@ def model_servers(
     recover_s = vllm.recover_s if managed is None else vllm.managed.recover_s
     on_stalled = None if managed is None else managed.restart_stalled
     serving = settings.serving
-    adaptive = None if vllm.concurrent_requests else AdaptiveLimit(serving.adaptive)
+    seats = 0 if managed is None else managed.max_num_seqs
+    adaptive = None if vllm.concurrent_requests else AdaptiveLimit(serving.adaptive, seats=seats)
     on_died: Callable[[int], None] = (lambda _: None) if adaptive is None else adaptive.lost
     waits = BalancerSettings(vllm.stalled_s, recover_s)
     balanced = Balanced(servers, waits, on_stalled=on_stalled, on_out=on_out, on_died=on_died)

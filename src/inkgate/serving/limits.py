@@ -14,6 +14,7 @@ from inkgate.serving.lateness import Lateness
 from inkgate.serving.limiter import Outcome
 from inkgate.serving.pressure import Pressure
 from inkgate.serving.rate import ServiceTime
+from inkgate.serving.sustained import Sustained
 from inkgate.settings import AdaptiveSettings
 
 
@@ -66,19 +67,27 @@ class AdaptiveLimit:
     Where the server died (`lost`): L <- L/2, and for long no more than 0.75 of what was in it, which rises by 2 % a
     minute. Memory for activations gives no sign before it is over, and each try to find out costs a server.
 
+    Waits, slow tokens and deadlines lower it no further than to what the engine is known to run at once
+    (`sustained.py`), and waits and slow tokens don't keep it from growing back to there: on a shared machine they rise
+    without there being too many. Only damage, a full KV cache and growth that brought no more tokens go below.
+
     A reading that is stale, comes twice or is of before the last change is ignored: several can't add up to one large
     step. Without readings L stays as it is, for that is no reason to read less; only cuts are made good again, up to
     what it was with the last reading. The form of the step is Gradient2's (Netflix, concurrency-limits).
     """
 
-    def __init__(self, settings: AdaptiveSettings, clock: Callable[[], float] = anyio.current_time) -> None:
+    def __init__(
+        self, settings: AdaptiveSettings, clock: Callable[[], float] = anyio.current_time, seats: int = 0
+    ) -> None:
+        """`seats`: how many the engine runs at once, such as vLLM's max-num-seqs; 0: not known."""
         self._settings = settings
         self._clock = clock
         self._limit = float(max(settings.least, min(settings.most, settings.initial)))
         self._observed = self._limit
         self._service = ServiceTime()
         self._gain = Gain()
-        self._since: list[tuple[float, float, float]] = []
+        self._since: list[tuple[float, float, float, float]] = []
+        self._sustained = Sustained(min(seats, settings.initial))
         self._failing = 0.0
         self._lateness = Lateness()
         self._enough = math.inf
@@ -96,6 +105,11 @@ class AdaptiveLimit:
         """By the settings; where the server died, less for a while, which this doesn't say."""
         return self._settings.most
 
+    @property
+    def floor(self) -> float:
+        """What the engine is known to run at once."""
+        return self._sustained.works
+
     def ended(self, outcome: Outcome, at: float) -> None:
         """See Limit. Failures are damage when they are more than a few: some pages fail whoever reads them.
 
@@ -107,6 +121,8 @@ class AdaptiveLimit:
         self._service.ended()
         self._failing += ((outcome is Outcome.FAILED) - self._failing) / 20
         self._lateness.ended(late=outcome is Outcome.LATE)
+        if outcome is Outcome.OK and self._lateness.is_low:
+            self._sustained.ended_well(at)
         if outcome is Outcome.FAILED and self._failing > _FAILING:
             self.damaged()
             return
@@ -120,6 +136,7 @@ class AdaptiveLimit:
     def damaged(self) -> None:
         """Something was lost for want of room: a preemption, a 503 of the engine, a timeout, memory that ran out."""
         self._cut(0.9)
+        self._sustained.doubted()
 
     def lost(self, in_flight: int) -> None:
         """The server died with `in_flight` works in it.
@@ -133,6 +150,7 @@ class AdaptiveLimit:
         self._ceiling = (_SAFE * in_flight, now)
         self._enough, self._pressed = _SAFE * in_flight, True
         self._borne, self._gone = 0, True
+        self._sustained.at_most(_SAFE * in_flight)
         self._gain.forget()
         self._set(self._limit / 2, now)
 
@@ -147,7 +165,8 @@ class AdaptiveLimit:
         if reading.preemptions:
             self.damaged()
         if reading.at > self._changed_at:
-            self._since.append((reading.u, in_flight, reading.tokens_per_s))
+            self._since.append((reading.u, reading.memory, in_flight, reading.tokens_per_s))
+            self._sustained.read(reading, in_flight, self._limit)
             if now - self._changed_at >= self._pause_s:
                 self._step(now)
         self._observed = self._limit
@@ -156,35 +175,39 @@ class AdaptiveLimit:
         """A deadline ended a work at the engine: there may be too many at once."""
         if not self._since:
             return
-        _, in_flight, tokens_per_s = self._means
+        _, _, in_flight, tokens_per_s = self._means
         full = in_flight >= self._limit / 2 and self._lateness.calls_for_fewer(tokens_per_s)
-        if full and self._cut(1 - self._lateness.share / 2):
+        if full and self._cut(1 - self._lateness.share / 2, least=self._sustained.lately(self._clock())):
             self._lateness.read(tokens_per_s, busy=True)
 
-    def _cut(self, part: float) -> bool:
-        """Leaves this part of the limit, at most once a service time; whether it did."""
+    def _cut(self, part: float, least: float = 0.0) -> bool:
+        """Leaves this part of the limit, but `least`, at most once a service time; whether it did."""
         now = self._clock()
-        if now - self._cut_at < max(self._settings.interval_s, self._service.mean_s):
+        if now - self._cut_at < max(self._settings.interval_s, self._service.mean_s) or self._limit <= least:
             return False
         self._cut_at = now
         self._set_enough()
         self._gain.forget()
-        self._set(part * self._limit, now)
+        self._set(max(least, part * self._limit), now)
         return True
 
     @property
-    def _means(self) -> tuple[float, float, float]:
-        """Pressure, works in flight and tokens a second of the readings since the last change; there must be one."""
-        u, in_flight, tokens_per_s = (fmean(each) for each in zip(*self._since, strict=True))
-        return u, in_flight, tokens_per_s
+    def _means(self) -> tuple[float, float, float, float]:
+        """Pressure, that of memory, works in flight and tokens a second of the readings since the last change; there
+        must be one.
+        """
+        u, memory, in_flight, tokens_per_s = (fmean(each) for each in zip(*self._since, strict=True))
+        return u, memory, in_flight, tokens_per_s
 
     @property
     def _pause_s(self) -> float:
         return max(self._settings.interval_s, self._service.mean_s / 2)
 
     def _step(self, now: float) -> None:
-        u, in_flight, tokens_per_s = self._means
+        u, memory, in_flight, tokens_per_s = self._means
         limit = self._limit
+        if limit <= self.floor:
+            u = memory
         busy = in_flight >= limit / 2
         self._lateness.read(tokens_per_s, busy=busy)
         grows = False
@@ -196,13 +219,17 @@ class AdaptiveLimit:
             if self._gain.is_none:
                 self._set_enough()
                 limit = min(limit, self._gain.undone(now + _HOLD * self._pause_s))
+                self._sustained.at_most(limit)
             # an engine that stands still has nothing waiting in it either
             grows = self._gain.may_be(now) and tokens_per_s > 0 and self._lateness.allows_more(tokens_per_s)
         gradient = min(1.0, max(0.5, 1 / u)) if u else 1.0
         if u < 1:
             self._pressed = False
         growth = limit / 4 if limit < _FAR * self._enough else 0.2 * math.sqrt(limit)
-        self._set(limit + 0.2 * limit * (gradient - 1) + growth * grows, now)
+        trimmed = limit + 0.2 * limit * (gradient - 1)
+        if memory < 1:
+            trimmed = max(trimmed, min(limit, self.floor))
+        self._set(trimmed + growth * grows, now)
 
     def _set_enough(self) -> None:
         """Notes where there began to be enough; what it is trimmed to from there says nothing."""

@@ -73,11 +73,21 @@ class Pressure:
         usual = None if self.baseline_s is None else targets.slower * self.baseline_s
         return max(
             self.waiting / targets.waiting,
-            _over(self.kv_usage, targets.kv_usage),
+            self.memory,
             _over(self.render_s, targets.render_s),
             _over(self.queue_s, max(targets.queue_s, targets.queue_part * (self.service_s or 0.0))),
             _over(self.inter_token_s, usual),
         )
+
+    @property
+    def memory(self) -> float:
+        """The part of u that isn't about time: use of the KV cache over its target."""
+        return _over(self.kv_usage, self.targets.kv_usage)
+
+    def running_of(self, in_flight: int) -> int:
+        """How many of `in_flight` works the engine runs at once; others' requests wait and run beside them alike."""
+        there = self.running + self.waiting
+        return min(self.running, in_flight, round(in_flight * self.running / there)) if there else 0
 
     @property
     def tokens_per_s(self) -> float:
