@@ -71,6 +71,14 @@ INPUT_CODES: dict[str, Code] = {
     ),
     "file_unknown": Code("There is no such file", "Upload it first; uploaded files are kept for a limited time."),
     "unauthenticated": Code("An API key is needed", "Send `Authorization: Bearer <key>` with a key of this service."),
+    "host_forbidden": Code(
+        "The service is not called by this name",
+        "Call it as localhost or by its IP address, add the name to `server.allowed_hosts`, or set an API key.",
+    ),
+    "origin_forbidden": Code(
+        "Web pages of other sites may not call this service",
+        "Add the page's origin to `server.cors_origins`, or set an API key.",
+    ),
     "deadline_exceeded": Code("The client's own timeout is over", "Raise `X-Inkgate-Timeout`, or ask for fewer pages."),
     "route_unknown": Code("There is nothing at this address", "See /docs for what this service answers."),
     "method_not_allowed": Code("This address takes another method", "See /docs; documents are sent with POST."),

@@ -60,7 +60,7 @@ async def test_a_draining_service_is_not_ready() -> None:
 
 
 async def test_the_first_page_says_what_this_is_and_loads_nothing_from_elsewhere() -> None:
-    async with running_api() as api:
+    async with running_api(server={"allowed_hosts": ["*"]}) as api:
         answer = await api.client.get("/", headers={"host": "<b>:80"})
     assert answer.status_code == 200
     assert "/docs" in answer.text

@@ -23,7 +23,7 @@ PDF = text_pdf(paragraph(), paragraph(), paragraph())
 
 
 def client_of(api: Api, key: str = "") -> AsyncInkgateClient:
-    return AsyncInkgateClient("http://inkgate.test", key, transport=httpx.ASGITransport(api.app))
+    return AsyncInkgateClient("http://inkgate.localhost", key, transport=httpx.ASGITransport(api.app))
 
 
 @anyio_test
@@ -117,7 +117,7 @@ def answered(body: bytes, status: int = 200, **headers: str) -> InkgateClient:
     def answer(request: httpx.Request) -> httpx.Response:
         return httpx.Response(status, content=body, headers=headers)
 
-    return InkgateClient("http://inkgate.test", transport=httpx.MockTransport(answer))
+    return InkgateClient("http://inkgate.localhost", transport=httpx.MockTransport(answer))
 
 
 SUMMARY = (
@@ -188,7 +188,7 @@ def test_a_path_may_be_a_string(tmp_path: Path) -> None:
         return httpx.Response(200, content=b'{"id":"7"}')
 
     (tmp_path / "scan.png").write_bytes(b"its bytes")
-    with InkgateClient("http://inkgate.test", transport=httpx.MockTransport(answer)) as client:
+    with InkgateClient("http://inkgate.localhost", transport=httpx.MockTransport(answer)) as client:
         assert client.upload(str(tmp_path / "scan.png")) == "7"
     assert b'filename="scan.png"' in sent[0]
     assert b"its bytes" in sent[0]
@@ -200,7 +200,7 @@ async def test_a_file_that_can_not_be_read_is_a_service_error(tmp_path: Path, na
     path = str(tmp_path / name)
     with answered(b"") as client, pytest.raises(FileUnreadable, match="can't be read"):
         client.read(path)
-    async with AsyncInkgateClient("http://inkgate.test") as awaited:
+    async with AsyncInkgateClient("http://inkgate.localhost") as awaited:
         with pytest.raises(ServiceError, match="can't be read"):
             await awaited.upload(Path(path))
         with pytest.raises(ServiceError, match="can't be read"):

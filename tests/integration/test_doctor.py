@@ -79,7 +79,7 @@ async def service(**flags: dict[str, object]) -> AsyncIterator[Patient]:
     settings = load_settings(None, **flags)
     async with running(settings) as parts:
         transport = httpx.ASGITransport(create_app(parts, settings))
-        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.test", timeout=60) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost", timeout=60) as client:
             yield Patient(client)
 
 

@@ -96,7 +96,9 @@ async def logged(stub: StubUpstream, *, breaks: bool = False) -> tuple[list[dict
         if breaks:
             object.__setattr__(app.state.context.service, "reader", None)
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.test", headers=HEADERS) as client:
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://inkgate.localhost", headers=HEADERS
+        ) as client:
             before = len(out.getvalue())
             statuses = await ask(client)
             told = out.getvalue()[before:]

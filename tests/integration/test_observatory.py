@@ -52,7 +52,7 @@ async def served(flags: Mapping[str, dict[str, object]]) -> AsyncIterator[tuple[
     async with running(settings) as service:
         app = create_app(service, settings)
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.test", timeout=60) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost", timeout=60) as client:
             yield service, client
 
 

@@ -41,7 +41,7 @@ async def served(
     async with running(settings) as service:
         app = create_app(service, settings, tracer=tracer)
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.test", timeout=60) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost", timeout=60) as client:
             yield service, client
 
 

@@ -22,13 +22,13 @@ PDF = text_pdf(paragraph(), paragraph(), paragraph())
 
 
 def desk_of(api: Api) -> Desk:
-    return Desk("http://inkgate.test", transport=httpx.ASGITransport(api.app, client=("127.0.0.1", 1)))
+    return Desk("http://inkgate.localhost", transport=httpx.ASGITransport(api.app, client=("127.0.0.1", 1)))
 
 
 async def uploaded(api: Api, data: bytes, name: str) -> dict[str, str]:
     # From the address that the desk calls from: files belong to whoever sent them.
     transport = httpx.ASGITransport(api.app, client=("127.0.0.1", 1))
-    async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.test") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost") as client:
         answer = await client.post("/v1/files", files={"file": (name, data)}, headers=api_headers(api))
     return {"id": answer.json()["id"], "name": name}
 

@@ -76,7 +76,7 @@ async def running_api(
             transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
             async with (
                 app.router.lifespan_context(app),
-                httpx.AsyncClient(transport=transport, base_url="http://inkgate.test") as client,
+                httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost") as client,
             ):
                 yield Api(app, client, engine, limiter, app.state.context, logs)
 
@@ -108,7 +108,7 @@ class RawCall:
             "root_path": "",
             "headers": [(name.lower().encode(), value.encode("latin-1")) for name, value in self.headers.items()],
             "client": ("203.0.113.9", 1234),
-            "server": ("inkgate.test", 80),
+            "server": ("inkgate.localhost", 80),
         }
         await self.app(scope, self._receive, self._send)
 

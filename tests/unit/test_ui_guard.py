@@ -18,7 +18,7 @@ async def behind(scope: Scope, receive: Receive, send: Send) -> None:
 
 @pytest.fixture
 def client() -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(Guard(behind, "/ui")), base_url="http://inkgate.test")
+    return httpx.AsyncClient(transport=httpx.ASGITransport(Guard(behind, "/ui")), base_url="http://inkgate.localhost")
 
 
 @pytest.mark.parametrize(

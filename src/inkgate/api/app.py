@@ -36,6 +36,7 @@ from inkgate.api.fetch import Fetcher
 from inkgate.api.files import FileStore
 from inkgate.api.measure import Measure
 from inkgate.api.openapi import DESCRIPTION, openapi_of
+from inkgate.api.origins import CheckOrigin, Origins
 from inkgate.api.problems import Problems
 from inkgate.api.ratelimit import LimitRate, RateLimiter, build_rate_limiter
 from inkgate.api.readiness import Readiness
@@ -103,7 +104,7 @@ def create_app(
         page=page or WebPage(),
     )
     # Outermost: what is for the page is none of the API's business.
-    app.add_middleware(ServeWebPage, page=app.state.context.page)
+    app.add_middleware(ServeWebPage, page=app.state.context.page, origins=Origins(settings))
     for routes in _ROUTES:
         app.include_router(routes.router)
     measure.knows([*app.routes, *(route for routes in _ROUTES for route in routes.router.routes)])
@@ -129,6 +130,7 @@ def _middleware(
         )
     stack += [
         Middleware(Problems),
+        Middleware(CheckOrigin, origins=Origins(settings)),
         Middleware(RefuseWhenDraining, drain=drain),
         Middleware(Authenticate, keys=ApiKeys(settings.auth.key_hashes)),
     ]

@@ -49,6 +49,8 @@ STATUSES: dict[str, int] = {
     "feature_unavailable": 501,
     "file_unknown": 404,
     "unauthenticated": 401,
+    "host_forbidden": 403,
+    "origin_forbidden": 403,
     "deadline_exceeded": 408,
     "route_unknown": 404,
     "method_not_allowed": 405,

@@ -30,8 +30,9 @@ DESCRIPTION = """Reads images (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC) and 
 * A document some of whose pages failed is answered with `X-Inkgate-Status: partial`; each failed page has an `error`.
 """
 _REF = "#/components/schemas/"
-_ALWAYS = (401, 429, 500, 503)
-"""Statuses that any request may be answered with: no key, too many requests, our fault, no room or stopping."""
+_ALWAYS = (401, 403, 429, 500, 503)
+"""Statuses that any request may be answered with: no key, another site's page, too many requests, our fault, no room or
+stopping."""
 
 
 def problems(*statuses: int) -> dict[int | str, Json]:

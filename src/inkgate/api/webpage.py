@@ -1,7 +1,7 @@
 """The web page beside the API: an application of its own at `/ui`, made elsewhere and put here once it is there.
 
-What is for the page passes none of the API's borders (keys, rate, drain, log): it reads no document itself, and asks
-the API like everybody else, with its visitor's key.
+What is for the page passes none of the borders (keys, rate, drain, log), only that against pages of other sites:
+it reads no document itself, and asks the API like everybody else, with its visitor's key.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from enum import StrEnum
 
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+
+from inkgate.api.errors import Problem
+from inkgate.api.origins import Origins
+from inkgate.errors import InputRejected
 
 PATH = "/ui"
 
@@ -40,9 +44,10 @@ class WebPage:
 class ServeWebPage:
     """Passes what is for the page to it; everything else, and all while there is none, goes on to the API."""
 
-    def __init__(self, app: ASGIApp, page: WebPage) -> None:
+    def __init__(self, app: ASGIApp, page: WebPage, origins: Origins) -> None:
         self._app = app
         self._page = page
+        self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
@@ -52,6 +57,11 @@ class ServeWebPage:
         if self._page.app is None:
             # The small page at `/` says what is missing, or that it takes a moment.
             await RedirectResponse("/", 307)(scope, receive, send)
+            return
+        try:
+            self._origins.check(scope)
+        except InputRejected as error:
+            await Problem.of(error, "").response()(scope, receive, send)
             return
         root = scope.get("root_path", "") + PATH
         await self._page.app({**scope, "app_root_path": root, "root_path": root}, receive, send)

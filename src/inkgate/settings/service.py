@@ -20,6 +20,11 @@ class ServerSettings(Branch):
     host: str = Field("127.0.0.1", description="Address to listen on. Anything but loopback needs an API key.")
     port: int = Field(7860, ge=0, le=65535, description="Port of the API. 0 lets the system choose.")
     drain_s: PositiveFloat = Field(30.0, description="How long in-flight answers may take after SIGTERM.")
+    allowed_hosts: tuple[str, ...] = Field(
+        (),
+        description="Names by which a service without API keys may be called, beside localhost, IP addresses and "
+        "`server.host`; `*`: any.",
+    )
     cors_origins: tuple[str, ...] = Field((), description="Origins allowed by CORS; none by default.")
 
 

@@ -1,0 +1,109 @@
+"""Who may call a service that asks for no API key: programs, its own pages, and the pages that CORS allows.
+
+A browser sends requests for any web page that its user visits, also to services on the user's own machine. The page
+can't read the answers, but what it uploads is read here and costs time. By DNS rebinding (a name of the attacker's that
+leads to 127.0.0.1) it can read them, too: to the browser, page and service are then one origin. The Host header gives
+that away: it has the attacker's name. An API key is protection enough from both, as no foreign page knows it.
+"""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from inkgate.errors import InputRejected
+from inkgate.settings import Settings
+
+PROBES = frozenset({"/livez", "/readyz", "/health"})
+"""Supervisors call them by whatever name or address they know; they tell nothing of any document."""
+_ANY = "*"
+_OWN = frozenset({"same-origin", "none"})
+"""Values of Sec-Fetch-Site: the service's own page, or the user (an address that was typed in, a bookmark)."""
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_SHOWN = 100
+
+
+class Origins:
+    """Judges requests by their head alone."""
+
+    def __init__(self, settings: Settings) -> None:
+        server = settings.server
+        self._keys_needed = bool(settings.auth.key_hashes)
+        self._listed = frozenset(_bare(name) for name in server.allowed_hosts)
+        self._names = self._listed | {_bare(server.host), "localhost"}
+        self._cors_origins = frozenset(server.cors_origins)
+
+    def check(self, scope: Scope) -> None:
+        """Lets a request through, or doesn't.
+
+        Raises:
+            InputRejected: "host_forbidden", "origin_forbidden".
+        """
+        if self._keys_needed or scope["path"] in PROBES:
+            return
+        headers = Headers(scope=scope)
+        host = headers.get("host")
+        # Browsers always send one.
+        if host is not None and not self._is_ours(_without_port(host)):
+            raise InputRejected("host_forbidden", f"The Host header names {host[:_SHOWN]!r}.")
+        if not self._is_welcome(scope["method"], headers, host or ""):
+            origin = headers.get("origin", "of another site")
+            raise InputRejected("origin_forbidden", f"The request comes from a web page {origin[:_SHOWN]!r}.")
+
+    def _is_ours(self, host: str) -> bool:
+        name = _bare(host)
+        if _ANY in self._names or name in self._names or name.endswith(".localhost"):
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return True  # an address is no name that could be made to lead here: the page came from here, too
+
+    def _is_welcome(self, method: str, headers: Headers, host: str) -> bool:
+        origin = headers.get("origin")
+        site = headers.get("sec-fetch-site")  # not sent by old browsers, nor to addresses without TLS but loopback
+        if site in _OWN or (site is None and origin is None):
+            return True
+        if origin is not None and (self._cors_origins & {origin, _ANY} or self._is_own(origin, host)):
+            return True
+        navigates = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        return navigates and method in {"GET", "HEAD"}  # a link to here, which the page it is on can't look behind
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Whether a page of this service has `origin`; a proxy in front of it may have another port or TLS."""
+        scheme, _, authority = origin.lower().partition("://")
+        own = host.lower()
+        default = _DEFAULT_PORTS.get(scheme, "")
+        if authority.removesuffix(default) == own.removesuffix(default):
+            return True
+        return _bare(_without_port(authority)) in self._listed
+
+
+class CheckOrigin:
+    """Raises what Origins say of a request, before anything of its body is read."""
+
+    def __init__(self, app: ASGIApp, origins: Origins) -> None:
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self._origins.check(scope)
+        await self._app(scope, receive, send)
+
+
+def _without_port(authority: str) -> str:
+    """The host of `host:port`, of `[address]:port`, or of either without a port."""
+    try:
+        return urlsplit(f"//{authority}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _bare(host: str) -> str:
+    """A host as it is compared."""
+    return host.lower().strip("[]").removesuffix(".")
