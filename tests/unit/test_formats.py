@@ -86,7 +86,7 @@ def test_markdown_falls_back_on_text_where_no_layout_was_asked_for() -> None:
 
 def test_markdown_of_a_failed_page_is_a_quoted_note_with_its_signs_escaped() -> None:
     failed = PageResult(1, error=PageError("page_broken", "a_b *c* <d>", "Repair it."))
-    expected = b"> **Page 2 could not be read:** a\\_b \\*c\\* \\<d\\>\n"
+    expected = b"> **Page 2 could not be read:** a_b \\*c\\* \\<d>\n"
     assert render(document(failed), Format.MARKDOWN) == expected
 
 

@@ -162,10 +162,10 @@ def test_lines_outside_all_regions_are_paragraphs_of_their_own() -> None:
     assert [block.confidence for block in result.blocks] == [0.9, None]
 
 
-def test_a_formula_is_left_as_it_is() -> None:
+def test_a_formula_is_one_line_of_text() -> None:
     lines = [*column(prose("a", 2), 100, 100, 900), line("E * m_2 = <c>", 400, 200), line("(1)", 960, 200)]
     result = arrange(lines, PAGE, [region(BlockType.FORMULA, 390, 190, 700, 230)])
-    assert result.markdown.endswith("E * m_2 = <c> (1)")
+    assert result.markdown.endswith("E \\* m_2 = \\<c> (1)")
 
 
 BODY = column(["Nothing but words on this line of the page."] * 20, 100, 200, 900)

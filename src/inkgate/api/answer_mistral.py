@@ -14,6 +14,7 @@ from inkgate.api.schemas_mistral import MistralOptions
 from inkgate.api.tables_html import pipe_table_to_html
 from inkgate.documents.formats.characters import encodable
 from inkgate.documents.formats.json import page_to_dict
+from inkgate.documents.formats.markdown import content_of
 from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
 
 _DPI_UNKNOWN = 72
@@ -91,7 +92,7 @@ class _Page:
         extracted leave a link behind.
         """
         page = self._page
-        text = page.text if page.markdown is None else self._with_images(page.markdown)
+        text = content_of(page) if page.markdown is None else self._with_images(page.markdown)
         if self._options.table_format is not None:
             for number, table in enumerate(self._tables):
                 name = self._table_id(number)

@@ -115,8 +115,8 @@ def _markdown(draft: Draft, text: str, level: int | None) -> str:
         return markdown.table(draft.grid)
     if draft.type is BlockType.TITLE:
         return markdown.title(markdown.joined(text.split("\n")), level or 1)
-    if draft.type is BlockType.LIST:
+    if draft.type is BlockType.LIST and draft.paragraph.items:
         return markdown.listing(draft.paragraph)
     if draft.type is BlockType.FORMULA:
-        return " ".join(text.split("\n"))
+        return markdown.of_text(" ".join(text.split("\n")))
     return markdown.prose(draft.paragraph)

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from inkgate.layout.paragraphs import BULLET, NUMBER, Paragraph, is_flowing, row_text
 from inkgate.layout.tables import Grid
 
-_SPECIAL = re.compile(r"[\\`*]|<(?=[A-Za-z/!?])|(?<!\w)_|_(?!\w)|\](?=\()")
-_LEADING = re.compile(r"^(#{1,6}(?=\s)|>|[-+=](?=\s)|-(?=-{2,}\s*$)|=(?==+\s*$))")
-_LEADING_NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s)")
+_BREAKS = re.compile(r"[\t\n\r]+")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_SPECIAL = re.compile(
+    r"[\\`*]|<(?=[A-Za-z/!?])|&(?=#?\w+;)"  # code, emphasis, tags and addresses, entities
+    r"|(?<![^\W_])_|_(?![^\W_])|~(?=~)|(?<=\S)~"  # emphasis and strikethrough; not snake_case, nor ~5
+    r"|\](?=[(:])"  # links and their definitions
+)
+_LEADING = re.compile(r"^(#{1,6}(?=\s|$)|>|[-+](?=\s|$)|[-=|:](?=[-=|:\s]*$))")
+_LEADING_NUMBER = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
+_ESCAPED = r"\\\g<0>"
+_CLOSING = re.compile(r"(?:(?<=\s)|^)#+$")
+_TASK = re.compile(r"^\[(?=[ xX]\])")
 _PLAIN_NUMBER = re.compile(r"^\s*(\d{1,2})[.．]\s*")
 _CJK = re.compile(r"[\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uff60]")
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "！", "？", "：", "；", '"', "”", "’", ")")
@@ -34,13 +43,19 @@ def joined(texts: Sequence[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text whose characters mean themselves inside a Markdown paragraph."""
-    return _SPECIAL.sub(r"\\\g<0>", text)
+    """Text of one line whose characters mean themselves inside a paragraph, of CommonMark and of GitHub's Markdown."""
+    return _SPECIAL.sub(_ESCAPED, _CONTROLS.sub("", _BREAKS.sub(" ", text)).strip())
 
 
 def _opening(text: str) -> str:
-    """Text that may begin a line: no heading, quotation or list starts by chance."""
+    """Escaped text that may begin a line: no heading, quotation, list, rule or table starts by chance."""
     return _LEADING_NUMBER.sub(r"\1\\\2", _LEADING.sub(r"\\\1", text))
+
+
+def of_text(text: str) -> str:
+    """Markdown of plain text: what an empty line sets apart are paragraphs, whose line breaks stay."""
+    lines = [_opening(escaped(line.strip())) for line in text.splitlines()]
+    return "\n\n".join(_HARD_BREAK.join(group) for filled, group in groupby(lines, key=bool) if filled)
 
 
 def plain(paragraph: Paragraph) -> str:
@@ -57,18 +72,25 @@ def prose(paragraph: Paragraph) -> str:
 
 
 def listing(paragraph: Paragraph) -> str:
-    """Markdown of a list, one item a line."""
+    """Markdown of a list, one item a line. Numbers that don't count up by one stand in items with bullets."""
     bounds = [*paragraph.items, len(paragraph.rows)]
-    items = (joined([row_text(row) for row in paragraph.rows[a:b]]) for a, b in pairwise(bounds))
-    return "\n".join(_item(text) for text in items)
+    items = [joined([row_text(row) for row in paragraph.rows[a:b]]) for a, b in pairwise(bounds)]
+    numbers = [int(found[1]) for text in items if (found := _PLAIN_NUMBER.match(text)) and NUMBER.match(text)]
+    counts = numbers == list(range(numbers[0], numbers[0] + len(items))) if numbers else False
+    return "\n".join(_item(text, counts=counts) for text in items)
 
 
-def _item(text: str) -> str:
+def _item(text: str, *, counts: bool) -> str:
     number = _PLAIN_NUMBER.match(text)
-    if number and NUMBER.match(text):
-        return f"{number[1]}. {escaped(text[number.end() :])}"
+    if number and counts:
+        return f"{number[1]}. {_content(text[number.end() :])}"
     bullet = BULLET.match(text)
-    return f"- {escaped(text[bullet.end() :] if bullet else text)}"
+    return f"- {_content(text[bullet.end() :] if bullet else text)}"
+
+
+def _content(text: str) -> str:
+    """An item's text: no block and no box to tick begins in it."""
+    return _TASK.sub(r"\\[", _opening(escaped(text)))
 
 
 def document(blocks: Sequence[tuple[str, bool]]) -> str:
@@ -89,7 +111,7 @@ def document(blocks: Sequence[tuple[str, bool]]) -> str:
 
 def title(text: str, level: int) -> str:
     """Markdown of a heading, `level` 1 to 6."""
-    return f"{'#' * level} {escaped(text)}"
+    return f"{'#' * level} {_CLOSING.sub(_ESCAPED, escaped(text))}"
 
 
 def table(grid: Grid) -> str:
@@ -100,4 +122,4 @@ def table(grid: Grid) -> str:
 
 
 def _cell(text: str) -> str:
-    return escaped(" ".join(text.split())).replace("|", "\\|")
+    return escaped(text).replace("|", "\\|")

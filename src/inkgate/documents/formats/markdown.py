@@ -7,12 +7,9 @@ left out. A page that could not be read is a quoted note.
 
 from __future__ import annotations
 
-import re
-
 from inkgate.documents.formats.characters import one_line, printable
+from inkgate.layout.markdown import escaped, of_text
 from inkgate.types import DocumentResult, PageError, PageResult
-
-_SPECIAL = re.compile(r"([\\`*_<>\[\]|])")
 
 
 def render(result: DocumentResult) -> bytes:
@@ -22,10 +19,18 @@ def render(result: DocumentResult) -> bytes:
     return ("\n\n".join(parts) + "\n" if parts else "").encode()
 
 
+def content_of(page: PageResult) -> str:
+    """What was read of the page as Markdown; where it was read without, its text. Text without lines is a model's, who
+    may have written markup.
+    """
+    if page.markdown is not None:
+        return page.markdown
+    return of_text(page.text) if page.lines else page.text
+
+
 def page_markdown(page: PageResult) -> str:
     """The page's Markdown; its plain text where it was read without; a note where it could not be read."""
-    content = page.text if page.markdown is None else page.markdown
-    parts = [printable(content).strip("\n")]
+    parts = [printable(content_of(page)).strip("\n")]
     if page.error is not None:
         parts.append(failure_note(page.index, page.error))
     return "\n\n".join(part for part in parts if part)
@@ -33,8 +38,7 @@ def page_markdown(page: PageResult) -> str:
 
 def failure_note(index: int, error: PageError) -> str:
     """A block quote that says which page (counted from 1) was not read, and why."""
-    detail = _SPECIAL.sub(r"\\\1", one_line(error.detail))
-    return f"> **Page {index + 1} could not be read:** {detail}"
+    return f"> **Page {index + 1} could not be read:** {escaped(one_line(error.detail))}"
 
 
 def _mark(page: PageResult) -> str:
