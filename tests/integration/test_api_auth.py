@@ -87,3 +87,22 @@ async def test_other_origins_are_refused_until_they_are_named() -> None:
     assert refused.status_code == 401
     assert refused.headers["access-control-allow-origin"] == "https://app.example"
     assert "access-control-allow-origin" not in other.headers
+
+
+async def test_pages_that_may_call_send_the_documented_headers_and_see_the_documented_ones() -> None:
+    asked = "authorization, x-api-key, content-type, cache-control, x-request-id, x-inkgate-timeout, x-inkgate-priority"
+    of_client = "x-stainless-os, X-Stainless-Retry-Count"
+    preflight = {"origin": "https://app.example", "access-control-request-method": "POST"}
+    async with running_api(server={"cors_origins": ["https://app.example"]}) as api:
+        for names in (asked, f"{asked},{of_client}", of_client):
+            answer = await api.client.options("/ocr", headers=preflight | {"access-control-request-headers": names})
+            allowed = {name.strip() for name in answer.headers["access-control-allow-headers"].lower().split(",")}
+            assert answer.status_code == 200, names
+            assert {name.strip().lower() for name in names.split(",")} <= allowed
+        for names in ("x-other", f"x-other, {of_client}", "x-stainless-<b>"):
+            refused = await api.client.options("/ocr", headers=preflight | {"access-control-request-headers": names})
+            assert refused.status_code == 400, names
+            assert not {"x-other", "x-stainless-<b>"} & set(refused.headers["access-control-allow-headers"].split(", "))
+        read = await api.client.post("/ocr", files={"file": png()}, headers={"origin": "https://app.example"})
+    exposed = {name.strip() for name in read.headers["access-control-expose-headers"].split(",")}
+    assert exposed >= {"X-Request-ID", "X-Inkgate-Status", "X-Inkgate-Pages", "Retry-After"}

@@ -22,40 +22,43 @@ async def page(scope: Scope, receive: Receive, send: Send) -> None:
     await PlainTextResponse("the page")(scope, receive, send)
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("localhost", 200),
-        ("LocalHost:7860", 200),
-        ("localhost.", 200),
-        ("app.localhost:7860", 200),
-        ("127.0.0.1:7860", 200),
-        ("127.0.0.2", 200),
-        ("[::1]:7860", 200),
-        ("[::1]", 200),
-        ("192.168.1.5:7860", 200),
-        ("ocr.example:80", 200),
-        ("OCR.example.", 200),
-        ("evil.example", 403),
-        ("evil.example:7860", 403),
-        ("localhost.evil.example", 403),
-        ("notlocalhost", 403),
-        ("127.0.0.1.evil.example", 403),
-        ("evil.example@localhost@evil.example", 403),
-        ("2130706433", 403),
-        ("[::1", 403),
-        ("", 403),
-    ],
-)
-async def test_only_names_that_are_the_service_s_own_are_answered(host: str, status: int) -> None:
+HOSTS = [
+    ("localhost", 200),
+    ("LocalHost:7860", 200),
+    ("localhost.", 200),
+    ("app.localhost:7860", 200),
+    ("127.0.0.1:7860", 200),
+    ("127.0.0.2", 200),
+    ("[::1]:7860", 200),
+    ("[::1]", 200),
+    ("192.168.1.5:7860", 200),
+    ("ocr.example:80", 200),
+    ("OCR.example.", 200),
+    ("evil.example", 403),
+    ("evil.example:7860", 403),
+    ("localhost.evil.example", 403),
+    ("notlocalhost", 403),
+    ("127.0.0.1.evil.example", 403),
+    ("evil.example@localhost@evil.example", 403),
+    ("2130706433", 403),
+    ("[::1", 403),
+    ("", 403),
+]
+
+
+async def test_only_names_that_are_the_service_s_own_are_answered() -> None:
+    wrong = []
     async with running_api(server={"allowed_hosts": ["ocr.example"]}) as api:
         api.context.page.app = page
-        for path in ("/v1/models", "/state", "/ui/"):
-            answer = await api.client.get(path, headers={"host": host})
-            assert answer.status_code == status, path
-            if status == 403:
-                assert answer.json()["code"] == "host_forbidden"
-                assert "server.allowed_hosts" in answer.json()["remedy"]
+        for host, status in HOSTS:
+            for path in ("/v1/models", "/state", "/ui/"):
+                answer = await api.client.get(path, headers={"host": host})
+                told = status == 200 or (
+                    answer.json()["code"] == "host_forbidden" and "server.allowed_hosts" in answer.json()["remedy"]
+                )
+                if answer.status_code != status or not told:
+                    wrong.append((host, path, answer.status_code, answer.text[:200]))
+    assert not wrong
 
 
 async def test_the_name_that_is_listened_on_is_its_own_and_a_star_is_any() -> None:
@@ -85,41 +88,44 @@ async def test_probes_are_answered_by_any_name_and_with_keys_everything_is() -> 
 OWN = "http://inkgate.localhost"
 
 
-@pytest.mark.parametrize(
-    ("head", "status"),
-    [
-        ({}, 200),
-        ({"sec-fetch-site": "same-origin", "origin": OWN}, 200),
-        ({"sec-fetch-site": "none"}, 200),
-        ({"origin": OWN}, 200),
-        ({"origin": f"{OWN}:80"}, 200),
-        ({"origin": "https://inkgate.localhost"}, 200),
-        ({"origin": "https://ocr.example"}, 200),
-        ({"origin": "https://app.example", "sec-fetch-site": "cross-site"}, 200),
-        ({"origin": EVIL, "sec-fetch-site": "cross-site"}, 403),
-        ({"origin": EVIL}, 403),
-        ({"origin": "null"}, 403),
-        ({"origin": "null", "sec-fetch-site": "cross-site"}, 403),
-        ({"origin": f"{OWN}:3000"}, 403),
-        ({"origin": f"{OWN}:3000", "sec-fetch-site": "same-site"}, 403),
-        ({"origin": "http://127.0.0.1:3000"}, 403),
-        ({"origin": f"{OWN}.evil.example"}, 403),
-        ({"sec-fetch-site": "cross-site"}, 403),
-        ({"sec-fetch-site": "same-site"}, 403),
-        (NAVIGATION, 403),
-        ({**NAVIGATION, "origin": EVIL}, 403),
-    ],
-)
-async def test_only_pages_that_are_its_own_or_that_cors_allows_send_documents(head: Head, status: int) -> None:
+HEADS: list[tuple[Head, int]] = [
+    ({}, 200),
+    ({"sec-fetch-site": "same-origin", "origin": OWN}, 200),
+    ({"sec-fetch-site": "none"}, 200),
+    ({"origin": OWN}, 200),
+    ({"origin": f"{OWN}:80"}, 200),
+    ({"origin": "https://inkgate.localhost"}, 200),
+    ({"origin": "https://ocr.example"}, 200),
+    ({"origin": "https://app.example", "sec-fetch-site": "cross-site"}, 200),
+    ({"origin": EVIL, "sec-fetch-site": "cross-site"}, 403),
+    ({"origin": EVIL}, 403),
+    ({"origin": "null"}, 403),
+    ({"origin": "null", "sec-fetch-site": "cross-site"}, 403),
+    ({"origin": f"{OWN}:3000"}, 403),
+    ({"origin": f"{OWN}:3000", "sec-fetch-site": "same-site"}, 403),
+    ({"origin": "http://127.0.0.1:3000"}, 403),
+    ({"origin": f"{OWN}.evil.example"}, 403),
+    ({"sec-fetch-site": "cross-site"}, 403),
+    ({"sec-fetch-site": "same-site"}, 403),
+    (NAVIGATION, 403),
+    ({**NAVIGATION, "origin": EVIL}, 403),
+]
+
+
+async def test_only_pages_that_are_its_own_or_that_cors_allows_send_documents() -> None:
     server: dict[str, object] = {"cors_origins": ["https://app.example"], "allowed_hosts": ["ocr.example"]}
+    wrong = []
     async with running_api(server=server) as api:
-        for path in ("/ocr", "/v1/files"):
-            answer = await api.client.post(path, files={"file": ("a.png", png())}, headers=head)
-            assert answer.status_code == status, answer.text
-            if status == 403:
-                assert answer.json()["code"] == "origin_forbidden"
-                assert "server.cors_origins" in answer.json()["remedy"]
-        assert len(api.engine.tasks) == (status == 200)
+        for head, status in HEADS:
+            for path in ("/ocr", "/v1/files"):
+                answer = await api.client.post(path, files={"file": ("a.png", png())}, headers=head)
+                told = status == 200 or (
+                    answer.json()["code"] == "origin_forbidden" and "server.cors_origins" in answer.json()["remedy"]
+                )
+                if answer.status_code != status or not told:
+                    wrong.append((head, path, answer.status_code, answer.text[:200]))
+    assert not wrong
+    assert len(api.engine.tasks) == sum(status == 200 for _, status in HEADS)
 
 
 async def test_a_link_of_another_site_leads_to_the_page_and_a_frame_does_not() -> None:

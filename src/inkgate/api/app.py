@@ -10,7 +10,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.middleware.cors import CORSMiddleware
 
 from inkgate import __version__
 from inkgate.api import (
@@ -28,10 +27,10 @@ from inkgate.api import (
 from inkgate.api.access_log import AccessLog
 from inkgate.api.auth import DOCS_FILES, ApiKeys, Authenticate
 from inkgate.api.context import Context, Service
+from inkgate.api.cors import Cors
 from inkgate.api.decoding import BodyThreads
 from inkgate.api.drain import Drain, RefuseWhenDraining
 from inkgate.api.errors import http_error, validation_error
-from inkgate.api.exchange import STATUS_HEADER
 from inkgate.api.fetch import Fetcher
 from inkgate.api.files import FileStore
 from inkgate.api.measure import Measure
@@ -40,7 +39,7 @@ from inkgate.api.origins import CheckOrigin, Origins
 from inkgate.api.problems import Problems
 from inkgate.api.ratelimit import LimitRate, RateLimiter, build_rate_limiter
 from inkgate.api.readiness import Readiness
-from inkgate.api.request_id import HEADER, RequestId
+from inkgate.api.request_id import RequestId
 from inkgate.api.served import ServedModels
 from inkgate.api.sources import Sources
 from inkgate.api.trace import Trace
@@ -119,15 +118,7 @@ def _middleware(
     """Outermost first. Everything is refused that can be before a byte of the body is read."""
     stack = [Middleware(RequestId), *observers]
     if settings.server.cors_origins:
-        stack.append(
-            Middleware(
-                CORSMiddleware,
-                allow_origins=list(settings.server.cors_origins),
-                allow_methods=["GET", "POST", "DELETE"],
-                allow_headers=["Authorization", "Content-Type", "X-API-Key", HEADER],
-                expose_headers=[HEADER, STATUS_HEADER, "Retry-After"],
-            )
-        )
+        stack.append(Middleware(Cors, origins=settings.server.cors_origins))
     stack += [
         Middleware(Problems),
         Middleware(CheckOrigin, origins=Origins(settings)),

@@ -3,6 +3,7 @@
 PROBLEMS: dict[str, tuple[str, str]] = {
     "request_malformed": ("无法理解请求", "请对照 /docs 中的示例检查请求体。"),
     "json_invalid": ("请求体不是有效的 JSON", "请以 UTF-8 发送有效的 JSON，并设置 Content-Type: application/json。"),
+    "body_too_complex": ("请求体中的值过多", "请以 base64 或表单部分发送文件，不要附带其他长列表。"),
     "base64_invalid": ("图像不是有效的 base64", "请用标准 base64 编码文件内容，不要截断。"),
     "file_missing": ("没有收到文件", "请以 multipart 的 `file` 部分或 JSON 中的 base64 发送文件。"),
     "options_invalid": ("某个选项的值不被允许", "选项的取值见 /docs。"),
@@ -32,6 +33,14 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     "feature_unavailable": ("尚不提供此功能", "请从请求中去掉，或使用具备此功能的引擎。"),
     "file_unknown": ("没有这个文件", "请先上传；上传的文件只保留有限时间。"),
     "unauthenticated": ("需要 API 密钥", "请填写此服务的密钥。"),
+    "host_forbidden": (
+        "此服务不使用这个主机名",
+        "请用 localhost 或 IP 地址访问，或将该名称加入 `server.allowed_hosts`，或设置 API 密钥。",
+    ),
+    "origin_forbidden": (
+        "其他网站的网页不能调用此服务",
+        "请将其来源加入 `server.cors_origins`，或设置 API 密钥。",
+    ),
     "deadline_exceeded": ("已超过客户端设定的时限", "请调高 `X-Inkgate-Timeout`，或减少页数。"),
     "route_unknown": ("此地址没有内容", "可用地址见 /docs。"),
     "method_not_allowed": ("此地址使用其他方法", "见 /docs；文档用 POST 发送。"),
