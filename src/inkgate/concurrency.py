@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -36,23 +36,60 @@ class Threads:
 
         A cancelled caller waits for the thread to finish: its memory and its place are in use until then.
         """
-        return await anyio.to_thread.run_sync(partial(function, *args, **kwargs), limiter=self._limiter)
+        # Errors come as values: anyio's future would hold one whose traceback holds that future, and all of `args`.
+        call = partial(_outcome, partial(function, *args, **kwargs))
+        outcome = await anyio.to_thread.run_sync(call, limiter=self._limiter)
+        if not isinstance(outcome, _Failed):
+            return outcome
+        try:
+            raise outcome.error
+        finally:
+            del outcome
 
     @property
     def waiting(self) -> int:
         return self._limiter.statistics().tasks_waiting
 
 
-@contextmanager
-def single_error() -> Iterator[None]:
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    error: Exception
+
+
+def _outcome(function: Callable[[], T]) -> T | _Failed:
+    try:
+        return function()
+    except Exception as error:  # noqa: BLE001 - it is raised where the call was made
+        return _Failed(error)
+
+
+class single_error:  # noqa: N801 - used as a function; a generator's frames would keep the group
     """Raises the one exception of a task group as itself instead of as an ExceptionGroup.
 
-    Where several tasks failed the first is raised, the group as its cause.
+    Where several tasks failed the first is raised, a group of the others as its cause. Nothing of it refers to itself:
+    what the frames of its traceback hold, such as a document, is freed with it, not when the collector next runs.
     """
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        first: BaseException = group
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        raise first from group
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, BaseExceptionGroup):
+            return
+        first, *others = _leaves(error)
+        if others:
+            first.__cause__ = BaseExceptionGroup("other tasks that failed", others)
+        context = first.__context__
+        try:
+            raise first
+        finally:
+            first.__context__ = context  # Python has just set it to the group, which refers to `first`
+            del first, others, context, error, trace
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

@@ -126,11 +126,11 @@ class PageReads:
             self.told.watch.stage("open", perf_counter() - begun)
             return await self.engine.read(page, self.task)
         except InkgateError as error:
-            failure = error
+            failure = error.as_page_error()
         except Exception:  # the border of one page: whatever an engine raises, the other pages are answered
             log.exception("page_failed", page=index, engine=self.engine.name)
-            failure = EngineFailed("engine_failed", "The engine failed while it read this page.")
-        return PageResult(index=index, engine=self.engine.name, error=failure.as_page_error())
+            failure = EngineFailed("engine_failed", "The engine failed while it read this page.").as_page_error()
+        return PageResult(index=index, engine=self.engine.name, error=failure)
 
 
 class Reader:

@@ -1,4 +1,8 @@
+import gc
 import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import suppress
 
 import anyio
 import pytest
@@ -6,6 +10,17 @@ import pytest
 from inkgate.concurrency import Threads, loop_time, single_error
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+class Large:
+    """Something that is to be freed as soon as nobody needs it."""
 
 
 async def test_the_cheap_clock_is_the_one_that_deadlines_are_told_in() -> None:
@@ -55,3 +70,33 @@ async def test_the_error_of_a_task_group_is_raised_as_itself() -> None:
 
     with pytest.raises(LookupError, match="lost"):
         await run_both()
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("tasks", [1, 3])
+async def test_what_a_failed_task_group_held_is_freed_with_its_error(tasks: int) -> None:
+    async def fail(large: Large) -> None:
+        raise LookupError(f"lost {id(large)}")
+
+    async def run() -> weakref.ref[Large]:
+        large = Large()
+        with suppress(LookupError), single_error():  # pytest.raises keeps what it catches
+            async with anyio.create_task_group() as outer, anyio.create_task_group() as inner:
+                for _ in range(tasks - 1):
+                    outer.start_soon(fail, large)
+                inner.start_soon(fail, large)
+        return weakref.ref(large)
+
+    assert (await run())() is None
+
+
+async def test_the_errors_of_other_tasks_are_the_cause() -> None:
+    async def fail(what: str) -> None:
+        raise LookupError(what)
+
+    with pytest.raises(LookupError, match="first") as raised, single_error():
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fail, "first")
+            tasks.start_soon(fail, "second")
+    assert isinstance(raised.value.__cause__, BaseExceptionGroup)
+    assert [str(error) for error in raised.value.__cause__.exceptions] == ["second"]

@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 from inkgate.errors import EngineFailed
 
 T = TypeVar("T")
+_STOPPED = "The service stopped before this was done."
 
 
 class Flight(Generic[T]):
@@ -21,7 +22,7 @@ class Flight(Generic[T]):
         self._run = run
         self._scope = anyio.CancelScope()
         self._landed = anyio.Event()
-        self.outcome: T | Exception = EngineFailed("engine_unavailable", "The service stopped before this was done.")
+        self.outcome: T | Exception = EngineFailed("engine_unavailable", _STOPPED)
         self._waiting = 0
 
     @property
@@ -48,9 +49,15 @@ class Flight(Generic[T]):
             self._waiting -= 1
             if not self._waiting and not self._landed.is_set():
                 self._scope.cancel()
-        if isinstance(self.outcome, Exception):
-            raise self.outcome
-        return self.outcome
+        outcome = self.outcome
+        if not isinstance(outcome, Exception):
+            return outcome
+        if not self._waiting:
+            self.outcome = EngineFailed("engine_unavailable", _STOPPED)  # an error holds the frames that hold this
+        try:
+            raise outcome
+        finally:
+            del outcome
 
 
 class Joined(Generic[T]):

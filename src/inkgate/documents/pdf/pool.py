@@ -136,8 +136,12 @@ class PdfPool:
             finally:
                 if not job.done.is_set():
                     job.abandoned = True
-        if job.error is not None:
-            raise job.error
+        error, job.error = job.error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # it holds this frame
         return job.value
 
     def _rest(self, lane: Lane) -> None:
