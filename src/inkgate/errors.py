@@ -51,6 +51,16 @@ INPUT_CODES: dict[str, Code] = {
     "too_many_pages": Code("The document has too many pages", "Ask for fewer with `pages`, or split the document."),
     "body_too_large": Code("The body is larger than allowed", "Send a smaller file, or raise `limits.max_body_mb`."),
     "body_timeout": Code("The body did not arrive in time", "Send the body without pauses; check the connection."),
+    "head_too_large": Code(
+        "The request line and headers are too large",
+        "Send less in headers and URL; documents go in the body.",
+    ),
+    "head_timeout": Code(
+        "The request line and headers did not arrive in time", "Send them without pauses; check the connection."
+    ),
+    "http_invalid": Code(
+        "The request is not valid HTTP", "Send HTTP/1.1; check the client, and the proxies between it and the service."
+    ),
     "media_type_unsupported": Code(
         "The Content-Type is not accepted here", "Send application/json or multipart/form-data."
     ),

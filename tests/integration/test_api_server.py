@@ -1,60 +1,17 @@
 """The server on a real socket: how it starts, drains and stops."""
 
 import signal
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 import anyio
 import httpx
 import pytest
 
-from inkgate.api.server import serve
 from inkgate.types import Page, PageResult, Task
-from support.api_client import Api, png, running_api, tiff
+from support.api_client import png, tiff
 from support.fake_engine import FakeEngine
+from support.served_api import served
 
 pytestmark = pytest.mark.anyio
-
-
-@dataclass
-class Served:
-    api: Api
-    client: httpx.AsyncClient
-    url: str
-    stopped: anyio.Event = field(default_factory=anyio.Event)
-
-
-@asynccontextmanager
-async def served(
-    engine: FakeEngine | None = None, drain_s: float = 5, max_body_mb: float = 50
-) -> AsyncIterator[Served]:
-    server: dict[str, object] = {"port": 0, "drain_s": drain_s}
-    async with running_api(engine, server=server, limits={"max_body_mb": max_body_mb}) as api:
-        urls: list[str] = []
-        ready = anyio.Event()
-
-        def on_ready(url: str) -> None:
-            urls.append(url)
-            ready.set()
-
-        async with anyio.create_task_group() as tasks:
-            stopped = anyio.Event()
-
-            async def run() -> None:
-                await serve(api.app, api.context.settings, on_ready=on_ready)
-                stopped.set()
-
-            tasks.start_soon(run)
-            with anyio.fail_after(60):
-                await ready.wait()
-            async with httpx.AsyncClient(base_url=urls[0], trust_env=False, timeout=60) as client:
-                yield Served(api, client, urls[0], stopped)
-            if not stopped.is_set():
-                signal.raise_signal(signal.SIGTERM)
-                signal.raise_signal(signal.SIGTERM)
-            with anyio.fail_after(60):
-                await stopped.wait()
 
 
 async def test_port_zero_is_told_as_the_real_one() -> None:
@@ -68,7 +25,8 @@ async def test_port_zero_is_told_as_the_real_one() -> None:
         assert any(entry["event"] == "ready" and entry["url"] == server.url for entry in server.api.logs)
 
 
-async def test_sigterm_finishes_what_has_begun_while_new_requests_are_refused() -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_finishes_what_has_begun_while_new_requests_are_refused(number: signal.Signals) -> None:
     engine = FakeEngine(gate=anyio.Event())
     async with served(engine) as server:
         finished: list[httpx.Response] = []
@@ -79,7 +37,7 @@ async def test_sigterm_finishes_what_has_begun_while_new_requests_are_refused() 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(first)
             await engine.reading.wait()
-            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(number)
             async with httpx.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as other:
                 refused = await other.post("/ocr", files={"file": png()})
                 assert (refused.status_code, refused.json()["code"]) == (503, "draining")
@@ -94,6 +52,17 @@ async def test_sigterm_finishes_what_has_begun_while_new_requests_are_refused() 
             await server.stopped.wait()
         with pytest.raises(httpx.ConnectError):
             await server.client.get("/health")
+
+
+async def test_sighup_stays_ignored_where_nohup_has_it_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        async with served() as server:
+            signal.raise_signal(signal.SIGHUP)
+            assert (await server.client.get("/readyz")).status_code == 200
+            assert not server.api.context.drain.draining
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 async def test_a_stream_is_finished_too() -> None:
@@ -150,7 +119,7 @@ async def test_a_client_that_hangs_up_cancels_its_document() -> None:
 
 
 async def test_a_body_that_is_too_large_is_answered_while_it_is_still_being_sent() -> None:
-    async with served(max_body_mb=0.01) as server:
+    async with served(limits={"max_body_mb": 0.01}) as server:
         answer = await server.client.post("/ocr", files={"file": b"x" * 5_000_000})
         assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
         assert (await server.client.get("/health")).status_code == 200

@@ -183,6 +183,7 @@ class _Relay:
             scope.deadline = min(last_moment, anyio.current_time() + self.settings.engine.vllm.progress_s)
         if not lines.done:
             raise EngineFailed("upstream_cut_off", "The model server's answer ended before it was whole.")
+        scope.deadline = last_moment
         await self.send({"type": "http.response.body", "body": lines.rest})
 
     async def _last_event(self, error: InkgateError) -> None:

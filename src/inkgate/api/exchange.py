@@ -104,13 +104,18 @@ class Exchange(Response):
                         permit.holds(len(order.document.data))
                         self._context.service.watch.upload(len(order.document.data))
                         answer = await self._answer(order, permit, request_id_of(request), send)
+                        del order
+                # Until the client has taken it, it is in flight.
+                if answer is not None:
+                    permit.holds(len(answer.body))
+                    await answer(scope, receive, send)
+                return
         except InkgateError as error:
             if form is None or error.code == "internal":
                 raise
             scope["state"]["code"] = error.code
             answer = form.problem(Problem.of(error, request_id_of(request)))
-        if answer is not None:
-            await answer(scope, receive, send)
+        await answer(scope, receive, send)
 
     async def _answer(self, order: Order, permit: Permit, request_id: str, send: Send) -> Response | None:
         """The answer to send; None when it was streamed."""

@@ -16,6 +16,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from inkgate.api.connections import Connections
+from inkgate.api.http_protocol import Bounds, http_protocol
 from inkgate.settings import USUAL_METRICS_PORT, MetricsSettings
 from inkgate.telemetry.exposition import exposed, registry_of
 
@@ -23,6 +25,8 @@ log = structlog.get_logger(__name__)
 
 _PATH = "/metrics"
 _CLOSE_S = 1
+_BOUNDS = Bounds(head_s=10.0, send_s=30.0)
+_CONNECTIONS = 64
 
 
 class MetricsApp:
@@ -69,7 +73,7 @@ async def served(
     config = uvicorn.Config(
         MetricsApp(registry_of(collectors)),
         loop="none",
-        http="httptools",
+        http=http_protocol(_BOUNDS, Connections(_CONNECTIONS)),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -1,6 +1,6 @@
 """The server: uvicorn, stopped the way this service needs.
 
-On SIGTERM the socket stays open until all answers that were under way are finished, and whoever comes in the
+On SIGTERM or SIGHUP the socket stays open until all answers that were under way are finished, and whoever comes in the
 meantime is told to go elsewhere.
 """
 
@@ -17,8 +17,10 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
+from inkgate.api.connections import Connections, usual_connections
 from inkgate.api.context import Context
 from inkgate.api.drain import Drain
+from inkgate.api.http_protocol import Bounds, http_protocol
 from inkgate.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -36,7 +38,7 @@ async def serve(
     listener: socket | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serves `app` until SIGTERM or SIGINT, on the bound socket `listener` or on the address of the settings.
+    """Serves `app` until SIGTERM, SIGINT or SIGHUP, on the bound socket `listener` or on the address of the settings.
 
     `on_ready` hears the URL, with the real port, once requests are accepted.
 
@@ -53,7 +55,10 @@ async def serve(
         host=settings.server.host,
         port=settings.server.port,
         loop="none",
-        http="httptools",
+        http=http_protocol(
+            Bounds(settings.server.head_timeout_s, settings.server.send_timeout_s),
+            Connections(settings.server.max_connections or usual_connections()),
+        ),
         ws="none",
         log_config=None,
         access_log=False,
@@ -122,7 +127,11 @@ class DrainingServer(uvicorn.Server):
         What it replaces raises the signal once more, which would kill the process before the service around the
         server has stopped its worker processes.
         """
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+        numbers = [signal.SIGINT, signal.SIGTERM]
+        # nohup has it ignored, for a service that is to outlive its terminal.
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
         try:
             yield
         finally:

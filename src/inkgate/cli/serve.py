@@ -33,7 +33,7 @@ def serve(
     vllm_model: VllmModelOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Start the service; Ctrl-C or SIGTERM ends it, after the answers in flight are finished.
+    """Start the service; Ctrl-C, SIGTERM or SIGHUP ends it, after the answers in flight are finished.
 
     Documents are sent to /ocr, the interactive API documentation is at /docs. Whether it can answer is said by
     /readyz.
@@ -57,6 +57,7 @@ def _run(settings: Settings) -> None:
     import anyio
 
     from inkgate import bootstrap
+    from inkgate.api.connections import raise_file_limit
     from inkgate.engines.workers.shares import usable_cpus
     from inkgate.errors import EngineFailed, InputRejected
     from inkgate.runtimes.memory import limit_arenas
@@ -65,6 +66,7 @@ def _run(settings: Settings) -> None:
 
     configure_logs(settings.log)
     sys.setswitchinterval(_SWITCH_S)
+    raise_file_limit()
     limit_arenas(len(usable_cpus()))
     try:
         anyio.run(bootstrap.serve, settings, _greet, backend_options={"use_uvloop": True})

@@ -19,11 +19,21 @@ class LogFormat(StrEnum):
 class ServerSettings(Branch):
     host: str = Field("127.0.0.1", description="Address to listen on. Anything but loopback needs an API key.")
     port: int = Field(7860, ge=0, le=65535, description="Port of the API. 0 lets the system choose.")
-    drain_s: PositiveFloat = Field(30.0, description="How long in-flight answers may take after SIGTERM.")
+    drain_s: PositiveFloat = Field(30.0, description="How long in-flight answers may take after SIGTERM or SIGHUP.")
     allowed_hosts: tuple[str, ...] = Field(
         (),
         description="Names by which a service without API keys may be called, beside localhost, IP addresses and "
         "`server.host`; `*`: any.",
+    )
+    max_connections: int = Field(
+        0,
+        ge=0,
+        description="Connections open at once; when there are more, idle ones are closed, and if none is, new ones get "
+        "503. 0: three quarters of the limit of open files, 8,000 at most.",
+    )
+    head_timeout_s: PositiveFloat = Field(10.0, description="Time for a request's head (its line and headers).")
+    send_timeout_s: PositiveFloat = Field(
+        30.0, description="Longest time in which a client takes nothing of its answer; then the connection is closed."
     )
     cors_origins: tuple[str, ...] = Field((), description="Origins allowed by CORS; none by default.")
 

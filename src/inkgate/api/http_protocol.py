@@ -1,0 +1,362 @@
+"""HTTP/1.1 connections with bounds: uvicorn's protocol with limits on heads, on waiting and on sending, errors as
+problem documents, and answers for clients that have closed their sending half.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from asyncio.events import TimerHandle
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+import httptools
+import orjson
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from inkgate.api.connections import Connections
+from inkgate.api.errors import PROBLEM_TYPE, Problem
+from inkgate.api.request_id import HEADER
+from inkgate.errors import InkgateError, InputRejected, Overloaded
+
+log = structlog.get_logger(__name__)
+
+MAX_HEAD_BYTES = 64 * 1024
+"""Of the request line and headers together, and of a chunked body's trailers."""
+_MAX_PIPELINED = 16
+_LINGER_S = 2.0
+_LINGER_BYTES = 1_000_000
+"""How long, and how many bytes of, what follows a refused head is read and thrown away, so that the client gets to
+read the answer: a connection closed on unread data is reset, and the answer with it."""
+_FULL_RETRY_S = 1.0
+_FIRST_LOOK_S = 0.05
+_LOOK_EVERY_S = 1.0
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_TCP_INFO: int | None = getattr(socket, "TCP_INFO", None)
+_TCP_CLOSED = 7
+"""TCP_CLOSE in Linux's net/tcp_states.h."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How long a connection may take.
+
+    Attributes:
+        head_s: for a request's head, from connecting or from its first byte.
+        send_s: without a byte of an answer being taken.
+    """
+
+    head_s: float
+    send_s: float
+
+
+def http_protocol(bounds: Bounds, connections: Connections) -> type[asyncio.Protocol]:
+    """What uvicorn makes protocols with: one for each connection, all counted in `connections`."""
+    return partial(BoundedHttp, bounds=bounds, connections=connections)  # type: ignore[return-value]  # is called only
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """One connection.
+
+    *Heads.* httptools gathers a header's value piece by piece, at a cost that grows with its square. So whatever has
+    come is counted until it makes a whole head or a byte of a body.
+
+    *Sending.* An answer is sent when the system has taken its last byte: until then its request is in flight. Where the
+    client takes none for `send_s`, the connection is cut.
+
+    *Half-closed clients.* One that has sent its request may close its sending half and wait (`nc -N`). A client that
+    left looks the same, so it is asked with a `100 Continue`, which the system of one that left refuses with a reset.
+    That is only possible before the answer begins, with HTTP/1.1, and on Linux, which tells of the reset; else the end
+    of what is sent counts as the end of the client, whose work is cancelled.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+        *,
+        bounds: Bounds,
+        connections: Connections,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._bounds = bounds
+        self._table = connections
+        self._running: RequestResponseCycle | None = None
+        self._in_head = True
+        self._head_bytes = 0
+        self._moved_on = False
+        self._refused = False
+        self._lingered = 0
+        self._half_closed = False
+        self._lost = False
+        self._unsent = 0
+        self._head_timer: TimerHandle | None = None
+        self._send_timer: TimerHandle | None = None
+        self._last_timer: TimerHandle | None = None
+
+    # -- connections
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        super().connection_made(transport)
+        if self._table.enter(self):
+            self._await_head()
+            return
+        most = self._table.most
+        self._refuse(Overloaded("service_full", f"{most} connections are open; no more fit.", _FULL_RETRY_S))
+
+    def give_way(self) -> None:
+        """See Closable."""
+        self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+        self._table.leave(self)
+        for timer in (self._head_timer, self._send_timer, self._last_timer):
+            if timer is not None:
+                timer.cancel()
+        self._unset_keepalive_if_required()
+        # uvicorn tells the request that came last; with pipelining, an earlier one is being answered.
+        running = self._running
+        if running is not None and not running.response_complete:
+            running.disconnected = True
+            running.message_event.set()
+        super().connection_lost(exc)
+
+    # -- what comes in
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            self._throw_away(len(data))
+            return
+        self._unset_keepalive_if_required()
+        rest = memoryview(data)
+        while rest:
+            piece = rest[: MAX_HEAD_BYTES + 1 - self._head_bytes] if self._in_head else rest
+            rest = rest[len(piece) :]
+            error = self._feed(piece)
+            if error is not None:
+                self._refuse(error)
+                return
+        if self._head_bytes and self._in_head and not self._is_busy():
+            self._await_head()
+
+    def _feed(self, piece: memoryview) -> InputRejected | None:
+        """Parses `piece`; gives the reason why this is the end of the connection, if it is."""
+        self._moved_on = False
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade:
+            log.debug("upgrade_ignored")  # and the request is answered as any other
+        except httptools.HttpParserError:
+            return InputRejected("http_invalid", "What was sent is not HTTP/1.1.")
+        self._head_bytes = 0 if self._moved_on else self._head_bytes + len(piece)
+        if self._head_bytes <= MAX_HEAD_BYTES:
+            return None
+        detail = f"The request line and headers may have {MAX_HEAD_BYTES // 1024} KB together."
+        return InputRejected("head_too_large", detail)
+
+    def on_headers_complete(self) -> None:
+        if len(self.pipeline) >= _MAX_PIPELINED:
+            raise ValueError("too many requests before the first answer")
+        super().on_headers_complete()
+        self._moved_on = True
+        self._in_head = False
+        self._table.work(self)
+        self._end_head_timer()
+
+    def on_body(self, body: bytes) -> None:
+        self._moved_on = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._moved_on = True
+        self._in_head = True
+        super().on_message_complete()
+
+    def _await_head(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+
+    def _end_head_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _head_is_late(self) -> None:
+        self._head_timer = None
+        if not self._head_bytes:
+            self.transport.close()
+            return
+        detail = f"The request line and headers were not there after {self._bounds.head_s:g} seconds."
+        self._refuse(InputRejected("head_timeout", detail))
+
+    def _is_busy(self) -> bool:
+        """Whether a request is being answered."""
+        return self._running is not None and not self._running.response_complete
+
+    # -- refusals before there is a request
+
+    def _refuse(self, error: InkgateError) -> None:
+        """Answers with `error`, and closes. A request that is being answered goes first, and is the last."""
+        self._refused = True
+        self._end_head_timer()
+        self._table.work(self)
+        running = self._running
+        if running is not None and not running.response_complete:
+            if running.response_started or running is not self.cycle or not running.more_body:
+                running.keep_alive = False
+                self.pipeline.clear()
+                return
+            # Its own body is what can't be understood.
+            running.disconnected = True
+            running.message_event.set()
+        problem = Problem.of(error, uuid4().hex)
+        client = self.client[0] if self.client else None
+        # A line for each connection that finds no room would help an attack.
+        write = log.debug if isinstance(error, Overloaded) else log.info
+        write("request_refused", code=problem.code, status=problem.status, client=client, request_id=problem.request_id)
+        self.transport.write(_rendered(problem, self.server_state.default_headers))
+        if isinstance(error, Overloaded):
+            self._close_in_time()
+            return
+        self.transport.write_eof()
+        self.flow.resume_reading()
+        self._last_timer = self.loop.call_later(_LINGER_S, self.transport.abort)
+
+    def _throw_away(self, size: int) -> None:
+        self._lingered += size
+        if self._lingered > _LINGER_BYTES:
+            self.transport.abort()
+
+    def _close_in_time(self) -> None:
+        """Closes when what was written is sent, or can't be."""
+        self.transport.close()
+        self._last_timer = self.loop.call_later(self._bounds.send_s, self.transport.abort)
+
+    # -- answers
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]  # as uvicorn
+        self._running = cycle
+        super()._start_asgi_task(cycle, partial(self._answer, cycle, app))
+
+    async def _answer(
+        self, cycle: RequestResponseCycle, app: ASGIApp, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Runs `app`, for whom an answer has ended when all of it is sent."""
+
+        async def send_all(message: Message) -> None:
+            await send(message)
+            if cycle.response_complete:
+                await self._until_sent()
+
+        async def receive_until_sent() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                await self._until_sent()
+            return message
+
+        await app(scope, receive_until_sent, send_all)
+
+    async def _until_sent(self) -> None:
+        """Returns when the system has taken all that was written, or the connection is lost."""
+        if not self._is_unsent():
+            return
+        await asyncio.sleep(0)  # uvloop writes at the end of the loop's round
+        if self._is_unsent():
+            self.transport.set_write_buffer_limits(high=0)
+            await self.flow.drain()
+            if not self._lost:
+                self.transport.set_write_buffer_limits()
+
+    def _is_unsent(self) -> bool:
+        return not self._lost and self.transport.get_write_buffer_size() > 0
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._send_timer is None:
+            self._time_sending()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+            self._send_timer = None
+
+    def _time_sending(self) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._send_timer = self.loop.call_later(self._bounds.send_s, self._cut_off_unless_sent)
+
+    def _cut_off_unless_sent(self) -> None:
+        self._send_timer = None
+        if self.transport.get_write_buffer_size() < self._unsent:
+            self._time_sending()
+            return
+        client = self.client[0] if self.client else None
+        log.info("client_reads_nothing", unsent_bytes=self._unsent, client=client, seconds=self._bounds.send_s)
+        self.transport.abort()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing() or self._is_busy():
+            return
+        if self._half_closed:
+            self.transport.close()
+            return
+        self._table.wait(self)
+        if self._head_bytes or not self._in_head:  # the next head has begun, or the rest of a body isn't wanted
+            self._unset_keepalive_if_required()
+            self._await_head()
+
+    # -- clients that have ended what they send
+
+    def eof_received(self) -> bool:  # type: ignore[override]  # uvicorn always closes
+        """Whether the connection stays open: see the class."""
+        if self._half_closed:
+            return True
+        running = self._running
+        if running is None or running.response_started or self.cycle.more_body or self._refused:
+            return False
+        if _TCP_INFO is None or running.scope["http_version"] != "1.1":
+            return False
+        self._half_closed = True
+        self._ask(_FIRST_LOOK_S)
+        return True
+
+    def _ask(self, look_after_s: float) -> None:
+        self.transport.write(_CONTINUE)
+        self._last_timer = self.loop.call_later(look_after_s, self._look)
+
+    def _look(self) -> None:
+        if self._was_reset():
+            self.transport.abort()
+        elif self._running is not None and not self._running.response_started:
+            self._ask(_LOOK_EVERY_S)
+
+    def _was_reset(self) -> bool:
+        connection = self.transport.get_extra_info("socket")
+        if connection is None or _TCP_INFO is None:
+            return False
+        return bool(connection.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, 1)[0] == _TCP_CLOSED)
+
+
+def _rendered(problem: Problem, default_headers: list[tuple[bytes, bytes]]) -> bytes:
+    body = orjson.dumps(problem.as_dict())
+    headers = {
+        "content-type": PROBLEM_TYPE,
+        "content-length": str(len(body)),
+        "connection": "close",
+        HEADER: problem.request_id,
+        **problem.headers,
+    }
+    lines = [STATUS_LINE[problem.status]]
+    lines += [b"%s: %s\r\n" % pair for pair in default_headers]
+    lines += [f"{name}: {value}\r\n".encode("latin-1") for name, value in headers.items()]
+    return b"".join([*lines, b"\r\n", body])

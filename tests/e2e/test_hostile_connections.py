@@ -1,0 +1,153 @@
+"""Connections that are there to keep others out: the service answers throughout, and is as it was afterwards."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from support.server import Server, running_server
+
+FILES = 1024
+"""The usual limit of open files; here the hard one, too, so that the service can't raise it."""
+TESTS = str(Path(__file__).parents[1])
+LIVE_S = 1.0
+HEAD_S = 3
+SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    variables = {"PYTHONPATH": TESTS, "INKGATE_SERVER__HEAD_TIMEOUT_S": str(HEAD_S)}
+    program = ("-m", "support.limited_server", str(FILES), "serve", "--port", "0")
+    with running_server(program=program, environment=variables) as started:
+        read_a_page(started)  # what pages need is in memory from then on
+        yield started
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@dataclass
+class Watcher:
+    """Asks /livez on new connections; each may be late once, as a busy machine has it."""
+
+    url: str
+    asked: int = 0
+    faults: list[str] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        while not self.ended.wait(0.1):
+            faults = self._ask()
+            if faults and (faults := self._ask()):
+                self.faults.append(faults)
+            self.asked += 1
+
+    def _ask(self) -> str:
+        try:
+            answer = httpx.get(f"{self.url}/livez", timeout=LIVE_S, trust_env=False)
+        except httpx.HTTPError as error:
+            return repr(error)
+        return "" if answer.status_code == 200 else answer.text
+
+
+@contextmanager
+def watched(server: Server) -> Iterator[Watcher]:
+    """/livez is answered all the time; then a page is read, and memory and files are back."""
+    memory, files = memory_mb(server), open_files(server)
+    watcher = Watcher(server.url)
+    thread = threading.Thread(target=watcher.run)
+    thread.start()
+    try:
+        yield watcher
+    finally:
+        watcher.ended.set()
+        thread.join()
+    assert not watcher.faults
+    assert watcher.asked > 5
+    read_a_page(server)
+    until(lambda: open_files(server) <= files + 30, "files are closed")
+    until(lambda: memory_mb(server) <= memory + 60, "memory is back")
+
+
+def read_a_page(server: Server) -> None:
+    answer = httpx.post(f"{server.url}/ocr", files={"file": SAMPLE.read_bytes()}, timeout=60, trust_env=False)
+    assert answer.status_code == 200
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    give_up = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < give_up, what
+        time.sleep(0.1)
+
+
+def memory_mb(server: Server) -> float:
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+def open_files(server: Server) -> int:
+    return len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+
+
+def connect(server: Server) -> socket.socket:
+    url = httpx.URL(server.url)
+    assert url.port is not None
+    return socket.create_connection((url.host, url.port), timeout=10)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    connection.settimeout(0)
+    try:
+        while connection.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def test_connections_that_say_little_or_nothing_keep_nobody_out(server: Server) -> None:
+    with watched(server), ExitStack() as stack:
+        idle = [stack.enter_context(connect(server)) for _ in range(FILES + 76)]
+        silent = [stack.enter_context(connect(server)) for _ in range(300)]
+        halves = [stack.enter_context(connect(server)) for _ in range(100)]
+        for half in halves:
+            with suppress(OSError):  # it has given way already
+                half.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost")
+        # Nobody of them stays longer than a head may take.
+        until(lambda: all(map(is_closed, [*idle, *silent, *halves])), "connections are closed")
+
+
+def test_endless_header_lines_keep_nobody_out(server: Server) -> None:
+    give_up = time.monotonic() + 4
+    refused = []
+
+    def send_endlessly() -> None:
+        while time.monotonic() < give_up:
+            with connect(server) as connection:
+                try:
+                    connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Long: ")
+                    while time.monotonic() < give_up:
+                        connection.sendall(b"x" * 65536)
+                except OSError:
+                    refused.append(connection)
+
+    with watched(server):
+        threads = [threading.Thread(target=send_endlessly) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(refused) >= len(threads)

@@ -1,0 +1,231 @@
+"""What a connection may do to the server, spoken as raw bytes to a real socket, on the loop that the service has."""
+
+import json
+import socket
+from dataclasses import replace
+
+import anyio
+import pytest
+from anyio.abc import SocketAttribute
+
+from inkgate.types import Page, PageResult, Task
+from support.api_client import png, tiff
+from support.fake_engine import FakeEngine
+from support.served_api import Served, received, served
+
+pytestmark = pytest.mark.anyio
+
+GET = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n"
+CHUNKED = (
+    b"POST /ocr HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+SOON_S = 0.3
+NEVER_S = 600.0
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    return "asyncio", {"use_uvloop": True}
+
+
+class Wordy(FakeEngine):
+    """Reads more on each page than the system keeps for a client that doesn't take it."""
+
+    async def read(self, page: Page, task: Task) -> PageResult:
+        return replace(await super().read(page, task), text="word " * 4_000_000)
+
+
+def problem_of(answer: bytes) -> tuple[int, str]:
+    """Status and code; everything else that a problem document has is there, too."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"application/problem+json" in head
+    assert b"connection: close" in head.lower()
+    problem = json.loads(body)
+    assert all(problem[member] for member in ("title", "detail", "remedy", "request_id"))
+    assert problem["request_id"].encode() in head
+    assert head.startswith(b"HTTP/1.1 %d " % problem["status"])
+    return problem["status"], problem["code"]
+
+
+async def said(server: Served, *pieces: bytes) -> bytes:
+    """What comes back on a connection on which these are sent, until it is closed."""
+    async with await server.connect() as connection:
+        try:
+            for piece in pieces:
+                await connection.send(piece)
+        except anyio.BrokenResourceError:
+            pass  # refused before all was sent
+        return await received(connection)
+
+
+def posted(document: bytes, path: str = "/ocr", version: bytes = b"1.1") -> bytes:
+    form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + document + b"\r\n--b--\r\n"
+    head = (
+        b"POST %s HTTP/%s\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+        b"Content-Length: %d\r\n\r\n"
+    )
+    return head % (path.encode(), version, len(form)) + form
+
+
+async def test_heads_are_bounded() -> None:
+    piece = b"x" * 20_000
+    endless = {
+        "header line": (GET, b"X-Long: ", *[piece] * 20),
+        "request line": (b"GET /", *[piece] * 20),
+        "headers": (GET, *[b"X-Many: 1\r\n" * 1_000] * 20),
+        "all at once": (GET + b"X-Long: " + piece * 20,),
+        "trailers": (CHUNKED, b"2\r\n{}\r\n0\r\nX-Long: ", *[piece] * 20),
+        "chunk extension": (CHUNKED, b"2;", *[piece] * 20),
+    }
+    async with served() as server:
+        answers = {name: problem_of(await said(server, *pieces)) for name, pieces in endless.items()}
+        assert answers == dict.fromkeys(endless, (431, "head_too_large"))
+        # Together under the limit; and what follows a head isn't counted with it.
+        fits = GET + b"X-Long: " + b"x" * 65_000 + b"\r\nContent-Length: 300000\r\nConnection: close\r\n\r\n"
+        assert (await said(server, fits + bytes(300_000))).startswith(b"HTTP/1.1 200 ")
+        assert (await said(server, fits[:40_000], fits[40_000:], bytes(300_000))).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_heads_are_not_waited_for_forever() -> None:
+    async with served(head_timeout_s=SOON_S) as server:
+        assert await said(server) == b""
+        assert problem_of(await said(server, GET)) == (408, "head_timeout")
+        whole = GET + b"Content-Length: 0\r\n\r\n"
+        first, _, second = (await said(server, whole, GET)).partition(b'{"status":"alive"}')
+        assert first.startswith(b"HTTP/1.1 200 ")
+        assert problem_of(second) == (408, "head_timeout")
+        # Between two requests a connection may be idle for longer.
+        async with await server.connect() as connection:
+            for _ in range(2):
+                await connection.send(whole)
+                assert (await connection.receive()).startswith(b"HTTP/1.1 200 ")
+                await anyio.sleep(2 * SOON_S)
+
+
+async def test_what_is_not_http_is_told_so() -> None:
+    wrong = {
+        "method": b"FETCH /ocr HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "TLS": bytes.fromhex("16030100a5010000a10303"),
+        "header": GET + b"No colon\r\n\r\n",
+        "address": b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "length": GET + b"Content-Length: many\r\n\r\n",
+        "both lengths": GET + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "chunk": CHUNKED + b"zz\r\n",
+    }
+    async with served() as server:
+        answers = {name: problem_of(await said(server, sent)) for name, sent in wrong.items()}
+        assert answers == dict.fromkeys(wrong, (400, "http_invalid"))
+        # What came before it is answered, and nothing after.
+        answer = await said(server, GET + b"\r\nFETCH / HTTP/1.1\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert answer.count(b"HTTP/1.1") == 1
+
+
+async def test_idle_connections_give_way_to_new_ones_and_busy_ones_do_not() -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    async with served(engine, max_connections=2) as server, anyio.create_task_group() as tasks:
+        async with await server.connect() as oldest, await server.connect() as other:
+            await other.send(GET)
+            assert (await said(server, GET + b"Connection: close\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+            assert await received(oldest) == b""
+            await other.send(b"Connection: close\r\n\r\n")
+            assert (await received(other)).startswith(b"HTTP/1.1 200 ")
+
+        answers: list[bytes] = []
+
+        async def read() -> None:
+            answers.append(
+                await said(server, posted(png()).replace(b"localhost\r\n", b"localhost\r\nConnection: close\r\n"))
+            )
+
+        for _ in range(2):
+            tasks.start_soon(read)
+        with anyio.fail_after(60):
+            while server.api.limiter.in_flight < 2:  # noqa: ASYNC110 - the limiter has no event to wait for
+                await anyio.sleep(0.01)
+        refused = await said(server)
+        assert problem_of(refused) == (503, "service_full")
+        assert b"Retry-After: 1" in refused
+        assert engine.gate is not None
+        engine.gate.set()
+        with anyio.fail_after(60):
+            while len(answers) < 2:  # noqa: ASYNC110 - as above
+                await anyio.sleep(0.01)
+        assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers)
+
+
+async def test_a_half_closed_client_gets_its_answer() -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    async with served(engine) as server, await server.connect() as client:
+        await client.send(posted(png()))
+        await client.send_eof()
+        await engine.reading.wait()
+        await anyio.sleep(SOON_S)  # longer than it takes to find out about one that left
+        assert engine.gate is not None
+        engine.gate.set()
+        answer = (await received(client)).replace(b"HTTP/1.1 100 Continue\r\n\r\n", b"")
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert b"Hello page 0" in answer
+
+
+@pytest.mark.parametrize("version", [b"1.0", b"1.1"])
+@pytest.mark.parametrize("half_closed_first", [False, True])
+async def test_a_client_that_leaves_cancels_its_work(*, version: bytes, half_closed_first: bool) -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    async with served(engine) as server:
+        async with await server.connect() as client:
+            await client.send(posted(png(), version=version))
+            await engine.reading.wait()
+            if half_closed_first:
+                await client.send_eof()
+                await anyio.sleep(SOON_S)
+        await server.until_ended()
+        assert server.api.limiter.ended == {"left": 1}
+        assert engine.cancelled == 1
+
+
+async def test_a_client_that_leaves_with_a_second_request_in_line_cancels_both() -> None:
+    engine = FakeEngine(gate=anyio.Event())
+    async with served(engine) as server:
+        async with await server.connect() as client:
+            await client.send(posted(png()) + posted(png()))
+            await engine.reading.wait()
+        await server.until_ended()
+        assert server.api.limiter.ended == {"left": 1}
+        assert len(engine.tasks) == 1
+
+
+async def test_clients_that_read_nothing_are_cut_off_and_their_places_are_free() -> None:
+    async with served(Wordy(), limits={"max_in_flight": 4}, send_timeout_s=1.0) as server:
+        silent = [await server.connect() for _ in range(4)]
+        for number, client in enumerate(silent):
+            client.extra_attributes[SocketAttribute.raw_socket]().setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            path = "/ocr?format=ndjson" if number % 2 else "/ocr"
+            await client.send(posted(tiff(2), path))
+        with anyio.fail_after(60):
+            while server.api.limiter.in_flight < 4:  # noqa: ASYNC110 - the limiter has no event to wait for
+                await anyio.sleep(0.01)
+        full = await server.client.post("/ocr", files={"file": png()})
+        assert (full.status_code, full.json()["code"]) == (503, "service_full")
+        await server.until_ended(4)
+        assert (await server.client.post("/ocr", files={"file": png()})).status_code == 200
+        assert sum(entry["event"] == "client_reads_nothing" for entry in server.api.logs) == 4
+        for client in silent:
+            await client.aclose()
+        assert (server.api.limiter.in_flight, server.api.context.drain.in_flight) == (0, 0)
+
+
+async def test_a_client_that_reads_slowly_gets_all() -> None:
+    async with served(Wordy(), send_timeout_s=1.0) as server, await server.connect() as client:
+        await client.send(posted(tiff(1)).replace(b"localhost\r\n", b"localhost\r\nConnection: close\r\n"))
+        pieces = []
+        for _ in range(8):
+            await anyio.sleep(0.4)
+            piece = b""
+            while len(piece) < 2_000_000:
+                piece += await client.receive(65536)
+            pieces.append(piece)
+        pieces.append(await received(client))
+        head, _, body = b"".join(pieces).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 ")
+        assert json.loads(body)["text"].startswith("word word ")

@@ -1,0 +1,86 @@
+"""The API in process, on a real socket: how it starts and stops, and raw bytes to it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import anyio.abc
+import httpx
+
+from inkgate.api.server import serve
+from support.api_client import Api, running_api
+from support.fake_engine import FakeEngine
+
+WAIT_S = 60
+
+
+@dataclass
+class Served:
+    api: Api
+    client: httpx.AsyncClient
+    url: str
+    stopped: anyio.Event = field(default_factory=anyio.Event)
+
+    async def connect(self) -> anyio.abc.SocketStream:
+        """A connection that speaks for itself."""
+        url = httpx.URL(self.url)
+        assert url.port is not None
+        return await anyio.connect_tcp(url.host, url.port)
+
+    async def until_ended(self, count: int = 1) -> None:
+        """Waits until the limiter has got `count` permits back."""
+        with anyio.fail_after(WAIT_S):
+            while self.api.limiter.ended.total() < count:  # noqa: ASYNC110 - the limiter has no event to wait for
+                await anyio.sleep(0.01)
+
+
+@asynccontextmanager
+async def served(
+    engine: FakeEngine | None = None,
+    limits: dict[str, object] | None = None,
+    **server: object,
+) -> AsyncIterator[Served]:
+    """The API with these settings of the branches `limits` and `server`; stopped at the end, if it still runs."""
+    settings: dict[str, object] = {"port": 0, "drain_s": 5, **server}
+    async with running_api(engine, server=settings, limits=limits or {}) as api:
+        urls: list[str] = []
+        ready = anyio.Event()
+
+        def on_ready(url: str) -> None:
+            urls.append(url)
+            ready.set()
+
+        async with anyio.create_task_group() as tasks:
+            stopped = anyio.Event()
+
+            async def run() -> None:
+                await serve(api.app, api.context.settings, on_ready=on_ready)
+                stopped.set()
+
+            tasks.start_soon(run)
+            with anyio.fail_after(WAIT_S):
+                await ready.wait()
+            async with httpx.AsyncClient(base_url=urls[0], trust_env=False, timeout=WAIT_S) as client:
+                yield Served(api, client, urls[0], stopped)
+            if not stopped.is_set():
+                signal.raise_signal(signal.SIGTERM)
+                signal.raise_signal(signal.SIGTERM)
+            with anyio.fail_after(WAIT_S):
+                await stopped.wait()
+
+
+async def received(connection: anyio.abc.SocketStream) -> bytes:
+    """All that comes until the other side closes."""
+    pieces = []
+    with anyio.fail_after(WAIT_S):
+        try:
+            while True:
+                pieces.append(await connection.receive(65536))
+        except anyio.EndOfStream:
+            return b"".join(pieces)
+        except anyio.BrokenResourceError:  # a reset, which closes it too
+            return b"".join(pieces)
