@@ -39,14 +39,14 @@ def start_child(command: Sequence[str], fds: Sequence[int]) -> subprocess.Popen[
 def live_with(parent: int) -> None:
     """Ties the life of this process to that of the process `parent`, which started it, and to nothing else.
 
-    SIGINT and SIGTERM, which a supervisor may send to all processes of a service, are for the parent: it finishes
-    what has begun, needs its children for that, and ends them.
+    SIGINT, SIGTERM and SIGHUP, which a supervisor may send to all processes of a service, are for the parent: it
+    finishes what has begun, needs its children for that, and ends them.
     """
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if os.getppid() != parent:  # it died before the first line
         os._exit(0)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
