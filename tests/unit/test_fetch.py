@@ -61,6 +61,9 @@ def test_public_addresses(address: str) -> None:
         "64:ff9b::7f00:1",
         "64:ff9b::a9fe:a9fe",
         "64:ff9b:1::a00:1",
+        "64:ff9b:1:a00:0:1::",
+        "64:ff9b:1:808:8:800::",
+        "64:ff9b:1::808:808",
         "2002:7f00:1::1",
         "2002:a00:1::1",
         "2001:0:4136:e378:8000:63bf:80ff:fffe",
@@ -205,6 +208,9 @@ async def test_private_addresses_are_refused_in_every_spelling(url: str) -> None
         "http://files.example:99999/",
         "http://[::1",
         "http://files.example\r\nHost: evil/",
+        "http://xn--a/",
+        "http://xn--/",
+        "https://xn--zzzzzzz-.example/",
         "",
     ],
 )
@@ -239,7 +245,14 @@ async def test_a_name_that_changes_its_mind_gains_nothing() -> None:
 
 @pytest.mark.parametrize(
     "target",
-    ["http://127.0.0.1/", "http://inside.example/", "http://[::1]/", "file:///etc/passwd", "//169.254.169.254/latest"],
+    [
+        "http://127.0.0.1/",
+        "http://inside.example/",
+        "http://[::1]/",
+        "file:///etc/passwd",
+        "//169.254.169.254/latest",
+        "//xn--a/",
+    ],
 )
 async def test_redirects_are_checked_again(target: str) -> None:
     async with web(lambda _: to(target)) as backend:

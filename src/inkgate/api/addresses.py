@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
-_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
+_NAT64 = IPv6Network("64:ff9b::/96")
+_LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
+"""For translators of one's own (RFC 8215): where in it the IPv4 address stands is theirs to choose (RFC 6052, 2.2), and
+nothing of it is on the public internet.
+"""
 
 
 def is_public(address: str) -> bool:
@@ -18,6 +22,8 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     if isinstance(parsed, IPv6Address):
+        if parsed in _LOCAL_NAT64:
+            return False
         inner = _carried(parsed)
         if inner is not None:
             return _is_public(inner)
@@ -39,6 +45,6 @@ def _carried(address: IPv6Address) -> IPv4Address | None:
         return address.sixtofour
     if address.teredo is not None:
         return address.teredo[1]
-    if any(address in network for network in _NAT64) or int(address) >> 32 == 0:
+    if address in _NAT64 or int(address) >> 32 == 0:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return None

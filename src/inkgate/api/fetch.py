@@ -125,14 +125,15 @@ class Fetcher:
         """The URL (or where `location` leads from it), when its scheme and host are allowed."""
         try:
             target = httpx.URL(url).join(location) if location else httpx.URL(url)
+            host = target.host.lower()  # decoded here: what begins with xn-- may be no name at all
         except (httpx.InvalidURL, ValueError) as error:
             raise InputRejected("url_forbidden", "The URL is not valid.") from error
-        if target.scheme not in {"http", "https"} or not target.host or target.userinfo:
+        if target.scheme not in {"http", "https"} or not host or target.userinfo:
             raise InputRejected("url_forbidden", "Only http and https URLs without a user name are fetched.")
         if target.port is not None and not 0 < target.port < 65536:
             raise InputRejected("url_forbidden", "The URL's port is not valid.")
         allowed = self._settings.allow_hosts
-        if allowed and target.host.lower() not in {host.lower() for host in allowed}:
+        if allowed and host not in {host.lower() for host in allowed}:
             raise InputRejected("url_forbidden", "The URL's host is not among those that may be fetched.")
         return target
 
