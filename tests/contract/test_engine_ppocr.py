@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 
+from inkgate.documents.coordinates import as_sent
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
 from inkgate.layout.base import Region
@@ -59,6 +60,22 @@ async def test_a_turned_page_is_set_upright(engine: PpOcr, quarters: int) -> Non
     assert (left, top) == pytest.approx((28, 22), abs=6)
     assert right > left + 200
     assert bottom < 62
+
+
+@pytest.mark.parametrize("quarters", [1, 2, 3])
+async def test_boxes_of_a_turned_page_lie_on_the_ink_of_the_picture_as_sent(engine: PpOcr, quarters: int) -> None:
+    picture = np.ascontiguousarray(np.rot90(drawn(TEXT), -quarters))
+    page = as_sent(await engine.read(ArrayPage(picture), Task()))
+
+    assert page.rotation != 0
+    assert (page.height, page.width) == picture.shape[:2]
+    ink = picture.min(axis=2) < 128
+    covered = np.zeros_like(ink)
+    for line in page.lines:
+        left, top, right, bottom = (round(side) for side in line.box)
+        covered[max(top, 0) : bottom, max(left, 0) : right] = True
+    assert ink[covered].sum() > 0.97 * ink.sum()
+    assert covered.sum() < 0.3 * covered.size
 
 
 async def test_a_turned_page_is_left_as_it_is_on_request(engine: PpOcr) -> None:

@@ -135,6 +135,18 @@ async def test_the_format_option_wins_over_the_accept_header(name: str) -> None:
         assert "result" not in answer.json()
 
 
+async def test_coordinates_are_those_that_were_asked_for_in_every_format() -> None:
+    async with running_api() as api:
+        for name, default in (("", "upright"), ("json", "upright"), ("ndjson", "upright")):
+            for asked in (None, "upright", "sent"):
+                query = {"format": name} | ({"coordinates": asked} if asked else {})
+                answer = await api.client.post("/ocr", params=query, files={"file": png()})
+                [page] = [lines_of(answer)[0]] if name == "ndjson" else answer.json()["pages"]
+                assert page["coordinates"] == (asked or default)
+        refused = await api.client.post("/ocr?coordinates=up", files={"file": png()})
+    assert refused.json()["code"] == "options_invalid"
+
+
 async def test_stream_gives_pages_in_order_and_a_summary() -> None:
     async with running_api() as api:
         answer = await api.client.post("/ocr", files={"file": tiff(6)}, headers={"accept": "application/x-ndjson"})

@@ -11,7 +11,6 @@ from inkgate.evaluation.metrics import (
     CharacterErrors,
     ReadLine,
     Token,
-    before_rotation,
     character_errors,
     f1,
     line_recall,
@@ -157,18 +156,3 @@ def test_slanted_lines_are_compared_by_their_true_shape() -> None:
 
 def test_page_without_true_lines_has_full_recall() -> None:
     assert line_recall([TruthLine(" ", box(0, 0, 1, 1))], []) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("rotation", "upright"),
-    [
-        (0, (3.0, 1.0)),
-        (90, (3.0, 3.0)),  # a 10 x 4 page turned right: (x, y) goes to (4 - y, x), so (3, 1) to (3, 3)
-        (180, (7.0, 3.0)),
-        (270, (1.0, 7.0)),
-    ],
-)
-def test_quads_of_a_turned_page_go_back_to_where_they_were(rotation: int, upright: tuple[float, float]) -> None:
-    width, height = (10, 4) if rotation % 180 == 0 else (4, 10)
-    quad: Quad = (upright, upright, upright, upright)
-    assert before_rotation(quad, rotation, width, height)[0] == (3.0, 1.0)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from lxml import etree
 
+from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.characters import one_line
 from inkgate.types import Block, BlockType, DocumentResult, Line, PageResult, Quad
@@ -55,7 +56,7 @@ def test_the_sample_follows_the_grammar(result: DocumentResult) -> None:
     ],
 )
 def test_the_rules_notice_what_is_wrong(broken: tuple[str, str], told: str) -> None:
-    data = render(FULL, Format.ALTO).decode()
+    data = render(FULL, Format.ALTO, Coordinates.UPRIGHT).decode()
     assert broken[0] in data
     assert told in "\n".join(alto_rules.violations(data.replace(*broken).encode()))
 

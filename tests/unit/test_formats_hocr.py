@@ -93,7 +93,7 @@ def test_lines_read_as_they_were_found(page: PageResult) -> None:
 def test_the_page_says_its_image_size_number_and_resolution() -> None:
     root = hocr(PageResult(6, 800, 1000, dpi=199.6, rotation=270))
     assert of_class(root, "ocr_page")[0].get("title") == (
-        'image "scan.png"; bbox 0 0 800 1000; ppageno 6; scan_res 200 200; x_rotation 270'
+        'image "scan.png"; bbox 0 0 1000 800; ppageno 6; scan_res 200 200; x_rotation 270'
     )
 
 

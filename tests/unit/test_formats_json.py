@@ -73,7 +73,7 @@ def test_a_key_that_the_schema_does_not_know_is_refused() -> None:
 @pytest.mark.parametrize(
     ("definition", "of", "computed"),
     [
-        ("page", PageResult, {"confidence"}),
+        ("page", PageResult, {"confidence", "coordinates"}),
         ("line", Line, set()),
         ("word", Word, set()),
         ("text_word", TextWord, set()),

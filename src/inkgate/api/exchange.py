@@ -22,6 +22,7 @@ from inkgate.api.negotiation import Native, Shape
 from inkgate.api.stream import stream_pages
 from inkgate.api.uploads import Body
 from inkgate.concurrency import single_error
+from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import render
 from inkgate.documents.formats.json import page_to_dict
 from inkgate.errors import InkgateError, from_page_error
@@ -50,14 +51,22 @@ class Order:
 
     Attributes:
         show: the JSON of the request's form. Runs in a thread.
-        show_page: a page as a line of a stream.
+        show_page: a page as a line of a stream; None for that of the published schema.
+        coordinates: of formats that are the same for all forms; None for the format's own.
     """
 
     document: Document
     options: ReadOptions
     shape: Shape
     show: Callable[[DocumentResult], Any]
-    show_page: Callable[[PageResult], Any] = page_to_dict
+    show_page: Callable[[PageResult], Any] | None = None
+    coordinates: Coordinates | None = None
+
+    def line(self, page: PageResult) -> Any:  # noqa: ANN401 - what becomes JSON
+        """A page as a line of a stream."""
+        if self.show_page is not None:
+            return self.show_page(page)
+        return page_to_dict(page, self.coordinates or Coordinates.UPRIGHT)
 
 
 class Form(Protocol):
@@ -121,7 +130,7 @@ class Exchange(Response):
         """The answer to send; None when it was streamed."""
         async with self._context.service.reader.read(order.document, order.options) as reading:
             if order.shape is Native.NDJSON:
-                await stream_pages(reading, order.show_page, permit, request_id, send)
+                await stream_pages(reading, order.line, permit, request_id, send)
                 return None
             result = await reading.all()
         if result.status is DocumentStatus.FAILED:
@@ -141,7 +150,7 @@ def failure_of(result: DocumentResult) -> InkgateError:
 def _rendered(order: Order, result: DocumentResult) -> tuple[bytes, str]:
     if isinstance(order.shape, Native):
         return orjson.dumps(order.show(result)), "application/json"
-    return render(result, order.shape), order.shape.media_type
+    return render(result, order.shape, order.coordinates), order.shape.media_type
 
 
 @asynccontextmanager

@@ -84,7 +84,7 @@ class LayoutParsing:
         found = await call.context.sources.from_text(request.file, call.caller)
         # The answer needs the options only, not the file's base64 for as long as it is read.
         shown = _Shown(self._envelope, request.model_copy(update={"file": ""}))
-        return Order(found, options.read_options(task), shape, shown)
+        return Order(found, options.read_options(task), shape, shown, coordinates=options.coordinates)
 
     def problem(self, problem: Problem) -> Response:
         return self._envelope.problem(problem)

@@ -65,7 +65,7 @@ class Paddlex:
         task = request.task(options.task_kind(shape))
         # The answer needs the options only, not the file's base64 for as long as it is read.
         show = _Shown(self._envelope, request.model_copy(update={"file": ""}))
-        return Order(found, options.read_options(task), shape, show)
+        return Order(found, options.read_options(task), shape, show, coordinates=options.coordinates)
 
     def problem(self, problem: Problem) -> Response:
         return self._envelope.problem(problem)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
@@ -11,6 +13,7 @@ from inkgate.api.errors import Problem
 from inkgate.api.exchange import Call, Order
 from inkgate.api.options import OcrOptions, parse
 from inkgate.api.sources import document
+from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.json import document_to_dict
 from inkgate.errors import InputRejected
@@ -25,7 +28,7 @@ class SimpleJson:
         if not isinstance(image, str):
             raise InputRejected("options_invalid", "image: base64 text (or a URL) is needed.")
         found = await call.context.sources.from_text(image, call.caller)
-        return ordered(call, found, simple_json)
+        return _simple(call, found, simple_json)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
@@ -37,11 +40,11 @@ class SimpleMultipart:
     async def order(self, call: Call) -> Order:
         file = call.body.files.get("file")
         if file is not None:
-            return ordered(call, document(file.data, file.filename), simple_multipart)
+            return _simple(call, document(file.data, file.filename), simple_multipart)
         text = call.body.fields["file"]
         if not text:
             raise InputRejected("file_missing", "The part `file` is empty and has no filename.")
-        return ordered(call, await call.context.sources.from_text(text, call.caller), simple_multipart)
+        return _simple(call, await call.context.sources.from_text(text, call.caller), simple_multipart)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
@@ -52,15 +55,20 @@ def ordered(call: Call, found: Document, show: Callable[[DocumentResult], Any]) 
     options = parse(OcrOptions, call.body.fields, call.query)
     shape = options.shape(call.accept)
     task = Task(kind=options.task_kind(shape), fields=options.field_names(), language=options.language)
-    return Order(found, options.read_options(task), shape, show)
+    return Order(found, options.read_options(task), shape, show, coordinates=options.coordinates)
 
 
-def simple_json(result: DocumentResult) -> dict[str, Any]:
+def _simple(call: Call, found: Document, show: Callable[[Coordinates, DocumentResult], Any]) -> Order:
+    order = ordered(call, found, partial(show, Coordinates.UPRIGHT))
+    return order if order.coordinates is None else replace(order, show=partial(show, order.coordinates))
+
+
+def simple_json(coordinates: Coordinates, result: DocumentResult) -> dict[str, Any]:
     """The document, with its whole text before everything else."""
-    return {"text": render(result, Format.TEXT).decode(), **document_to_dict(result)}
+    return {"text": render(result, Format.TEXT).decode(), **document_to_dict(result, coordinates)}
 
 
-def simple_multipart(result: DocumentResult) -> dict[str, Any]:
+def simple_multipart(coordinates: Coordinates, result: DocumentResult) -> dict[str, Any]:
     """As `simple_json`, with the text once more as `result`, where older clients look for it."""
-    answer = simple_json(result)
+    answer = simple_json(coordinates, result)
     return {"result": answer["text"], **answer}

@@ -24,6 +24,10 @@ _OPTIONS: dict[str, tuple[str, Json]] = {
         "When a PDF's own text is taken instead of its pixels.",
         {"type": "string", "enum": ["auto", "never", "always"]},
     ),
+    "coordinates": (
+        "Coordinates of the picture as it was `sent` (default of hOCR and ALTO) or turned `upright` (JSON).",
+        {"type": "string", "enum": ["upright", "sent"]},
+    ),
 }
 _PARAMETERS = [
     {"name": name, "in": "query", "required": False, "description": description, "schema": schema}

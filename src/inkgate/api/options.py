@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, StrictInt, StrictSt
 
 from inkgate.api.errors import describe
 from inkgate.api.negotiation import Shape, choose
+from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection, parse_page_list, parse_pages
 from inkgate.errors import InputRejected
@@ -61,6 +62,14 @@ class OcrOptions(BaseModel):
         Word | None, Field(description="For `translate`: the language to translate into, such as `en` or `zh`.")
     ] = None
     blocks: Annotated[bool | None, Field(description="Blocks and Markdown as well: short for `task=parse`.")] = None
+
+    coordinates: Annotated[
+        Coordinates | None,
+        Field(
+            description="`sent`: coordinates of the picture as it was sent; `upright`: after it was turned. Default: "
+            "`sent` for hOCR and ALTO, `upright` for JSON."
+        ),
+    ] = None
 
     def shape(self, accept: str | None) -> Shape:
         """How the answer is to look. Raises InputRejected("not_acceptable")."""

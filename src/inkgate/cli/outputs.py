@@ -14,6 +14,7 @@ import orjson
 
 from inkgate.cli.inputs import Source
 from inkgate.cli.messages import misuse
+from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
 from inkgate.types import DocumentResult
 
@@ -31,6 +32,7 @@ class ToFolder:
     formats: tuple[Format, ...]
     places: dict[Source, Path]
     keep: bool = False
+    coordinates: Coordinates | None = None
 
     def write(self, source: Source, result: DocumentResult) -> None:
         """Writes the files of one document, over those of an earlier run unless they are to be kept.
@@ -40,7 +42,7 @@ class ToFolder:
         """
         for format, path in zip(self.formats, self.files(source), strict=True):  # noqa: A001 - the glossary's word
             if not (self.keep and path.exists()):
-                write_whole(path, render(result, format))
+                write_whole(path, render(result, format, self.coordinates))
 
     def files(self, source: Source) -> list[Path]:
         """The files of one document, one for each format."""
@@ -54,10 +56,11 @@ class ToStdout:
 
     format: Format
     several: bool
+    coordinates: Coordinates | None = None
 
     def write(self, source: Source, result: DocumentResult) -> None:
         """Prints one document: several texts each under a line with its name, several JSON documents one a line."""
-        data = render(result, self.format)
+        data = render(result, self.format, self.coordinates)
         if self.several and self.format is Format.JSON:
             data = orjson.dumps(orjson.loads(data))
         elif self.several:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, remedy_here, say
+from inkgate.documents.coordinates import Coordinates
 from inkgate.settings import PdfText, Settings
 
 if TYPE_CHECKING:
@@ -60,6 +62,13 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
         str | None,
         typer.Option(metavar="1-3,7", help="Pages to read of each document, the first being 1. Default: all."),
     ] = None,
+    coordinates: Annotated[
+        Coordinates | None,
+        typer.Option(
+            help="Measure on the picture as it was sent, or on the upright page. Default: sent for hOCR and ALTO, "
+            "upright for JSON."
+        ),
+    ] = None,
     pdf_text: Annotated[
         PdfText | None,
         typer.Option(help="Take the text that a PDF page carries itself: auto takes it when it can be trusted."),
@@ -92,6 +101,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
         to, sources = to_stdout(formats, len(inputs.sources)), inputs.sources
     else:
         to, sources = _into(Path(output), formats, inputs.sources, existing)
+    to = replace(to, coordinates=coordinates)
     tally = _run(settings, Order(sources, to, formats, selection, pdf_text)) if sources else Tally()
     say_skipped(inputs.skipped)
     if isinstance(to, ToFolder):

@@ -8,8 +8,9 @@ from typing import Protocol
 import anyio
 
 import inkgate
+from inkgate.documents.coordinates import as_sent
 from inkgate.evaluation.manifest import Entry
-from inkgate.evaluation.metrics import ReadLine, before_rotation
+from inkgate.evaluation.metrics import ReadLine
 from inkgate.reader import Reader, ReadOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
@@ -106,6 +107,4 @@ def transcript(result: DocumentResult) -> Transcript:
 
 
 def _lines(page: PageResult) -> tuple[ReadLine, ...]:
-    return tuple(
-        ReadLine(line.text, before_rotation(line.quad, page.rotation, page.width, page.height)) for line in page.lines
-    )
+    return tuple(ReadLine(line.text, line.quad) for line in as_sent(page).lines)

@@ -115,24 +115,6 @@ def _found(line: TruthLine, read: Sequence[ReadLine]) -> bool:
     return fuzz.partial_ratio(wanted, got) >= 100 * ALIKE
 
 
-def before_rotation(quad: Quad, rotation: int, width: int, height: int) -> Quad:
-    """`quad` of the upright page (`width` x `height`) in the pixels of the page before it was turned.
-
-    `rotation`: degrees clockwise by which it was turned; the quad's first corner stays the first of the text.
-    """
-    match rotation % 360:
-        case 90:
-            moved = [(y, width - x) for x, y in quad]
-        case 180:
-            moved = [(width - x, height - y) for x, y in quad]
-        case 270:
-            moved = [(height - y, x) for x, y in quad]
-        case _:
-            return quad
-    first, second, third, fourth = moved
-    return (first, second, third, fourth)
-
-
 def _composed(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 

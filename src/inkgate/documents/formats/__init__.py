@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import alto, hocr, json, markdown, text
 from inkgate.types import DocumentResult, TaskKind
 
@@ -55,15 +56,19 @@ _MEDIA_TYPES = {
     Format.ALTO: "application/xml",
 }
 
-_RENDERERS = {
-    Format.TEXT: text.render,
-    Format.MARKDOWN: markdown.render,
-    Format.JSON: json.render,
-    Format.HOCR: hocr.render,
-    Format.ALTO: alto.render,
-}
+_PLACED = {Format.JSON: json.render, Format.HOCR: hocr.render, Format.ALTO: alto.render}
+_PLAIN = {Format.TEXT: text.render, Format.MARKDOWN: markdown.render}
 
 
-def render(result: DocumentResult, format: Format) -> bytes:  # noqa: A002 - the glossary's word for it
-    """The document as one file of the format, in UTF-8. Pure; never raises on any DocumentResult."""
-    return _RENDERERS[format](result)
+def render(
+    result: DocumentResult,
+    format: Format,  # noqa: A002 - the glossary's word for it
+    coordinates: Coordinates | None = None,
+) -> bytes:
+    """The document as one file of the format, in UTF-8. Pure; never raises on any DocumentResult.
+
+    `coordinates`: None for what the format's readers expect: hOCR and ALTO lie beside the picture that was sent.
+    """
+    if format in _PLAIN:
+        return _PLAIN[format](result)
+    return _PLACED[format](result) if coordinates is None else _PLACED[format](result, coordinates)

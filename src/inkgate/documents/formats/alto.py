@@ -1,7 +1,7 @@
 """ALTO 4.4: the XML that libraries and archives keep beside their page images.
 
-Written by the schema at https://www.loc.gov/standards/alto/v4/alto-4-4.xsd. The measurement unit is whole pixels of
-the upright page from its top left corner. What was done to a page, and what went wrong with it, are `Processing`
+Written by the schema at https://www.loc.gov/standards/alto/v4/alto-4-4.xsd. The measurement unit is whole pixels
+from the page's top left corner. What was done to a page, and what went wrong with it, are `Processing`
 notes, which the page refers to; what a block is, and the level of a heading, are `Tags`.
 """
 
@@ -12,7 +12,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 
 from inkgate import __version__
-from inkgate.documents.formats.areas import Area, PixelBox, Row, page_areas, page_box
+from inkgate.documents.coordinates import Coordinates
+from inkgate.documents.formats.areas import Area, AreaPage, PixelBox, Row, page_in
 from inkgate.documents.formats.characters import one_line
 from inkgate.types import BlockType, DocumentResult, PageResult, Quad
 
@@ -29,14 +30,14 @@ _ROOT = {
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]$")
 
 
-def render(result: DocumentResult) -> bytes:
+def render(result: DocumentResult, coordinates: Coordinates = Coordinates.SENT) -> bytes:
     """The document as one ALTO file in UTF-8, with a `Page` for each page, also for those that failed."""
-    areas = [page_areas(page) for page in result.pages]
+    placed = [page_in(page, coordinates) for page in result.pages]
     root = ET.Element("alto", _ROOT)
     _description(root, result)
-    _tags(root, [area for page in areas for area in page])
+    _tags(root, [area for page in placed for area in page.areas])
     layout = ET.SubElement(root, "Layout")
-    for page, found in zip(result.pages, areas, strict=True):
+    for page, found in zip(result.pages, placed, strict=True):
         _page(layout, page, found)
     ET.indent(root, " ")
     return ('<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n").encode()
@@ -90,20 +91,20 @@ def _tags(root: ET.Element, areas: Sequence[Area]) -> None:
         ET.SubElement(tags, "StructureTag", label)
 
 
-def _page(layout: ET.Element, page: PageResult, areas: Sequence[Area]) -> None:
+def _page(layout: ET.Element, page: PageResult, placed: AreaPage) -> None:
     number = page.index + 1
     attributes = {"ID": f"page_{number}", "PHYSICAL_IMG_NR": str(number)}
     references = ["inkgate", *(f"{kind}_{number}" for kind, _, _ in _notes(page))]
     attributes["PROCESSINGREFS"] = " ".join(references)
     if page.confidence is not None:
         attributes["PC"] = f"{page.confidence:.4f}"
-    box = page_box(page)
+    box = placed.box
     if box[2] and box[3]:
         attributes |= {"WIDTH": str(box[2]), "HEIGHT": str(box[3])}
     element = ET.SubElement(layout, "Page", attributes)
     space = ET.SubElement(element, "PrintSpace", _place(box))
     rows = words = 0
-    for count, area in enumerate(areas, 1):
+    for count, area in enumerate(placed.areas, 1):
         block = _block(space, area, f"{number}_{count}")
         for place, row in enumerate(area.rows):
             rows += 1

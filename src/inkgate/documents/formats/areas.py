@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from inkgate.documents.coordinates import Coordinates, before_rotation
 from inkgate.documents.formats.characters import one_line
 from inkgate.documents.formats.groups import stand_together, untangle
 from inkgate.types import Block, BlockType, Line, PageResult, Point, Quad
@@ -56,6 +57,48 @@ class Area:
     level: int | None
     box: PixelBox
     rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AreaPage:
+    """All areas of a page in reading order, and the box of the whole page."""
+
+    box: PixelBox
+    areas: tuple[Area, ...]
+
+
+def page_in(page: PageResult, coordinates: Coordinates) -> AreaPage:
+    """The page's areas. Which lines stand together is found on the upright page, whatever the coordinates."""
+    upright = AreaPage(page_box(page), tuple(page_areas(page)))
+    if coordinates is Coordinates.UPRIGHT or not page.rotation:
+        return upright
+    _, _, width, height = upright.box
+    turn = _BeforeRotation(page.rotation, width, height)
+    return AreaPage(turn.box(upright.box), tuple(turn.area(area) for area in upright.areas))
+
+
+@dataclass(frozen=True, slots=True)
+class _BeforeRotation:
+    """Areas of an upright page (`width` x `height`) where they were before it was turned by `rotation` degrees."""
+
+    rotation: int
+    width: int
+    height: int
+
+    def area(self, area: Area) -> Area:
+        return replace(area, box=self.box(area.box), rows=tuple(self._row(row) for row in area.rows))
+
+    def _row(self, row: Row) -> Row:
+        words = tuple(replace(word, box=self.box(word.box), quad=self._quad(word.quad)) for word in row.words)
+        return replace(row, box=self.box(row.box), quad=self._quad(row.quad), words=words)
+
+    def box(self, box: PixelBox) -> PixelBox:
+        left, top, right, bottom = box
+        (x0, y0), _, (x1, y1), _ = self._quad(((left, top), (right, top), (right, bottom), (left, bottom)))
+        return (int(min(x0, x1)), int(min(y0, y1)), int(max(x0, x1)), int(max(y0, y1)))
+
+    def _quad(self, quad: Quad) -> Quad:
+        return before_rotation(quad, self.rotation, self.width, self.height)
 
 
 def page_box(page: PageResult) -> PixelBox:

@@ -1,8 +1,8 @@
 """hOCR 1.2: XHTML that shows the text in a browser and carries boxes and confidences in `title` attributes.
 
-Written by the specification at https://kba.github.io/hocr-spec/1.2/. Coordinates are whole pixels of the upright
-page from its top left corner. Beyond the specification there are `x_rotation` (degrees clockwise by which the page
-was turned) and the metadata `inkgate-status` and `inkgate-error`, which name what could not be read.
+Written by the specification at https://kba.github.io/hocr-spec/1.2/. Coordinates are whole pixels from the
+page's top left corner. Beyond the specification there are `x_rotation` (degrees clockwise by which the page was turned
+to be read) and the metadata `inkgate-status` and `inkgate-error`, which name what could not be read.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import xml.etree.ElementTree as ET
 from urllib.parse import quote
 
 from inkgate import __version__
-from inkgate.documents.formats.areas import Area, PixelBox, Row, page_areas, page_box
+from inkgate.documents.coordinates import Coordinates
+from inkgate.documents.formats.areas import Area, PixelBox, Row, page_in
 from inkgate.documents.formats.characters import encodable, one_line
 from inkgate.types import BlockType, DocumentResult, PageResult
 
@@ -27,7 +28,7 @@ _CAPABILITIES = ("ocr_page", "ocr_carea", "ocr_par", "ocr_line", "ocrx_word", "o
 _SAFE_IN_NAMES = " !#$&'()*+,-./:<=>?@[]^_`{|}~"
 
 
-def render(result: DocumentResult) -> bytes:
+def render(result: DocumentResult, coordinates: Coordinates = Coordinates.SENT) -> bytes:
     """The document as one hOCR file: well-formed XHTML in UTF-8, also fit to be parsed as HTML."""
     html = ET.Element("html", {"xmlns": "http://www.w3.org/1999/xhtml"})
     html.text = "\n"
@@ -35,7 +36,7 @@ def render(result: DocumentResult) -> bytes:
     body = ET.SubElement(html, "body")
     body.text = body.tail = "\n"
     for page in result.pages:
-        _page(body, page, result.name)
+        _page(body, page, result.name, coordinates)
     declaration = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE html>\n'
     return (declaration + ET.tostring(html, encoding="unicode") + "\n").encode()
 
@@ -68,9 +69,10 @@ def _head(html: ET.Element, result: DocumentResult) -> None:
         ET.SubElement(head, "meta", {"name": name, "content": content}).tail = "\n"
 
 
-def _page(body: ET.Element, page: PageResult, name: str) -> None:
+def _page(body: ET.Element, page: PageResult, name: str, coordinates: Coordinates) -> None:
+    placed = page_in(page, coordinates)
     properties = [f'image "{quote(encodable(name), safe=_SAFE_IN_NAMES)}"'] if name else []
-    properties += [_bbox(page_box(page)), f"ppageno {page.index}"]
+    properties += [_bbox(placed.box), f"ppageno {page.index}"]
     if page.dpi is not None:
         properties.append(f"scan_res {round(page.dpi)} {round(page.dpi)}")
     if page.rotation:
@@ -78,7 +80,7 @@ def _page(body: ET.Element, page: PageResult, name: str) -> None:
     number = page.index + 1
     element = _element(body, "div", "ocr_page", f"page_{number}", "; ".join(properties))
     rows = words = 0
-    for count, area in enumerate(page_areas(page), 1):
+    for count, area in enumerate(placed.areas, 1):
         paragraph = _area(element, area, f"{number}_{count}")
         for row in area.rows:
             rows += 1

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from inkgate.documents.coordinates import Coordinates, as_sent
 from inkgate.documents.formats.characters import encodable
 from inkgate.types import Attempt, Block, DocumentResult, Line, PageError, PageResult, Point, TextWord, Word
 
@@ -21,12 +22,12 @@ SCHEMA_VERSION = 1
 """Counts up when a reader of the JSON would have to change: a key renamed or removed, a meaning changed."""
 
 
-def render(result: DocumentResult) -> bytes:
+def render(result: DocumentResult, coordinates: Coordinates = Coordinates.UPRIGHT) -> bytes:
     """The document as one JSON object in UTF-8, on one line that ends with a line feed.
 
     Indented, with four corners for each word, it would be three times as large.
     """
-    return orjson.dumps(document_to_dict(result), option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(document_to_dict(result, coordinates), option=orjson.OPT_APPEND_NEWLINE)
 
 
 def json_schema() -> Json:
@@ -41,7 +42,7 @@ def page_json_schema() -> Json:
     return {"$schema": schema["$schema"], "$ref": "#/$defs/page", "$defs": schema["$defs"]}
 
 
-def document_to_dict(result: DocumentResult) -> Json:
+def document_to_dict(result: DocumentResult, coordinates: Coordinates = Coordinates.UPRIGHT) -> Json:
     """The document as plain dicts, lists, numbers and strings that UTF-8 can encode."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -51,18 +52,20 @@ def document_to_dict(result: DocumentResult) -> Json:
         "page_count": result.page_count,
         "engine": result.engine,
         "status": result.status.value,
-        "pages": [page_to_dict(page) for page in result.pages],
+        "pages": [page_to_dict(page, coordinates) for page in result.pages],
     }
 
 
-def page_to_dict(page: PageResult) -> Json:
+def page_to_dict(page: PageResult, coordinates: Coordinates = Coordinates.UPRIGHT) -> Json:
     """One page as plain dicts, lists, numbers and strings that UTF-8 can encode."""
+    page = as_sent(page) if coordinates is Coordinates.SENT else page
     return {
         "index": page.index,
         "width": page.width,
         "height": page.height,
         "dpi": None if page.dpi is None else _rounded(page.dpi, 1),
         "rotation": page.rotation,
+        "coordinates": coordinates.value,
         "source": page.source,
         "engine": page.engine,
         "confidence": _confidence(page.confidence),

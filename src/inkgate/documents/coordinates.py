@@ -1,0 +1,60 @@
+"""Which picture coordinates are measured on: the page as it was read, or as it was sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+
+from inkgate.types import Block, Line, PageResult, Quad
+
+
+class Coordinates(StrEnum):
+    """`upright`: the page after `PageResult.rotation`. `sent`: before it, as a viewer shows the file that was sent."""
+
+    UPRIGHT = "upright"
+    SENT = "sent"
+
+
+def before_rotation(quad: Quad, rotation: int, width: int, height: int) -> Quad:
+    """`quad` of the upright page (`width` x `height`) in the pixels of the page before it was turned.
+
+    `rotation`: degrees clockwise by which it was turned; the quad's first corner stays the first of the text.
+    """
+    match rotation % 360:
+        case 90:
+            moved = [(y, width - x) for x, y in quad]
+        case 180:
+            moved = [(width - x, height - y) for x, y in quad]
+        case 270:
+            moved = [(height - y, x) for x, y in quad]
+        case _:
+            return quad
+    first, second, third, fourth = moved
+    return (first, second, third, fourth)
+
+
+def as_sent(page: PageResult) -> PageResult:
+    """The page with all sizes and coordinates as before it was turned. `rotation` still says how it was."""
+
+    def turned(quad: Quad) -> Quad:
+        return before_rotation(quad, page.rotation, page.width, page.height)
+
+    def line(found: Line) -> Line:
+        words = tuple(replace(word, quad=turned(word.quad)) for word in found.words)
+        return replace(found, quad=turned(found.quad), words=words)
+
+    def block(found: Block) -> Block:
+        left, top, right, bottom = found.box
+        xs, ys = zip(*turned(((left, top), (right, top), (right, bottom), (left, bottom))), strict=True)
+        return replace(found, box=(min(xs), min(ys), max(xs), max(ys)))
+
+    if not page.rotation:
+        return page
+    sideways = page.rotation in {90, 270}
+    return replace(
+        page,
+        width=page.height if sideways else page.width,
+        height=page.width if sideways else page.height,
+        lines=tuple(line(found) for found in page.lines),
+        blocks=None if page.blocks is None else tuple(block(found) for found in page.blocks),
+    )
