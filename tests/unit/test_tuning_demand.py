@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from inkgate.cli.tune_view import ShownBench, View
-from inkgate.loadtest.results import ServerSide, Summary
-from inkgate.tuning.demand import fast, notes
+from inkgate.loadtest.results import OwnLimits, ServerSide, Summary
+from inkgate.loadtest.run import Measured
+from inkgate.loadtest.samples import Outcome as Ending
+from inkgate.loadtest.samples import Sample, Samples
+from inkgate.tuning.demand import NothingAnswered, fast, find_demand, notes
+from inkgate.tuning.probe import Probe, probe_of
 from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Trial
+from inkgate.tuning.saturation import ABOVE
 
 pytestmark = pytest.mark.anyio
 
@@ -34,6 +40,48 @@ def test_settings_that_are_likely_faster_turn_the_dials_whose_fast_end_is_known(
     current: Settings = {SEATS.path: 1, TOKENS.path: 1024, SIDE.path: 1600, NUMBERS.path: "f32"}
     likely = fast([SEATS, TOKENS, SIDE, NUMBERS], current)
     assert likely == {SEATS.path: 32, TOKENS.path: 1024, SIDE.path: 960, NUMBERS.path: "int8"}
+
+
+class Probed:
+    """A bench on which each of some settings answers as told."""
+
+    def __init__(self, *answers: Probe) -> None:
+        self._answers = list(answers)
+
+    async def throughput(self, settings: Settings, clients: int, seconds: float) -> Probe:
+        return self._answers.pop(0)
+
+
+async def test_more_is_asked_for_than_the_better_of_two_settings_answers() -> None:
+    bench = Probed(Probe(32, 11.0, 2.0), Probe(32, 11.0, 3.0))
+    assert await find_demand(bench, [SIDE], {SIDE.path: 1600}) == pytest.approx(ABOVE * 3.0)
+
+
+async def test_a_service_that_answers_nothing_is_told_with_what_was_asked_and_what_came_back() -> None:
+    bench = Probed(Probe(32, 11.0, 0.0, 0, 32), Probe(32, 11.0, 0.0, 0, 2, {"503 service_full": 30}))
+    with pytest.raises(NothingAnswered) as told:
+        await find_demand(bench, [SIDE], {SIDE.path: 1600})
+    said = str(told.value)
+    assert "With the current settings 32 clients asked for 11 s; of 32 requests 0 answered, 32 unanswered" in said
+    assert "With the likely fastest settings" in said
+    assert "30 ended with 503 service_full" in said
+    assert "--minutes" in said
+
+
+def test_pages_that_take_longer_than_the_window_are_counted_where_they_end() -> None:
+    samples = Samples()
+    for ended in (5.5, 8.0, 10.9):  # all were asked for while it warmed up
+        samples.add(Sample(0.0, 0.0, ended, Ending.ANSWERED))
+    samples.add(Sample(0.0, 0.0, 3.0, Ending.REFUSED, "503 service_full"))
+    window = replace(summary(0, 0), seconds=6.0)
+    probe = probe_of(
+        Measured(
+            window, (), OwnLimits(bottleneck=False, why="", late_p99_s=0.0, busy_share=0.0, unsent=0), samples, 5.0
+        ),
+        4,
+    )
+    assert probe.per_s == pytest.approx(3 / 6)
+    assert (probe.answered, probe.errors) == (3, {"503 service_full": 1})
 
 
 def test_it_is_always_said_that_the_cache_was_off() -> None:

@@ -69,7 +69,8 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
     Nothing else should run on the machine. Ctrl-C ends it early with a report of what there is. What was found is a
     fragment for inkgate.toml, with the reasons; docs/tuning.md says how it is found.
 
-    The exit status is 0 when settings can be recommended, 1 when not, 130 when it was ended early.
+    The exit status is 0 when settings can be recommended, 1 when not, 2 when the command was wrong, 130 when it was
+    ended early. Why there is no recommendation is the last thing said.
     """
     if objective not in {"pages", "cost"} or (objective == "cost" and not price):
         raise misuse("The objective is `pages`, or `cost` with --price.")

@@ -21,7 +21,7 @@ from inkgate.loadtest.machine import this_machine
 from inkgate.loadtest.pages import LoadPage, load_pages
 from inkgate.loadtest.service import ServiceNotStarted
 from inkgate.settings import Settings as Tree
-from inkgate.tuning.demand import find_demand, notes
+from inkgate.tuning.demand import NothingAnswered, find_demand, notes
 from inkgate.tuning.dials import for_time
 from inkgate.tuning.journal import Journal, JournalMismatch, read_task
 from inkgate.tuning.prepare import NothingToTune, Prepared, prepared
@@ -157,13 +157,9 @@ async def _demand(bench: ServiceBench, ready: Prepared, asked: Asked, view: View
     seconds = min(_MOST_PROBE_S, max(2.0, asked.budget_s * _PROBES_SHARE / 2))
     try:
         found = await _unless(stop, lambda: find_demand(bench, ready.dials, ready.current, seconds))
-    except ServiceNotStarted as error:
+    except (ServiceNotStarted, NothingAnswered) as error:
         raise CantTune(str(error), misuse=False) from error
-    if found is None:
-        return 0.0
-    if found <= 0:
-        raise CantTune("Nothing was answered: look at the service with `inkgate serve` and `inkgate loadtest` first.")
-    return found
+    return 0.0 if found is None else found
 
 
 def _accuracy(manifest: Path) -> Accuracy:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from inkgate.loadtest.service import ServiceNotStarted
 from inkgate.tuning.others import disturbance, usual_others
+from inkgate.tuning.probe import Probe
 from inkgate.tuning.results import Dial, Settings, Trial, Value
 from inkgate.tuning.saturation import ABOVE, bears_more
-from inkgate.tuning.trials import ServiceBench
 
 DISTURBED = 0.1
 """Share of the machine that others took beyond what they always do from which on a reader is told."""
@@ -36,25 +37,50 @@ def fast(dials: Sequence[Dial], current: Settings) -> Settings:
     return current | {dial.path: _FAST[dial.path](dial.values) for dial in dials if dial.path in _FAST}
 
 
-async def find_demand(bench: ServiceBench, dials: Sequence[Dial], current: Settings, seconds: float = SECONDS) -> float:
+class ProbingBench(Protocol):
+    """Starts a service and asks it, as ServiceBench does."""
+
+    async def throughput(self, settings: Settings, clients: int, seconds: float) -> Probe:
+        """What a service with `settings` answers. Raises ServiceNotStarted."""
+        ...
+
+
+class NothingAnswered(Exception):
+    """No page was answered while the demand was looked for; the message says what was asked and what came back."""
+
+    def __init__(self, tried: Sequence[tuple[str, Probe]]) -> None:
+        said = " ".join(f"With the {name} settings {probe}" for name, probe in tried)
+        super().__init__(
+            f"No page was answered in time to tell how much to ask for. {said} Give the search more --minutes, say how "
+            "many requests a second each trial gets with --rate, or see with `inkgate read` how long a page takes."
+        )
+
+
+async def find_demand(bench: ProbingBench, dials: Sequence[Dial], current: Settings, seconds: float = SECONDS) -> float:
     """Requests a second: ABOVE times what the better of the current and the likely fastest settings answer.
 
     Each is asked by CLIENTS clients who ask again at once (a closed loop), for `seconds`.
 
     Raises:
         ServiceNotStarted: neither comes up.
+        NothingAnswered: of those that came up none answered a page.
     """
-    tried = [current] if fast(dials, current) == current else [current, fast(dials, current)]
-    found = []
+    tried = {"current": current}
+    if (likely := fast(dials, current)) != current:
+        tried["likely fastest"] = likely
+    found: list[tuple[str, Probe]] = []
     failed: ServiceNotStarted | None = None
-    for settings in tried:
+    for name, settings in tried.items():
         try:
-            found.append(await bench.throughput(settings, CLIENTS, seconds))
+            found.append((name, await bench.throughput(settings, CLIENTS, seconds)))
         except ServiceNotStarted as error:
             failed = error
     if not found and failed is not None:
         raise failed
-    return ABOVE * max(found)
+    most = max(probe.per_s for _, probe in found)
+    if most <= 0:
+        raise NothingAnswered(found)
+    return ABOVE * most
 
 
 def notes(trials: Sequence[Trial], bottlenecks: Sequence[str], cores: int) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from inkgate.loadtest.target import ProtocolName, Target
 from inkgate.tuning.dials import MAX_NUM_SEQS, companions
 from inkgate.tuning.heaviest import Heaviness, heaviest_pages
 from inkgate.tuning.others import Others
+from inkgate.tuning.probe import Probe, probe_of
 from inkgate.tuning.results import Outcome, Purpose, Settings, Trial
 from inkgate.tuning.score import outcome
 from inkgate.tuning.watch import Watched, Watcher
@@ -106,8 +107,8 @@ class ServiceBench:
         except ServiceError as error:  # it was ready, and gone before the load began
             return replace(trial, outcome=Outcome.DIED, seconds=time.monotonic() - began, why=str(error))
 
-    async def throughput(self, settings: Settings, clients: int, seconds: float) -> float:
-        """Requests a second that a service with `settings` answers to so many clients who ask again at once.
+    async def throughput(self, settings: Settings, clients: int, seconds: float) -> Probe:
+        """What a service with `settings` answers to so many clients who ask again at once.
 
         Raises:
             ServiceNotStarted: it doesn't come up.
@@ -115,7 +116,7 @@ class ServiceBench:
         async with serving(self.serve(settings)) as service:
             plan = Plan(Axis.CONCURRENCY, clients, seconds, _warm_s(seconds), deadline_s=_PATIENCE_S)
             measured = await run(Load(target_of(service), self._setup.pages, plan), self._on_second)
-        return measured.summary.answered_per_s
+        return probe_of(measured, clients)
 
     def serve(self, settings: Settings) -> Serve:
         """How a service with `settings` is started."""
