@@ -117,6 +117,10 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
         changed(with_history(HEALTHY, limit=3, in_flight=3, cpu=2.0), queues=(pages_queue(limit=3, most=8),)),
         Severity.WARNING,
     ),
+    "cores-taken": (
+        changed(with_history(HEALTHY, waiting=20, cpu=2.0, cpu_all=0.97), queues=FULL_PAGES),
+        Severity.WARNING,
+    ),
     "cores-unused": (
         changed(with_history(HEALTHY, waiting=20, cpu=2.0), queues=FULL_PAGES),
         Severity.WARNING,
@@ -247,6 +251,7 @@ HARMLESS: dict[str, State] = {
     "the first pages are still being read": changed(
         with_history(HEALTHY, waiting=2, cpu=7.0), work=Work(stage_s={"open": 9.0, "render": 3.0})
     ),
+    "others use the cores and nobody waits": with_history(HEALTHY, cpu=0.5, cpu_all=1.0, cpu_stalled=0.9),
     "documents arrive and few wait": with_history(HEALTHY, documents=2, in_flight=1),
 }
 
@@ -254,3 +259,20 @@ HARMLESS: dict[str, State] = {
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_is_usual_is_no_fault(name: str) -> None:
     assert judge(HARMLESS[name]) == ()
+
+
+def codes(**points: float) -> set[str]:
+    state = changed(with_history(HEALTHY, waiting=20, **points), queues=FULL_PAGES)
+    return {finding.code for finding in judge(state)}
+
+
+def test_cores_that_others_use_are_neither_idle_nor_room_for_more_pages() -> None:
+    assert "cores-unused" in codes(cpu=2.0)
+    assert "cores-unused" in codes(cpu=2.0, cpu_all=0.3, cpu_stalled=0.05)
+    assert codes(cpu=2.0, cpu_all=0.97, cpu_stalled=0.6) & {"cores-unused", "cores-taken"} == {"cores-taken"}
+    assert codes(cpu=2.0, cpu_all=0.5, cpu_stalled=0.7) & {"cores-unused", "cores-taken"} == {"cores-taken"}
+    assert "cores-unused" not in codes(cpu=2.0, cpu_all=0.3, cpu_stalled=0.7)
+    full = (pages_queue(waiting=20, in_flight=2, limit=2, most=2),)
+    for share, room in ((0.6, True), (0.97, False)):
+        state = changed(with_history(HEALTHY, waiting=20, cpu=4.8, cpu_all=share), queues=full)
+        assert any(finding.code == "limit-at-ceiling" for finding in judge(state)) is room

@@ -97,6 +97,15 @@ def test_what_came_back_from_swap_is_a_rate() -> None:
     assert point(replace(IDLE, machine=None), after, 5.0, (), None).swap_in == 0
 
 
+def test_the_processors_are_used_by_all_who_are_there() -> None:
+    before = replace(IDLE, machine=Machine(1, 2, 3, 4, 100.0, 50.0, 7.0))
+    after = replace(IDLE, machine=Machine(1, 2, 3, 4, 109.0, 51.0, 10.0))
+    found = point(before, after, 5.0, (), None)
+    assert (found.cpu_all, found.cpu_stalled) == (0.9, 0.6)
+    unknown = point(before, replace(IDLE, machine=Machine(1, 2, 3, 4)), 5.0, (), None)
+    assert (unknown.cpu_all, unknown.cpu_stalled) == (None, None)
+
+
 def test_of_gpus_the_busiest_and_the_fullest_count() -> None:
     gpus = (Gpu(0, utilisation=0.2, memory_used=60, memory_total=80), Gpu(1, utilisation=0.9), Gpu(2))
     found = point(IDLE, replace(IDLE, gpus=gpus), 5.0, (), 0.03)

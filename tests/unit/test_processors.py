@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from inkgate.telemetry.processors import Processors, quota
+from inkgate.telemetry.processors import Processors, quota, stalled_s
 
 
 class Times(NamedTuple):
@@ -122,3 +122,12 @@ def test_this_machine_is_busy_while_something_computes() -> None:
         over.set()
         thread.join()
     assert 0 < processors.busy <= 1
+
+
+def test_time_in_which_something_waited_is_as_the_kernel_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "cpu"
+    path.write_text("some avg10=24.38 avg60=44.99 avg300=38.72 total=273113149\nfull avg10=0.00 total=0\n")
+    assert stalled_s(path) == 273.113149
+    path.write_text("")
+    assert stalled_s(path) is None
+    assert stalled_s(tmp_path / "none") is None

@@ -36,6 +36,7 @@ RULES: tuple[Rule, ...] = (
     rules_embedded.preprocessing,
     rules_embedded.pdf_workers_few,
     rules_embedded.places_fewer,
+    rules_embedded.cores_taken,
     rules_embedded.cores_unused,
     rules_embedded.batches_small,
     rules_load.limit_at_ceiling,

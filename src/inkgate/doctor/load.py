@@ -68,9 +68,21 @@ def on_cores(state: State) -> bool:
 
 
 def cpu_share(state: State, points: Iterable[Point]) -> float | None:
-    """The part of the cores that was used; None where that isn't known."""
+    """The part of the cores that the service used; None where that isn't known."""
     used = mean(points, lambda point: point.cpu)
     return None if used is None or not state.build.cores else used / state.build.cores
+
+
+def busy_share(state: State, points: Iterable[Point]) -> float | None:
+    """The part of the cores that was used, whoever used it; None where that isn't known."""
+    points = tuple(points)
+    known = [cpu_share(state, points), mean(points, lambda point: point.cpu_all)]
+    return max((share for share in known if share is not None), default=None)
+
+
+def stalled_share(points: Iterable[Point]) -> float:
+    """The part of the time in which something waited for a core; 0 where that isn't known."""
+    return mean(points, lambda point: point.cpu_stalled) or 0.0
 
 
 def pressure(state: State) -> float | None:

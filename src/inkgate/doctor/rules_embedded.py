@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.load import cpu_share, embedded, lasting, mean, on_cores, pressed, queue, recent, value_of, waiting
+from inkgate.doctor.load import (
+    busy_share,
+    cpu_share,
+    embedded,
+    lasting,
+    mean,
+    on_cores,
+    pressed,
+    queue,
+    recent,
+    stalled_share,
+    value_of,
+    waiting,
+)
 from inkgate.doctor.rules_load import BUSY
 from inkgate.telemetry.state import Point, State
 
@@ -11,6 +24,8 @@ SMALL = 4.0
 _ENOUGH_PAGES = 10
 _OURS = 0.6
 """Part of the cores that the service uses where it is by itself, and busy."""
+_OTHERS = 0.2
+"""Part of the cores that others use from which on they are worth a word."""
 _OWN_CORES = (
     "Other programs, or a hypervisor's other guests, use the processors: give the service cores of its own, or move "
     "them or it."
@@ -40,11 +55,12 @@ def batches_small(state: State) -> Finding | None:
 
 def cores_unused(state: State) -> Finding | None:
     """The embedded engine leaves cores idle though pages wait. When: for 15 s of the last minute pages waited, and
-    under half of the cores were in use. Not where they are others': then `places-fewer` says so.
+    under half of the cores were in use, whoever used them, and under half of the time anything waited for one. Where
+    others use them, `cores-taken` or `places-fewer` says so.
     """
     points = pressed(state)
-    share = cpu_share(state, points)
-    if not on_cores(state) or share is None or share >= 0.5 or _held_back(state):
+    share = busy_share(state, points)
+    if not on_cores(state) or share is None or share >= 0.5 or stalled_share(points) >= 0.5 or _held_back(state):
         return None
     depth = mean(points, lambda point: float(point.waiting)) or 0.0
     evidence = (
@@ -53,6 +69,27 @@ def cores_unused(state: State) -> Finding | None:
     )
     title = "Pages wait, and most of the cores are idle."
     return Finding("cores-unused", Severity.WARNING, title, evidence, (_more_cores(state),))
+
+
+def cores_taken(state: State) -> Finding | None:
+    """Pages wait for cores that others use. When: for 15 s of the last minute pages waited at the embedded engine, the
+    service used under 60 % of its cores and others 20 % or more of them, and 80 % were in use together, or something
+    waited for a core for half of the time. Where fewer pages are read at once for it, `places-fewer` says so.
+    """
+    points = pressed(state)
+    ours, every = cpu_share(state, points), busy_share(state, points)
+    if not on_cores(state) or ours is None or every is None or _held_back(state):
+        return None
+    if ours >= _OURS or every - ours < _OTHERS or (every < BUSY and stalled_share(points) < 0.5):
+        return None
+    evidence = (
+        Evidence("cores in use by the service", ours, "share", f"under {_OURS:.0%}"),
+        Evidence("cores in use by all", every, "share"),
+        Evidence("time in which something waited for a core", stalled_share(points), "share"),
+        Evidence("pages waiting", round(mean(points, lambda point: float(point.waiting)) or 0.0)),
+    )
+    title = "Pages wait, and other programs use the processors."
+    return Finding("cores-taken", Severity.WARNING, title, evidence, (Advice(_OWN_CORES),))
 
 
 def places_fewer(state: State) -> Finding | None:
@@ -104,7 +141,7 @@ def pdf_workers_few(state: State) -> Finding | None:
     """
     points = lasting(p for p in recent(state) if p.pdf_waiting and not p.waiting and p.in_flight < p.limit)
     share = cpu_share(state, points)
-    if state.pdf is None or not points or (share or 0.0) >= BUSY:
+    if state.pdf is None or not points or (busy_share(state, points) or 0.0) >= BUSY:
         return None
     evidence = [
         Evidence("jobs of PDFs waiting", round(mean(points, lambda p: float(p.pdf_waiting)) or 0.0, 1)),
@@ -188,7 +225,7 @@ def _engine_s(state: State) -> float:
 
 def _before_engine(stage: str, state: State, points: tuple[Point, ...]) -> Advice:
     text, setting = _BEFORE[stage]
-    busy = on_cores(state) and (cpu_share(state, points) or 0.0) >= BUSY
+    busy = on_cores(state) and (busy_share(state, points) or 0.0) >= BUSY
     if setting == "pdf.workers" and busy:
         return Advice("All cores are busy: render fewer pixels.", "pdf.dpi", 150, value_of(state.settings, "pdf.dpi"))
     now = value_of(state.settings, setting) if setting else None

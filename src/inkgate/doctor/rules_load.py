@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.load import cpu_share, embedded, mean, on_cores, pressed, pressure, queue, recent, value_of, waiting
+from inkgate.doctor.load import (
+    busy_share,
+    cpu_share,
+    embedded,
+    mean,
+    on_cores,
+    pressed,
+    pressure,
+    queue,
+    recent,
+    value_of,
+    waiting,
+)
 from inkgate.errors import OVERLOAD_CODES
 from inkgate.telemetry.state import Point, State
 
@@ -97,7 +109,7 @@ def limit_at_ceiling(state: State) -> Finding | None:
 
 def _room(state: State, points: tuple[Point, ...]) -> Evidence | None:
     if on_cores(state):
-        share = cpu_share(state, points)
+        share = busy_share(state, points)
         return None if share is None or not 0.5 <= share < BUSY else _cores(share, f"under {BUSY:.0%}")
     if not state.replicas:
         gpu = mean(points, lambda point: point.gpu)

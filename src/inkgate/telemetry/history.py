@@ -121,6 +121,8 @@ def point(before: State, after: State, span_s: float, durations: Sequence[float]
         pages_waiting=sum(waiting for each in after.queues if each.name == _PAGES for waiting in each.waiting.values()),
         pdf_waiting=0 if after.pdf is None else after.pdf.waiting,
         swap_in=_swapped_in(before.machine, after.machine) / span_s,
+        cpu_all=_used_by_all(before.machine, after.machine),
+        cpu_stalled=_stalled(before.machine, after.machine, span_s),
     )
 
 
@@ -169,6 +171,23 @@ def _cache_share(before: State, after: State) -> float | None:
 
 def _swapped_in(before: Machine | None, after: Machine | None) -> int:
     return 0 if before is None or after is None else max(0, after.swapped_in_bytes - before.swapped_in_bytes)
+
+
+def _used_by_all(before: Machine | None, after: Machine | None) -> float | None:
+    if before is None or after is None:
+        return None
+    used = _risen(before.cpu_used_s, after.cpu_used_s)
+    unused = _risen(before.cpu_unused_s, after.cpu_unused_s)
+    return None if used is None or unused is None or used + unused <= 0 else used / (used + unused)
+
+
+def _stalled(before: Machine | None, after: Machine | None, span_s: float) -> float | None:
+    stalled = None if before is None or after is None else _risen(before.cpu_stalled_s, after.cpu_stalled_s)
+    return None if stalled is None else min(1.0, stalled / span_s)
+
+
+def _risen(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else max(0.0, after - before)
 
 
 def _cores(before: Sequence[Process], after: Sequence[Process], span_s: float) -> float:

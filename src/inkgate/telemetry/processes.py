@@ -10,6 +10,7 @@ from time import monotonic
 
 import psutil
 
+from inkgate.telemetry.processors import spent_s, stalled_s
 from inkgate.telemetry.state import Machine, Process
 
 _FRESH_S = 0.5
@@ -45,14 +46,15 @@ _NOTHING = _Taken(0, 0.0)
 
 
 def machine() -> Machine | None:
-    """The machine's memory now, in a tenth of a millisecond; None where it doesn't say. In a container, too, it is the
-    machine's, and swapping is that of all who are on it.
+    """The machine's memory and processors now, in a millisecond, or some with hundreds of processors; None where it
+    doesn't say. In a container, too, it is the machine's, and swapping is that of all who are on it.
     """
     try:
         memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+        used_s, unused_s = spent_s()
     except (OSError, RuntimeError):
         return None
-    return Machine(memory.available, swap.total, swap.used, swap.sin)
+    return Machine(memory.available, swap.total, swap.used, swap.sin, used_s, unused_s, stalled_s())
 
 
 def tree_bytes(pid: int) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 
 CGROUP = Path("/sys/fs/cgroup")
+PRESSURE = Path("/proc/pressure/cpu")
 _NOT_USED = frozenset({"idle", "iowait", "guest", "guest_nice"})
 """Of a processor's times: unused ones, and a guest's, which are in `user` and `nice` already."""
 _TIMES = partial(psutil.cpu_times, percpu=True)
@@ -30,6 +31,29 @@ def quota(cgroup: Path = CGROUP) -> float | None:
         most, period = (cgroup / "cpu.max").read_text(encoding="ascii").split()
         return int(most) / int(period)
     except (OSError, ValueError):  # there is no quota ("max"), or no such file
+        return None
+
+
+def spent_s(
+    times: Callable[[], Sequence[Any]] = _TIMES, usable: Callable[[], Collection[int]] = _USABLE
+) -> tuple[float, float]:
+    """Seconds of our processors' time since the machine was started: used, whoever used them, and unused. Blocking, as
+    `Processors.look`. Raises OSError.
+    """
+    each = times()
+    numbers = [number for number in usable() if number < len(each)]
+    ours = [each[number] for number in numbers] or list(each)
+    return sum(map(used_s, ours)), sum(seconds.idle + getattr(seconds, "iowait", 0.0) for seconds in ours)
+
+
+def stalled_s(path: Path = PRESSURE) -> float | None:
+    """Seconds since the machine was started in which something waited for a processor; None where the kernel does not
+    say (pressure stall information).
+    """
+    try:
+        some = path.read_text(encoding="ascii").splitlines()[0]
+        return int(some.rpartition("total=")[2]) / 1e6
+    except (OSError, ValueError, IndexError):
         return None
 
 
@@ -72,11 +96,7 @@ class Processors:
 
     def _seen(self) -> tuple[float, float, float, float]:
         """The moment, and seconds of processor time so far: used and unused of ours, and the container's."""
-        each = self._times()
-        numbers = [number for number in self._usable() if number < len(each)]
-        ours = [each[number] for number in numbers] or list(each)
-        used = sum(map(used_s, ours))
-        unused = sum(times.idle + getattr(times, "iowait", 0.0) for times in ours)
+        used, unused = spent_s(self._times, self._usable)
         return self._clock(), used, unused, self._container_s()
 
     def _container_s(self) -> float:

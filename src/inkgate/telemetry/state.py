@@ -181,6 +181,8 @@ class Point:
         mean_batch: items a call of the recogniser; None without a call.
         cache_share: part of the pages that came from the cache or were joined.
         cpu: cores that all processes of the service used.
+        cpu_all: part of the service's cores that was used, whoever used them, 0 to 1; cpu_stalled: part of the time in
+            which something on the machine waited for a core. None where the machine doesn't say.
         in_flight, limit, waiting: of the queue right before what computes: `calls` if there is one, else `pages`.
         pages_waiting: of the queue `pages`; pdf_waiting: jobs of PDFs that no worker is free for.
         gpu: utilisation of the busiest, 0 to 1; gpu_memory: used part of the memory of the fullest.
@@ -213,6 +215,8 @@ class Point:
     pages_waiting: int = 0
     pdf_waiting: int = 0
     swap_in: float = 0.0
+    cpu_all: float | None = None
+    cpu_stalled: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

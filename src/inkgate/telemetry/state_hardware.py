@@ -60,12 +60,17 @@ class Machine:
     Attributes:
         memory_available_bytes: that can be had without swapping.
         swapped_in_bytes: read back from swap since the machine was started.
+        cpu_used_s, cpu_unused_s: time of the processors that the service may use, since then, whoever used it.
+        cpu_stalled_s: time since then in which something waited for a processor; None where the kernel doesn't say.
     """
 
     memory_available_bytes: int
     swap_total_bytes: int
     swap_used_bytes: int
     swapped_in_bytes: int
+    cpu_used_s: float | None = None
+    cpu_unused_s: float | None = None
+    cpu_stalled_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
