@@ -66,6 +66,8 @@ def test_the_live_tab_moves_under_load(browser: Browser, page_server: Server) ->
             arg=before,
         )
         assert page.locator(".ink-chip.ink-good").inner_text() == "ready"
+        expect(page.locator(".ink-verdict")).to_contain_text("Reading normally")
+        shoot(page, "verdict")
         assert page.evaluate(UNNAMED) == []
 
 

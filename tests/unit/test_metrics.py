@@ -163,6 +163,14 @@ def test_durations_are_those_of_answered_requests_since_the_last_call(seen: Meas
     assert seen.metrics.take_durations() == ()
 
 
+def test_what_reads_nothing_is_no_latency(seen: Measured) -> None:
+    seen.metrics.request("POST", "/v1/files", 200, 0.004)
+    seen.metrics.request("GET", "/v1/files/{file_id}/content", 200, 0.004)
+    seen.metrics.request("GET", "/v1/models", 200, 0.004)
+    seen.metrics.request("POST", "/v1/ocr", 200, 15.0)
+    assert seen.metrics.take_durations() == (15.0,)
+
+
 def test_durations_nobody_asks_for_take_bounded_memory(seen: Measured) -> None:
     for number in range(30_000):
         seen.metrics.request("POST", "/ocr", 200, number)

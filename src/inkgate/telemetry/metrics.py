@@ -24,6 +24,7 @@ OTHER = "other"
 """Counted under where a name is not one of the closed set."""
 NO_WORK = frozenset({"/health", "/livez", "/readyz", "/state"})
 """Endpoints whose time says nothing of how long work takes; in logs and traces they would be most of what is there."""
+_UPLOADS = "/v1/files"
 _STAGE_OF = {
     "render": "render",
     "encode": "prepare",
@@ -95,7 +96,7 @@ class Metrics(Collector):
         self._requests.add((method, endpoint, str(number)))
         self._request_s.add((method, endpoint), seconds, self._trace_id())
         self._rates.add(endpoint)
-        if status < HTTPStatus.BAD_REQUEST and endpoint not in NO_WORK:
+        if status < HTTPStatus.BAD_REQUEST and method == "POST" and endpoint != _UPLOADS:
             self._durations.append(seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
@@ -132,9 +133,10 @@ class Metrics(Collector):
         self._tokens.add((self._engine, "out"), answer)
 
     def take_durations(self) -> tuple[float, ...]:
-        """How long the requests took, in seconds, that were answered since the last call: the last 20,000 of them.
+        """How long the requests took, in seconds, that were read since the last call: the last 20,000 of them.
 
-        Without those that failed or were refused, and without probes.
+        Without those that failed or were refused, and without what reads nothing: uploads, and all that is only looked
+        up, such as files, models and probes.
         """
         durations = tuple(self._durations)
         self._durations.clear()

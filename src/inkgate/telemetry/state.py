@@ -177,7 +177,7 @@ class Point:
     Attributes:
         span_s: from the point before.
         requests: all that ended but probes; errors: of them, answered with 5xx but 503; refused: with 429 or 503.
-        p50_s, p95_s: how long requests that were answered took; None where there was none.
+        p50_s, p95_s: how long requests took that had documents read and were answered; None where there was none.
         mean_batch: items a call of the recogniser; None without a call.
         cache_share: part of the pages that came from the cache or were joined.
         cpu: cores that all processes of the service used.

@@ -8,6 +8,7 @@ from html import escape
 
 from inkgate.telemetry.state import Point, State
 from inkgate.ui.charts import Chart, Series, drawn
+from inkgate.ui.verdict import verdict
 from inkgate.ui.words import say
 
 
@@ -44,7 +45,11 @@ def live_panel(state: State, language: str) -> str:
     charts = "".join(drawn(chart, words) for chart in _charts(scribe, state))
     chips = "".join(_chips(scribe, state))
     title = escape(scribe.word("live_title", count=scribe.minutes))
-    return f'<div class="ink-chips">{chips}</div><h2 class="ink-h2">{title}</h2><div class="ink-charts">{charts}</div>'
+    said, style = verdict(state, language)
+    return (
+        f'<p class="ink-verdict {style}">{escape(said)}</p><div class="ink-chips">{chips}</div>'
+        f'<h2 class="ink-h2">{title}</h2><div class="ink-charts">{charts}</div>'
+    )
 
 
 def _minutes(state: State) -> int:
