@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import subprocess
 import sys
 
 import pytest
+from PIL import Image
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
@@ -75,3 +78,10 @@ def test_loading_the_page_tells_nobody() -> None:
     pytest.importorskip("gradio")
     ended = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, timeout=60, check=True)
     assert ended.stdout.decode().strip() == "[]"
+
+
+async def test_the_icon_is_there_for_everybody() -> None:
+    async with running_api(auth={"key_hashes": [hashlib.sha256(b"alpha").hexdigest()]}) as api:
+        icon = await api.client.get("/favicon.ico", headers={"authorization": ""})
+        assert (icon.status_code, icon.headers["content-type"]) == (200, "image/x-icon")
+        assert Image.open(io.BytesIO(icon.content)).size == (32, 32)

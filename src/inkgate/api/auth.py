@@ -11,7 +11,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate.errors import InputRejected
 
-PUBLIC = frozenset({"/", "/health", "/livez", "/readyz", "/docs", "/redoc", "/docs/oauth2-redirect", "/openapi.json"})
+PUBLIC = frozenset(
+    {"/", "/favicon.ico", "/health", "/livez", "/readyz", "/docs", "/redoc", "/docs/oauth2-redirect", "/openapi.json"}
+)
 """What is answered without a key: probes, and what the service is. None of it touches a document."""
 DOCS_FILES = "/docs/files"
 """Where the scripts and styles of /docs are: as public as the page itself."""

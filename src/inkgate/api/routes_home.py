@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from importlib.resources import files
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -12,6 +13,8 @@ from inkgate.api.context import context_of
 from inkgate.api.webpage import Presence
 
 router = APIRouter(include_in_schema=False)
+
+ICON = files("inkgate.api").joinpath("favicon.ico").read_bytes()
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -39,6 +42,12 @@ _PRESENCE = {
     Presence.THERE: """<p>The web page is at <a href="/ui/">/ui/</a>.</p>""",
 }
 _REFRESH_S = 1
+
+
+@router.get("/favicon.ico")
+async def favicon() -> Response:
+    """The icon that browsers show beside the address."""
+    return Response(ICON, media_type="image/x-icon", headers={"Cache-Control": "max-age=86400"})
 
 
 @router.get("/")

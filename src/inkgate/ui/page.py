@@ -47,6 +47,7 @@ def build_page(url: str, prefix: str) -> Page:
         theme=gr.themes.Base(font=_FONT, font_mono=_MONO),
         css=_asset("page.css") + _asset("viewer.css") + _asset("live.css"),
         footer_links=[],
+        favicon_path=str(files("inkgate.api").joinpath("favicon.ico")),
         run_history=False,
         show_error=False,
         ssr_mode=False,
