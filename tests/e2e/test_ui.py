@@ -113,13 +113,78 @@ def test_a_bad_file_is_told_in_plain_words_beside_the_good_one(browser: Browser,
         shoot(page, "error")
 
 
+def test_where_nothing_could_be_read_the_error_stands_in_place_of_the_result(
+    browser: Browser, page_server: Server
+) -> None:
+    with visit(browser, page_server) as page:
+        give(page, BROKEN)
+        expect(page.locator("#ink-files li")).to_contain_text("ready")
+        page.click("#ink-go")
+        failure = page.locator("#ink-failure")
+        expect(failure).to_contain_text("broken.png: The image is damaged")
+        expect(page.locator("#ink-empty")).to_be_hidden()
+        expect(page.locator("#ink-files li.ink-failed")).to_contain_text("The image is damaged")
+        shoot(page, "failed")
+        give(page, SAMPLE)
+        read(page)
+        expect(failure).to_be_hidden()
+        expect(page.locator("#ink-files li").nth(1)).to_contain_text("· read")
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_sent(
+    browser: Browser, page_server: Server, tmp_path: Path
+) -> None:
+    large = tmp_path / "large.pdf"
+    with large.open("wb") as file:
+        file.truncate(60_000_000)
+    with visit(browser, page_server) as page:
+        expect(page.locator("#ink-engine")).to_contain_text("ppocr")
+        sent: list[str] = []
+        page.on("request", lambda request: sent.append(request.method) if "/v1/files" in request.url else None)
+        page.set_input_files("#ink-input", large)
+        problem = page.locator("#ink-problems .ink-problem")
+        expect(problem).to_contain_text("large.pdf: The file is larger than this service takes")
+        expect(problem).to_contain_text("It has 60.0 MB; at most 50.0 MB are taken.")
+        assert sent == []
+        shoot(page, "too-large")
+
+
+def test_copy_takes_the_source_of_what_is_shown_and_says_when_there_is_none(
+    browser: Browser, page_server: Server
+) -> None:
+    status = "#ink-status"
+    with visit(browser, page_server) as page:
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        give(page, three_pages())
+        read(page)
+        page.click("#ink-tab-markdown")
+        page.click("#ink-copy")
+        expect(page.locator(status)).to_have_text("There is nothing to copy here.")
+        read(page, "parse")
+        page.click("#ink-copy")
+        expect(page.locator(status)).to_have_text("Copied.")
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied == json.loads(page.text_content("#ink-source") or "")["markdown"]
+        assert copied.startswith("#")
+        page.evaluate(
+            "window.kept = navigator.clipboard; Object.defineProperty(navigator, 'clipboard', {value: undefined})"
+        )
+        page.click("#ink-tab-text")
+        page.click("#ink-copy")
+        expect(page.locator(status)).to_have_text("Copied.")
+        assert page.evaluate("window.kept.readText()").startswith("Chapter 1")
+        page.evaluate("document.execCommand = () => false")
+        page.click("#ink-copy")
+        expect(page.locator(status)).to_contain_text("does not let this page copy")
+
+
 def test_the_page_speaks_the_visitors_language_and_can_be_switched(browser: Browser, page_server: Server) -> None:
     with visit(browser, page_server, locale="zh-CN") as page:
         expect(page.locator("#ink-go")).to_have_text("开始识别")
         assert page.get_attribute("html", "lang") == "zh-CN"
         give(page, BROKEN)
         page.click("#ink-go")
-        expect(page.locator("#ink-problems")).to_contain_text("图像已损坏")
+        expect(page.locator("#ink-failure")).to_contain_text("图像已损坏")
         page.click("#ink-clear")
         give(page, SAMPLE)
         page.click("#ink-go")

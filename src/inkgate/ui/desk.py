@@ -115,6 +115,7 @@ class Desk:
             "page": {name: page[name] for name in ("index", "width", "height", "rotation", "degraded", "text")},
             "lines": [{**line, "words": None} for line in page["lines"]],
             "html": None if page["markdown"] is None else to_html(page["markdown"]),
+            "markdown": page["markdown"],
             "fields": page["fields"],
             "json": written if whole else written[:MOST_SHOWN],
             "cut": not whole,
@@ -132,10 +133,12 @@ class Desk:
         return {"name": stem + shape.suffix, "type": shape.media_type, "content": content}
 
     async def about(self, visitor: Visitor) -> Json:
-        """Who reads here."""
+        """Who reads here, and how large a file may be; 0 where that isn't known."""
         try:
             async with self._client(visitor) as client:
-                return {"engine": await client.engine(), "models": list(await client.models())}
+                about: Json = {"engine": await client.engine(), "models": list(await client.models())}
+            limits = (await self._state(visitor)).settings.get("limits", {})
+            return {**about, "max_bytes": int(limits.get("max_body_mb", 0) * 1_000_000)}
         except ServiceError as error:
             return {"error": problem(error, visitor.language)}
 

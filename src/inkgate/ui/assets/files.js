@@ -1,7 +1,8 @@
 // Files on their way to the service: each goes to /v1/files of the API, under its rules, with the visitor's key.
 const TASKS = ["text", "parse", "table", "formula", "chart", "spot", "extract", "translate"];
 const EMBEDDED = new Set(["ppocr", "rapidocr", "text"]);
-let chosen = []; // {name, size, blob, id, percent, problem}
+let chosen = []; // {name, size, blob, id, percent, problem, outcome}
+let maxBytes = 0; // of a file; 0 until the service has said so
 let tasks = TASKS.slice(0, 2);
 
 function fill(select, entries) {
@@ -23,14 +24,36 @@ $("task").addEventListener("change", () => {
 const sizeOf = (bytes) => (bytes >= 1e6 ? (bytes / 1e6).toFixed(1) + " MB" : Math.max(1, Math.round(bytes / 1e3)) + " kB");
 
 function drawFiles() {
-  $("files").replaceChildren(...chosen.map((file) => make("li", { class: file.problem ? "ink-failed" : "" },
+  $("files").replaceChildren(...chosen.map((file) => make("li", { class: (file.problem || file.outcome || {}).title ? "ink-failed" : "" },
     make("span", { class: "ink-name", title: file.name }, file.name),
-    make("span", { class: "ink-small" }, sizeOf(file.size) + " · " + (file.problem ? file.problem.title
-      : file.id ? word("ready") : word("uploading", { percent: file.percent || 0 }))),
+    make("span", { class: "ink-small" }, sizeOf(file.size) + " · " + stateOf(file)),
     make("button", { class: "ink-quiet ink-icon", "aria-label": word("remove", { name: file.name }), onclick: () => remove(file) }, "×"))));
   const ready = chosen.filter((file) => file.id);
   $("go").disabled = !ready.length || chosen.some((file) => !file.id && !file.problem) || busy;
   $("clear").hidden = !chosen.length || busy;
+}
+
+// What a chip says: how the upload went, and how the last round of reading.
+function stateOf(file) {
+  if (file.problem) return file.problem.title;
+  if (!file.id) return word("uploading", { percent: file.percent || 0 });
+  if (!file.outcome) return word("ready");
+  return file.outcome.title || word("chip_" + file.outcome.status);
+}
+
+// Takes over how each file's reading goes or went.
+function setOutcomes(told) {
+  for (const file of chosen) {
+    const job = told.find((each) => each.file === file.id);
+    if (!job || job.status === "waiting") file.outcome = null;
+    else file.outcome = { status: job.status, title: job.status === "failed" ? (job.error ? job.error.title : word("failed_title")) : "" };
+  }
+  drawFiles();
+}
+
+function tooLarge(file) {
+  return { code: "body_too_large", title: word("too_large"), remedy: word("too_large_do"),
+    detail: word("too_large_detail", { size: sizeOf(file.size), most: sizeOf(maxBytes) }) };
 }
 
 function remove(file) {
@@ -75,12 +98,14 @@ function take(list) {
   $("problems").replaceChildren();
   chosen.push(...fresh);
   drawFiles();
-  enter(() => fresh.filter((file) => !file.id && !file.request).forEach(upload));
+  enter(() => fresh.filter((file) => !file.id && !file.request).forEach((file) => {
+    if (maxBytes && file.size > maxBytes) { failed(file, tooLarge(file)); drawFiles(); } else upload(file);
+  }));
 }
 
 $("choose").addEventListener("click", () => $("input").click());
 $("input").addEventListener("change", (event) => { take(event.target.files); event.target.value = ""; });
-$("clear").addEventListener("click", () => { chosen.slice().forEach(remove); $("problems").replaceChildren(); });
+$("clear").addEventListener("click", () => { chosen.slice().forEach(remove); $("problems").replaceChildren(); forgetFailure(); });
 for (const kind of ["dragenter", "dragover"]) $("drop").addEventListener(kind, (event) => { event.preventDefault(); $("drop").classList.add("ink-over"); });
 for (const kind of ["dragleave", "drop"]) $("drop").addEventListener(kind, () => $("drop").classList.remove("ink-over"));
 $("drop").addEventListener("drop", (event) => { event.preventDefault(); take(event.dataTransfer.files); });

@@ -15,7 +15,7 @@ function setJobs(told) {
   const before = readable().length;
   jobs = told;
   const ready = readable();
-  $("empty").hidden = ready.length > 0;
+  $("empty").hidden = ready.length > 0 || !$("failure").hidden;
   $("columns").hidden = !ready.length;
   if (!ready.length) return;
   fill($("document"), ready.map((job, place) => [String(place), job.name]));
@@ -154,9 +154,24 @@ tabs($("tab-text").parentElement, (name) => { form = name; });
 
 $("copy").addEventListener("click", async () => {
   if (!shown) return;
-  const text = form === "json" ? shown.json : form === "markdown" ? $("markdown").innerText : shown.page.text;
-  try { await navigator.clipboard.writeText(text); say(word("copied")); } catch { /* the browser doesn't let a page do that here */ }
+  const text = { json: shown.json, markdown: shown.markdown, text: shown.page.text }[form];
+  if (!text) return say(word("copy_nothing"));
+  say(!(await copied(text)) ? word("copy_impossible") : form === "json" && shown.cut ? word("copied_cut") : word("copied"));
 });
+
+// Whether the text is in the clipboard now. Browsers offer `navigator.clipboard` over https and on this machine alone.
+async function copied(text) {
+  try { await navigator.clipboard.writeText(text); return true; } catch { /* the older way is tried */ }
+  const field = make("textarea", { readonly: true, class: "ink-offscreen", "aria-hidden": "true" });
+  field.value = text;
+  element.append(field);
+  field.select();
+  let done = false;
+  try { done = document.execCommand("copy"); } catch { /* it can't */ }
+  field.remove();
+  $("copy").focus();
+  return done;
+}
 
 for (const button of element.querySelectorAll("[data-format]")) {
   button.addEventListener("click", async () => {
