@@ -159,6 +159,16 @@ async def test_a_wrong_flag_fails_the_start_with_what_it_said(fake: FakeVllm) ->
     assert "--nonsense" in fake.starts()[0]["arguments"]
 
 
+async def test_one_that_is_too_old_for_a_flag_of_the_preset_is_started_without_it(fake: FakeVllm) -> None:
+    flag = "--trust-request-mm-kwargs"
+    async with managed(fake, orders={"too_old_for": flag}) as server:
+        await server.start()
+        assert server.state is State.READY
+        assert flag not in server.flags
+        assert (server.restarts, dict(server.deaths)) == (0, {})
+    assert [flag in start["arguments"] for start in fake.starts()] == [True, False]
+
+
 async def test_one_that_does_not_answer_in_time_fails_the_start(fake: FakeVllm) -> None:
     async with managed(fake, orders={"silent": True}, start_s=0.5) as server:
         with pytest.raises(EngineFailed, match="not_ready"):

@@ -1,6 +1,6 @@
 """Trains the tiny PaddleOCR-VL that the tests serve with a real vLLM: it reads one rendered line, exactly.
 
-The architecture is the real one (`PaddleOCRVLForConditionalGeneration`) with two million parameters, the prompt and
+The architecture is the real one (`PaddleOCRVLForConditionalGeneration`) with three million parameters, the prompt and
 the special tokens are PaddleOCR-VL's own, the tokenizer is byte-level. Two runs, on one CPU core an hour and a third of
 one. The first learns a table of places too, without which it stays at 94 % of the letters of long lines; the second
 goes on without one, with lines of all lengths:
@@ -8,6 +8,11 @@ goes on without one, with lines of all lengths:
     .venv-vllm/bin/python tests/models/train.py --out FOLDER
     .venv-vllm/bin/python tests/models/train.py --begin FOLDER --out tests/models/tiny-paddleocr-vl --steps 4000 \\
         --rate 7e-4 --seed 2
+
+It is trained on lines as they are rendered, 28 pixels high, in patches of 14 pixels, and saved with patches of 42,
+which read the same lines three times as large. So a line of 32 characters has the 112,896 pixels that PaddleOCR-VL's
+preset asks for at least, and is read with its flags and requests as they are. Lines of other lengths are read where
+nobody asks for a least size: the processor enlarges what is lower than one merged patch.
 
 It saves what it needs to go on every 250 steps, in OUT/checkpoint.pt; begun again, it goes on from there, and comes
 to the same weights.
@@ -49,6 +54,9 @@ SPECIAL = [
     "<|IMAGE_END|>",
 ]
 SAVED_EVERY = 250
+ENLARGED = 3
+PROCESSOR_CODE = Path(__file__).parent / "tiny-paddleocr-vl" / "image_processing_tiny.py"
+PATCH = 14
 PADDING, END, IMAGE, IMAGE_START, IMAGE_END = 0, 2, 5, 6, 7
 CHAT_TEMPLATE = (
     "{{ '<|begin_of_sentence|>' }}"
@@ -64,8 +72,8 @@ CHAT_TEMPLATE = (
 )
 
 
-def make_processor() -> PaddleOCRVLProcessor:
-    """A byte-level tokenizer of 264 tokens, and the real image processor with limits that leave a line as it is."""
+def make_processor(enlarged: int = 1) -> PaddleOCRVLProcessor:
+    """A byte-level tokenizer of 264 tokens; the real image processor, which makes lines `enlarged` times as large."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: number for number, token in enumerate([*SPECIAL, *alphabet])}
     bytes_only = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))  # noqa: S106 - no password
@@ -82,11 +90,13 @@ def make_processor() -> PaddleOCRVLProcessor:
         extra_special_tokens={"image_token": SPECIAL[IMAGE]},
         clean_up_tokenization_spaces=False,
     )
-    size = {"shortest_edge": HEIGHT * HEIGHT, "longest_edge": HEIGHT * HEIGHT * 256}
-    return PaddleOCRVLProcessor(PaddleOCRVLImageProcessorPil(size=size), tokenizer, chat_template=CHAT_TEMPLATE)
+    side = HEIGHT * enlarged
+    size = {"shortest_edge": side * side, "longest_edge": side * side * 256}
+    images = PaddleOCRVLImageProcessorPil(size=size, patch_size=PATCH * enlarged)
+    return PaddleOCRVLProcessor(images, tokenizer, chat_template=CHAT_TEMPLATE)
 
 
-def make_model() -> PaddleOCRVLForConditionalGeneration:
+def make_model(enlarged: int = 1) -> PaddleOCRVLForConditionalGeneration:
     config = PaddleOCRVLConfig(
         text_config={
             "vocab_size": 264,
@@ -96,7 +106,7 @@ def make_model() -> PaddleOCRVLForConditionalGeneration:
             "num_attention_heads": 3,
             "num_key_value_heads": 1,
             "head_dim": 64,
-            "max_position_embeddings": 4096,
+            "max_position_embeddings": 16384,
             "pad_token_id": PADDING,
             "bos_token_id": 1,
             "eos_token_id": END,
@@ -107,7 +117,8 @@ def make_model() -> PaddleOCRVLForConditionalGeneration:
             "intermediate_size": 256,
             "num_hidden_layers": 2,
             "num_attention_heads": 2,
-            "image_size": 56,
+            "patch_size": PATCH * enlarged,
+            "image_size": 4 * PATCH * enlarged,
         },
         image_token_id=IMAGE,
         video_token_id=IMAGE,
@@ -115,6 +126,18 @@ def make_model() -> PaddleOCRVLForConditionalGeneration:
         vision_end_token_id=IMAGE_END,
     )
     return PaddleOCRVLForConditionalGeneration(config)
+
+
+def with_patches(model: PaddleOCRVLForConditionalGeneration, enlarged: int) -> PaddleOCRVLForConditionalGeneration:
+    """The same model on pictures that are `enlarged` times as large as those of patches of 14 pixels."""
+    state = model.state_dict()
+    name = next(name for name in state if name.endswith("patch_embedding.weight"))
+    before = state[name].shape[-1] // PATCH
+    small = torch.nn.functional.avg_pool2d(state[name], before) * before**2
+    state[name] = small.repeat_interleave(enlarged, -1).repeat_interleave(enlarged, -2) / enlarged**2
+    changed = make_model(enlarged)
+    changed.load_state_dict(state)
+    return changed
 
 
 def forget_places(model: PaddleOCRVLForConditionalGeneration) -> None:
@@ -196,12 +219,12 @@ class Batches:
 
 def train(
     steps: int, seed: int, rate: float, checkpoint: Path, begun: Path | None
-) -> tuple[PaddleOCRVLForConditionalGeneration, PaddleOCRVLProcessor]:
+) -> PaddleOCRVLForConditionalGeneration:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     processor, model = make_processor(), make_model()
     if begun is not None:
-        model.load_state_dict(PaddleOCRVLForConditionalGeneration.from_pretrained(begun, dtype="float32").state_dict())
+        model = with_patches(PaddleOCRVLForConditionalGeneration.from_pretrained(begun, dtype="float32"), 1)
         forget_places(model)
     # A name that begins with "flash" is handed the boundaries of the images.
     ALL_ATTENTION_FUNCTIONS.register("flash_lines", attend_lines_of_one_length)
@@ -257,7 +280,20 @@ def train(
             torch.save(now, checkpoint.with_suffix(".new"))
             checkpoint.with_suffix(".new").replace(checkpoint)
     hook.remove()
-    return model, processor
+    return model
+
+
+def save(model: PaddleOCRVLForConditionalGeneration, folder: Path) -> None:
+    """Writes the model as it is served. Under --trust-remote-code vLLM asks the image processor for names that only the
+    code of PaddleOCR-VL's own repositories has: the folder has code of its own for that.
+    """
+    with_patches(model, ENLARGED).to(torch.bfloat16).save_pretrained(folder)
+    make_processor(ENLARGED).save_pretrained(folder)
+    path = folder / "processor_config.json"
+    config = json.loads(path.read_text())
+    config["image_processor"]["auto_map"] = {"AutoImageProcessor": f"{PROCESSOR_CODE.stem}.TinyImageProcessor"}
+    path.write_text(json.dumps(config, indent=2) + "\n")
+    (folder / PROCESSOR_CODE.name).write_text(PROCESSOR_CODE.read_text())
 
 
 def main() -> None:
@@ -269,9 +305,8 @@ def main() -> None:
     parser.add_argument("--begin", type=Path, help="folder of a model to go on with")
     arguments = parser.parse_args()
     checkpoint = arguments.out / "checkpoint.pt"
-    model, processor = train(arguments.steps, arguments.seed, arguments.rate, checkpoint, arguments.begin)
-    model.to(torch.bfloat16).save_pretrained(arguments.out)
-    processor.save_pretrained(arguments.out)
+    model = train(arguments.steps, arguments.seed, arguments.rate, checkpoint, arguments.begin)
+    save(model, arguments.out)
     # vLLM asks for the processor by name; the file says which classes it is made of.
     AutoProcessor.from_pretrained(arguments.out)
     runs = [] if arguments.begin is None else json.loads((arguments.begin / "training.json").read_text())["runs"]

@@ -56,6 +56,7 @@ class Told:
         folder: where each process leaves an empty file `main-PID` or `core-PID`, and each start `start-N.json`.
         oom_above: runs out of memory at start with more sequences than this.
         complaint: is written before it ends with status 2 at start.
+        too_old_for: a flag that it doesn't know: it ends with status 2 where it is given.
         silent: never listens.
         stubborn: takes no notice of SIGTERM.
         shares: makes a piece of shared memory, and leaves a file `shared-NAME`.
@@ -65,6 +66,7 @@ class Told:
     folder: str
     oom_above: int = 1000
     complaint: str = ""
+    too_old_for: str = ""
     silent: bool = False
     stubborn: bool = False
     shares: bool = False
@@ -120,6 +122,9 @@ def main() -> None:
     )
     if told.complaint:
         say(told.complaint)
+        sys.exit(2)
+    if told.too_old_for in sys.argv:
+        say(f"api_server.py: error: unrecognized arguments: {told.too_old_for}")
         sys.exit(2)
     kept: tuple[int, ...] = ()
     if told.shares:

@@ -41,7 +41,7 @@ def test_a_preset_s_flags_and_the_safe_defaults(python: str) -> None:
         *("--host", "127.0.0.1", "--port", "8123", "--disable-uvicorn-access-log"),
         *("--allowed-media-domains", "none.invalid"),
         *("--trust-remote-code", "--max-num-batched-tokens", "16384", "--no-enable-prefix-caching"),
-        *("--mm-processor-cache-gb", "0", "--max-model-len", "16384"),
+        *("--mm-processor-cache-gb", "0", "--trust-request-mm-kwargs", "--max-model-len", "16384"),
         *("--gpu-memory-utilization", "0.9", "--max-num-seqs", "16"),
     ]
 

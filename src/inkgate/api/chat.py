@@ -23,6 +23,7 @@ from inkgate.api.error_forms import openai_error
 from inkgate.api.errors import TRANSIENT_S, Problem, unexpected
 from inkgate.api.exchange import cancelled_when_left
 from inkgate.engines.vllm.upstream import Answer, Upstream
+from inkgate.engines.vllm.wire import IGNORED_HEADER
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.serving.limiter import Outcome, Permit, outcome_of
 from inkgate.serving.work import as_caller, current_caller
@@ -216,7 +217,7 @@ class _WholeLines:
 
 def _kept(answer: Answer) -> list[tuple[bytes, bytes]]:
     """The headers of `answer` that are about its body; those about the connection to the model server stay behind."""
-    names = ("content-type", "retry-after")
+    names = ("content-type", "retry-after", IGNORED_HEADER)
     return [(name.encode(), answer.headers[name].encode("latin-1")) for name in names if name in answer.headers]
 
 

@@ -27,7 +27,7 @@ class EncodedImage:
 def encode(rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1.0) -> EncodedImage:
     """`rgb` (H, W, 3) shrunk to fit `target`, or enlarged by `enlarge` at most, as JPEG; as PNG for quality 0.
 
-    The server fits what it gets to its grid: enlarging for that is left to it, and doesn't travel.
+    The server fits what it gets to its grid: enlarging for that alone is left to it, and doesn't travel.
     """
     height, width = rgb.shape[:2]
     factor = min(enlarge, target.width / width, target.height / height)

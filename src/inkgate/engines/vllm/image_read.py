@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -172,6 +173,8 @@ class ImageReader:
         # Doubling small images is part of how such a model is asked; its server doesn't do it.
         under = plan.limits.double_under
         enlarge = 2.0 if under is not None and max(picture.size.width, picture.size.height) < under else 1.0
+        if plan.limits.sent and picture.size.width * picture.size.height < plan.limits.min_pixels:
+            enlarge = math.inf  # up to the target: the server may refuse to be told the limits
         return await self.threads.run(encode, picture.rgb, target, self.settings.jpeg_quality, enlarge=enlarge)
 
     async def _step(

@@ -134,6 +134,8 @@ class Launch:
     Attributes:
         model: name on the model hub; None where only a folder can be given.
         flags: of the model's recipe, as they stand on the command line.
+        newer_flags: flags without a value that older versions of vLLM don't have, and don't need: where vLLM says that
+            it doesn't know one, it is started without it.
         max_model_len: None: as the model's configuration says.
     """
 
@@ -142,12 +144,13 @@ class Launch:
     max_model_len: int | None = None
     gpu_memory_utilization: float = 0.9
     max_num_seqs: int = 16
+    newer_flags: tuple[str, ...] = ()
 
     def arguments(self) -> list[str]:
         """The flags of vLLM's server, without the model, its name and the address."""
         length = [] if self.max_model_len is None else ["--max-model-len", str(self.max_model_len)]
         memory = ["--gpu-memory-utilization", f"{self.gpu_memory_utilization:g}"]
-        return [*self.flags, *length, *memory, "--max-num-seqs", str(self.max_num_seqs)]
+        return [*self.flags, *self.newer_flags, *length, *memory, "--max-num-seqs", str(self.max_num_seqs)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import aiohttp
 import anyio
 import orjson
+import structlog
 from aiohttp.payload import BytesPayload, Payload
 
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
 from inkgate.engines.vllm.upstream import Answer, Call
-from inkgate.engines.vllm.wire import garbled, upstream_error
+from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled, refuses_mm_kwargs, upstream_error, without_mm_kwargs
 from inkgate.errors import EngineFailed
 from inkgate.telemetry.tracing import event, outgoing_headers
+
+log = structlog.get_logger(__name__)
 
 _KEEP_ALIVE_S = 4.0
 """Idle connections are closed before vLLM does (uvicorn: 5 s): none is lost under a request that was just sent."""
@@ -24,6 +29,10 @@ _LIST_S = 10.0
 _METRICS_S = 10.0
 _METRICS_BYTES = 8 << 20
 """vLLM 0.32 has 57 kB for one engine."""
+_ERROR_BYTES = 65_536
+_REFUSAL_S = 600.0
+"""How long a server that refused `mm_processor_kwargs` isn't sent any: it may be started again with another flag. One
+that can't be connected to is being started again."""
 
 
 class _Json(BytesPayload):
@@ -46,6 +55,7 @@ class ModelServer:
         self._opened: aiohttp.ClientSession | None = None
         self._answers: set[aiohttp.ClientResponse] = set()
         self._closed = False
+        self._without_mm_kwargs_until = -math.inf
 
     def _session(self) -> aiohttp.ClientSession:
         """The connections, which belong to the event loop that first asks for them.
@@ -54,7 +64,7 @@ class ModelServer:
             EngineFailed: "upstream_unreachable": they were closed.
         """
         if self._closed:
-            raise _unreachable()
+            raise self._unreachable()
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
                 headers=self._headers,
@@ -103,7 +113,7 @@ class ModelServer:
                 async with self._answer(session.get(f"{self.base_url}/models")) as response:
                     status, body = response.status, await response.read()
         except aiohttp.ClientError as error:
-            raise _unreachable() from error
+            raise self._unreachable() from error
         except TimeoutError as error:
             raise EngineFailed("upstream_stalled", "The model server does not answer.") from error
         if status == 404:
@@ -117,19 +127,43 @@ class ModelServer:
 
     @asynccontextmanager
     async def send(self, call: Call) -> AsyncIterator[Answer]:
-        """See Upstream."""
+        """See Upstream. A server that refuses `mm_processor_kwargs` gets the call without them; the answer's header
+        `IGNORED_HEADER` names what was left out.
+        """
+        refusing = anyio.current_time() < self._without_mm_kwargs_until
+        body, ignored = without_mm_kwargs(call.body) if refusing else (call.body, ())
+        async with AsyncExitStack() as stack:
+            answer = await stack.enter_async_context(self._posted(call, body, ignored))
+            if answer.status == 400:
+                begun = await _start_of(answer.chunks)
+                body, refused = without_mm_kwargs(body) if refuses_mm_kwargs(answer.status, begun) else (body, ())
+                if refused:
+                    log.info("model_server_refuses_mm_kwargs", url=self.base_url, left_out=refused)
+                    self._without_mm_kwargs_until = anyio.current_time() + _REFUSAL_S
+                    await stack.aclose()
+                    answer = await stack.enter_async_context(self._posted(call, body, refused))
+                else:
+                    answer = replace(answer, chunks=_after(begun, answer.chunks))
+            yield answer
+
+    @asynccontextmanager
+    async def _posted(self, call: Call, body: bytes, ignored: tuple[str, ...]) -> AsyncIterator[Answer]:
         session = self._session()
         call.sent()
         event("sent", {"server.address": self._host})
         url = f"{self.base_url}/{call.path}"
         async with AsyncExitStack() as stack:
-            begun = session.post(url, data=_Json(call.body), headers=outgoing_headers())
+            begun = session.post(url, data=_Json(body), headers=outgoing_headers())
             try:
                 response = await stack.enter_async_context(self._answer(begun))
             except aiohttp.ClientError as error:
-                raise _unreachable() from error
+                raise self._unreachable() from error
             chunks = await stack.enter_async_context(aclosing(_chunks(response)))
-            yield Answer(response.status, response.headers, chunks)
+            headers = response.headers.copy()
+            headers.popall(IGNORED_HEADER, None)
+            if ignored:
+                headers[IGNORED_HEADER] = ", ".join(ignored)
+            yield Answer(response.status, headers, chunks)
 
     async def probe(self) -> None:
         """Nothing, when the server generates. `/health` would say so of a server that stands still, too.
@@ -167,9 +201,33 @@ class ModelServer:
                         if len(text) > _METRICS_BYTES:
                             return None
                 return parse_metrics(text.decode(errors="replace"))
-            except (aiohttp.ClientError, EngineFailed):
-                return None
+            except aiohttp.ClientError:
+                self._unreachable()
+            except EngineFailed:
+                pass
         return None
+
+    def _unreachable(self) -> EngineFailed:
+        """The error; and what is known of a server that may be another one the next time is forgotten."""
+        self._without_mm_kwargs_until = -math.inf
+        return EngineFailed("upstream_unreachable", "No connection to the model server.")
+
+
+async def _start_of(chunks: AsyncIterator[bytes]) -> bytes:
+    """The whole of an error's body, or as much of it as errors have."""
+    begun = b""
+    with suppress(EngineFailed):  # what came of the body is enough: the status says what it is
+        async for chunk in chunks:
+            begun += chunk
+            if len(begun) > _ERROR_BYTES:
+                break
+    return begun
+
+
+async def _after(begun: bytes, rest: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    yield begun
+    async for chunk in rest:
+        yield chunk
 
 
 async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:
@@ -178,7 +236,3 @@ async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, Non
             yield chunk
     except aiohttp.ClientError as error:
         raise EngineFailed("upstream_cut_off", "The connection to the model server broke.") from error
-
-
-def _unreachable() -> EngineFailed:
-    return EngineFailed("upstream_unreachable", "No connection to the model server.")

@@ -13,6 +13,10 @@ _MAX_LINE = 4_000_000
 """Bytes of one event; one delta with its log-probabilities has some hundred."""
 _SHOWN = 300
 """Characters of a server's own words that are passed on."""
+IGNORED_HEADER = "x-inkgate-ignored"
+"""Of an answer: the fields of the request that its server refused, and that were left out."""
+_MM_KWARGS = ("mm_processor_kwargs", "media_io_kwargs")
+_MM_KWARGS_FLAG = b"--trust-request-mm-kwargs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,25 @@ def upstream_error(status: int, body: bytes) -> InkgateError:
     if status in {429, 503}:
         return EngineFailed("upstream_busy", f"The model server takes no more requests ({status}){said}")
     return EngineFailed("upstream_failed", f"The model server failed ({status}){said}")
+
+
+def refuses_mm_kwargs(status: int, body: bytes) -> bool:
+    """Whether an answer says that its server takes no `mm_processor_kwargs`, as vLLM does from 0.32 on unless it was
+    started with the flag that its refusal names.
+    """
+    return status == 400 and _MM_KWARGS_FLAG in body
+
+
+def without_mm_kwargs(body: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """A chat request without the fields that such a server refuses, and their names; as it is where it has none."""
+    if not any(b'"%s"' % name.encode() in body for name in _MM_KWARGS):
+        return body, ()
+    try:
+        fields = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body, ()
+    found = tuple(name for name in _MM_KWARGS if isinstance(fields, dict) and fields.pop(name, None))
+    return (orjson.dumps(fields) if found else body), found
 
 
 def words_of(body: bytes) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import replace
 from enum import StrEnum
 
 import anyio
@@ -21,6 +23,7 @@ log = structlog.get_logger(__name__)
 _TRIES = 3
 """So many deaths of one kind before it ever was ready: the next would be the same."""
 _SHOWN_LINES = 12
+_UNKNOWN_FLAGS = re.compile(r"unrecognized arguments: (.+)")
 _CONNECT_S = 1.0
 
 
@@ -145,6 +148,8 @@ class ManagedServer:
             death = await self._live(server, deadline)
             if death is None:
                 return
+            if self._drop_unknown_flags(death):
+                continue
             self._bury(death)
             if not self._served and self._hopeless(death):
                 return
@@ -180,6 +185,18 @@ class ManagedServer:
             reason=death.reason,
             served_s=round(self._served_s(), 1),
         )
+
+    def _drop_unknown_flags(self, death: Death) -> bool:
+        """Whether vLLM ended because it is too old for some of `newer_flags`; they are left out from here on."""
+        unknown = _UNKNOWN_FLAGS.search(death.reason)
+        launch = self._command.launch
+        dropped = set(launch.newer_flags).intersection(unknown[1].split() if unknown else ())
+        if not dropped:
+            return False
+        kept = tuple(flag for flag in launch.newer_flags if flag not in dropped)
+        self._command = replace(self._command, launch=replace(launch, newer_flags=kept))
+        self._log.warning("model_server_flags_dropped", flags=sorted(dropped), said=death.reason)
+        return True
 
     def _served_s(self) -> float:
         """How long the last life was ready."""

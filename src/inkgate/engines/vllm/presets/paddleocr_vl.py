@@ -63,6 +63,8 @@ FLAGS = (
     "--mm-processor-cache-gb",
     "0",
 )
+NEWER_FLAGS = ("--trust-request-mm-kwargs",)
+"""Without it vLLM 0.32 refuses requests with `mm_processor_kwargs`. Older versions take them, and don't know it."""
 
 V1_6 = Preset(
     name="paddleocr-vl-1.6",
@@ -75,7 +77,7 @@ V1_6 = Preset(
     classes=CLASSES_1_5,
     limits=LIMITS,
     sampling=SAMPLING,
-    launch=Launch("PaddlePaddle/PaddleOCR-VL-1.6", FLAGS, max_model_len=16384),
+    launch=Launch("PaddlePaddle/PaddleOCR-VL-1.6", FLAGS, max_model_len=16384, newer_flags=NEWER_FLAGS),
 )
 
 V1_5 = replace(
