@@ -1,4 +1,4 @@
-"""A gateway that runs a real vLLM, which is killed under load; then the gateway is killed, too."""
+"""A gateway that runs a real vLLM as shipped, which is killed under load; then the gateway is killed, too."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from pathlib import Path
 
 import httpx
 import pytest
+from lines import LONGEST
 
 from inkgate.engines.vllm.managed import guardian
 from support.collector import collecting
 from support.managed import alive
-from support.real_vllm import MODEL, PYTHON, SETTINGS, VARIABLES, Rendered, rendered_lines, require_vllm, share_right
+from support.real_vllm import MODEL, PYTHON, VARIABLES, Rendered, rendered_lines, require_vllm, share_right
 from support.server import Server, running_server
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
@@ -23,6 +24,9 @@ pytestmark = [pytest.mark.real, pytest.mark.slow]
 PAGES = 32
 BACK_S = 300.0
 CONFIG = f"""
+[engine]
+name = "paddleocr-vl"
+
 [engine.vllm.managed]
 python = "{PYTHON}"
 model = "{MODEL}"
@@ -55,13 +59,13 @@ def test_no_page_is_lost_when_vllm_is_killed_and_no_vllm_is_left_when_we_are(tmp
     require_vllm()
     config = tmp_path / "inkgate.toml"
     config.write_text(CONFIG, encoding="utf-8")
-    lines = rendered_lines(PAGES, seed=7)
+    lines = rendered_lines(PAGES, seed=7, shortest=LONGEST)
     with (
         collecting() as collector,
         running_server(
             "--config",
             str(config),
-            environment=SETTINGS | {"INKGATE_TRACING__ENDPOINT": collector.url},
+            environment={"INKGATE_TRACING__ENDPOINT": collector.url},
             start_s=BACK_S,
         ) as server,
         httpx.Client(base_url=server.url, timeout=BACK_S, trust_env=False) as client,
@@ -72,6 +76,8 @@ def test_no_page_is_lost_when_vllm_is_killed_and_no_vllm_is_left_when_we_are(tmp
             return client.post("/ocr", files={"file": line.png})
 
         assert read(lines[0]).status_code == 200
+        assert b"--trust-request-mm-kwargs" in b"".join(map(_command, vllm_of(server)))
+        assert b"model_server_refuses_mm_kwargs" not in server.log.read_bytes()
         # vLLM's own part of the trace comes to the same collector, and hangs below ours.
         until(lambda: bool(collector.traces("inkgate-vllm") & collector.traces("inkgate")), 30)
         first = vllm_of(server)

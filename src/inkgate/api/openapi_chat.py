@@ -76,6 +76,12 @@ def _responses() -> dict[int | str, Json]:
         response["content"] = {"application/json": {"schema": _ERROR}}
     ok: Json = {
         "description": "The model server's answer as it is; with `stream`, its events as they come.",
+        "headers": {
+            "X-Inkgate-Ignored": {
+                "description": "Fields of the request that the model server doesn't take, and that were left out.",
+                "schema": {"type": "string"},
+            }
+        },
         "content": {
             "application/json": {"schema": {"type": "object"}},
             "text/event-stream": {"schema": _EVENT},
