@@ -254,10 +254,14 @@ def _processes() -> list[AnyPanel]:
         ).span(6),
         lines(
             "Processes, and started again",
-            "How many there are of each kind, and how many were started again within the last hour.",
+            "How many there are of each kind, and processes and background tasks started again within the last hour.",
             "short",
             (f"sum by (kind) (inkgate_processes{{{HERE}}})", "{{kind}}"),
             (f"sum by (kind) (increase(inkgate_process_restarts_total{{{HERE}}}[1h]))", "{{kind}} started again"),
+            (
+                f"sum by (task) (increase(inkgate_background_failures_total{{{HERE}}}[1h]))",
+                "task {{task}} started again",
+            ),
         ).span(6),
         lines(
             "Event loop",

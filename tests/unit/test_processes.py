@@ -14,6 +14,29 @@ from support.clock import Clock
 PARENT = (
     "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()']); print('there', flush=True); input()"
 )
+NO_MORE_FILES = """
+import errno, os, resource, time
+from inkgate.telemetry.processes import Place, Processes
+now = [0.0]
+processes = Processes(lambda: [Place("vllm", os.getppid(), with_children=True)], lambda: now[0])
+before = processes.read()
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+held = []
+try:
+    while True:
+        held.append(os.open("/dev/null", os.O_RDONLY))
+except OSError as error:
+    assert error.errno == errno.EMFILE
+now[0] += 60.0
+assert processes.read() == before
+os.close(held.pop())
+os.close(held.pop())
+now[0] += 60.0
+after = processes.read()
+assert [each.pid for each in after] == [each.pid for each in before]
+assert all(was.cpu_s <= each.cpu_s < was.cpu_s + 30 for was, each in zip(before, after))
+print("read")
+"""
 BUSY = "sum(range(2_000_000)); print('there', flush=True); input()"
 
 
@@ -90,3 +113,8 @@ def test_a_reading_is_good_for_half_a_second() -> None:
 def test_a_tree_is_a_process_with_what_it_started_and_nothing_once_it_is_gone() -> None:
     assert tree_bytes(os.getpid()) > 10_000_000
     assert tree_bytes(2**22 + 1) == 0
+
+
+def test_where_no_file_can_be_opened_the_last_reading_is_shown() -> None:
+    ended = subprocess.run([sys.executable, "-c", NO_MORE_FILES], capture_output=True, timeout=60, check=False)
+    assert (ended.stdout, ended.stderr.decode()[-2000:]) == (b"read\n", "")

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from inkgate.telemetry.catalog import STATE
 from inkgate.telemetry.state import (
+    BackgroundTask,
     Batches,
     BreakerReading,
     Build,
@@ -48,9 +49,12 @@ BUSY = State(
     breakers=(BreakerReading("vl", "half_open", 2),),
     replicas=(ReplicaReading("a:8000", "up", "", 0, 4, kv_usage=0.5), ReplicaReading("b:8000", "out", "died", 1, 0)),
     gpus=(Gpu(0, "H200", 0.25, 3 * 2**30, 140 * 2**30, 60.0, 300.0, 1980.0, ("power",)),),
+    background=(BackgroundTask("history", "waiting", needed=False, keeps_failing=True, failures=4),),
     history=(POINT,),
 )
-IDLE = replace(BUSY, queues=(), processes=(), batches=(), cache=None, breakers=(), replicas=(), gpus=(), history=())
+IDLE = replace(
+    BUSY, queues=(), processes=(), batches=(), cache=None, breakers=(), replicas=(), gpus=(), background=(), history=()
+)
 
 
 def registry_of(state: State) -> CollectorRegistry:

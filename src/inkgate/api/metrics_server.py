@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from inkgate.api.connections import Connections
 from inkgate.api.http_protocol import Bounds, http_protocol
 from inkgate.settings import USUAL_METRICS_PORT, MetricsSettings
+from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.exposition import exposed, registry_of
 
 log = structlog.get_logger(__name__)
@@ -51,6 +52,10 @@ class MetricsApp:
 class _Server(uvicorn.Server):
     """A server beside another one, which has the signals."""
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.servers = []  # uvicorn sets it when it has started
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
@@ -58,10 +63,11 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def served(
-    settings: MetricsSettings, collectors: Iterable[Collector], api_port: int = 0
+    settings: MetricsSettings, collectors: Iterable[Collector], api_port: int = 0, supervisor: Supervisor | None = None
 ) -> AsyncIterator[str | None]:
     """Serves what the collectors have for as long as the block lasts. Gives the URL; None where the settings want none,
-    or the usual port is taken: that is no reason not to read documents. `api_port` is taken, by the API.
+    or the usual port is taken: that is no reason not to read documents. `api_port` is taken, by the API. `supervisor`:
+    starts the server again where it fails.
 
     Raises:
         OSError: the address can't be listened on, and it is not the usual port that is taken.
@@ -70,8 +76,53 @@ async def served(
     if listener is None:
         yield None
         return
-    config = uvicorn.Config(
-        MetricsApp(registry_of(collectors)),
+    app = MetricsApp(registry_of(collectors))
+    host, port = listener.getsockname()[:2]
+    url = f"http://[{host}]:{port}{_PATH}" if ":" in host else f"http://{host}:{port}{_PATH}"
+    with listener:
+        async with anyio.create_task_group() as tasks:
+            running = _Running(app, listener)
+            tasks.start_soon((supervisor or Supervisor()).keep, BackgroundTask("metrics_server", running.run))
+            log.info("metrics_served", url=url)
+            try:
+                yield url
+            finally:
+                await running.stop()
+                tasks.cancel_scope.cancel()
+
+
+class _Running:
+    """A server of `app` on `listener`, which stays open: each run listens on a descriptor of its own."""
+
+    def __init__(self, app: MetricsApp, listener: socket.socket) -> None:
+        self._app = app
+        self._listener = listener
+        self._server: _Server | None = None
+        self._ended = anyio.Event()
+
+    async def run(self) -> None:
+        """Answers until `stop`."""
+        server = self._server = _Server(_config(self._app))
+        self._ended = anyio.Event()
+        with self._listener.dup() as listener:
+            try:
+                await server.serve([listener])
+            finally:
+                for listening in server.servers:  # left open where it failed or was cancelled
+                    listening.close()
+                self._server = None
+                self._ended.set()
+
+    async def stop(self) -> None:
+        """Ends the server, if there is one now, and returns when its connections are closed."""
+        if self._server is not None:
+            self._server.should_exit = True
+            await self._ended.wait()
+
+
+def _config(app: MetricsApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
         loop="none",
         http=http_protocol(_BOUNDS, Connections(_CONNECTIONS)),
         ws="none",
@@ -81,16 +132,6 @@ async def served(
         server_header=False,
         timeout_graceful_shutdown=_CLOSE_S,
     )
-    server = _Server(config)
-    host, port = listener.getsockname()[:2]
-    url = f"http://[{host}]:{port}{_PATH}" if ":" in host else f"http://{host}:{port}{_PATH}"
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.serve, [listener])
-        log.info("metrics_served", url=url)
-        try:
-            yield url
-        finally:
-            server.should_exit = True
 
 
 def _listener(settings: MetricsSettings, api_port: int) -> socket.socket | None:

@@ -22,6 +22,7 @@ from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
 from inkgate.serving.limiter import Limiter
 from inkgate.settings import Settings
+from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.exporting import tracer_of
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.state_collector import StateCollector
@@ -42,6 +43,7 @@ class Service:
     metrics: Metrics
     watch: Watch
     observatory: Observatory
+    supervisor: Supervisor
 
 
 @asynccontextmanager
@@ -58,8 +60,9 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
     with single_error():
         async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
             observatory = Observatory(parts.observed, settings, parts.metrics, opener)
-            for run in (memory.run, observatory.run, *parts.background):
-                background.start_soon(run)
+            own = (BackgroundTask("memory_return", memory.run), BackgroundTask("history", observatory.run))
+            for task in (*own, *parts.background):
+                background.start_soon(parts.supervisor.keep, task)
             try:
                 await engine.start()
                 reader = Reader(opener, engine, settings.limits, memory.work_ended, parts.watch)
@@ -72,6 +75,7 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
                     metrics=parts.metrics,
                     watch=parts.watch,
                     observatory=observatory,
+                    supervisor=parts.supervisor,
                 )
             finally:
                 with anyio.CancelScope(shield=True):
@@ -101,7 +105,7 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
             keep_for_good()
             collectors = (service.metrics, StateCollector(service.observatory.state))
             async with (
-                metrics_server.served(settings.metrics, collectors, settings.server.port),
+                metrics_server.served(settings.metrics, collectors, settings.server.port, service.supervisor),
                 webpage.beside(page, on_ready) as ready,
             ):
                 await server.serve(application, settings, on_ready=ready)

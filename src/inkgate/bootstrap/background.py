@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from inkgate.supervision import BackgroundTask
 
-Background = tuple[Callable[[], Coroutine[None, None, None]], ...]
-"""Runs from before the engine is started until after it is stopped; ended by cancelling it."""
+Background = tuple[BackgroundTask, ...]
+"""Tasks that run from before the engine is started until after it is stopped; ended by cancelling them."""

@@ -14,6 +14,7 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Batching, BatchModel
 from inkgate.serving.batcher import Batcher, BatchFigures
 from inkgate.settings import BatchingSettings
+from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.watch import UNWATCHED, Watch
 
 log = structlog.get_logger(__name__)
@@ -23,16 +24,21 @@ ResultT = TypeVar("ResultT")
 
 
 class Batchers:
-    """A NewBatching. `run` has to be running when it is called.
+    """A NewBatching. `run` has to be running when it is called, and may be run again after it ended.
 
     Attributes:
         figures: what each batcher did, in the order in which they were made.
     """
 
-    def __init__(self, settings: BatchingSettings, watch: Watch = UNWATCHED) -> None:
+    def __init__(
+        self, settings: BatchingSettings, watch: Watch = UNWATCHED, supervisor: Supervisor | None = None
+    ) -> None:
+        """`supervisor`: keeps each batcher running."""
         self.figures: list[BatchFigures] = []
         self._settings = settings
         self._watch = watch
+        self._supervisor = supervisor or Supervisor()
+        self._tasks: list[BackgroundTask] = []
         self._at_work: TaskGroup | None = None
 
     def __call__(self, model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
@@ -41,7 +47,9 @@ class Batchers:
             raise RuntimeError("an engine is started while the service doesn't run")
         batcher = Batcher(model, Threads("batches", self._settings.parallel).run, self._settings)
         batcher.figures.model = name
-        self._at_work.start_soon(batcher.run)
+        task = BackgroundTask(f"batcher_{name}", batcher.run, needed=True)
+        self._tasks.append(task)
+        self._at_work.start_soon(self._supervisor.keep, task)
         self.figures.append(batcher.figures)
         return batcher if self._watch is UNWATCHED else _Timed(batcher, self._watch)
 
@@ -50,6 +58,8 @@ class Batchers:
         try:
             async with anyio.create_task_group() as at_work:
                 self._at_work = at_work
+                for task in self._tasks:
+                    at_work.start_soon(self._supervisor.keep, task)
                 await anyio.sleep_forever()
         finally:
             self._at_work = None

@@ -18,6 +18,7 @@ from inkgate.serving.replicas import Replica
 from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
+from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.watch import UNWATCHED, Watch
 
 
@@ -60,5 +61,5 @@ def model_servers(
     monitor.scheduler = scheduler
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
     calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, watch)
-    runs = (balanced.run, monitor.run)
+    runs = (BackgroundTask("balancer", balanced.run), BackgroundTask("server_metrics", monitor.run))
     return ModelServers(calls, runs, scheduler, ledger, monitor, balanced.set.replicas, managed)

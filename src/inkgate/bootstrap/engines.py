@@ -34,6 +34,7 @@ from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.providers import Wanted
 from inkgate.settings import EngineSettings, Settings
+from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.watch import UNWATCHED, Watch
 
 
@@ -113,7 +114,8 @@ def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) ->
     own = engine.transformers
     model = InProcess(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
     inner = Vllm(preset, asking_settings(own, engine.vllm), model, Others(embedded.layout, embedded.engine))
-    return Reading(Transformers(model, inner), background=(model.run,), model=loaded_model(preset, own))
+    background = (BackgroundTask("transformers", model.run, needed=True),)
+    return Reading(Transformers(model, inner), background=background, model=loaded_model(preset, own))
 
 
 def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: Callable[[], None], watch: Watch) -> Reading:
@@ -125,5 +127,11 @@ def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: Callab
     engine: Engine = Vllm(preset, vllm, servers.upstream, Others(embedded.layout, embedded.engine))
     background = servers.background
     if managed is not None:
-        engine, background = Managed(managed, engine), (managed.run, *background)
+        engine, background = (
+            Managed(managed, engine),
+            (
+                BackgroundTask("managed_vllm", managed.run, needed=True),
+                *background,
+            ),
+        )
     return Reading(engine, servers.upstream, background, served_model(preset, vllm), servers)

@@ -17,6 +17,7 @@ from inkgate.concurrency import Threads
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.gpu_watch import GpuWatch
 from inkgate.settings import Settings, Watching
+from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable, NvmlReader
 
 log = structlog.get_logger(__name__)
@@ -113,7 +114,7 @@ def gpu_background(settings: Settings, last: LastRead | None, breaker: Breaker |
     if last is None:
         return ()
     watch = () if breaker is None else gpu_watch(settings, last, breaker)
-    return watch or (last.run,)
+    return watch or (BackgroundTask("gpu_readings", last.run),)
 
 
 def gpu_watch(settings: Settings, last: LastRead, breaker: Breaker) -> Background:
@@ -121,4 +122,5 @@ def gpu_watch(settings: Settings, last: LastRead, breaker: Breaker) -> Backgroun
     urls = settings.engine.vllm.urls
     if not all(urlsplit(url).hostname in _HERE for url in urls):
         return ()
-    return (GpuWatch(last.open, breaker, settings.serving.gpu, ours=not urls).run,)
+    found = GpuWatch(last.open, breaker, settings.serving.gpu, ours=not urls)
+    return (BackgroundTask("gpu_watch", found.run),)

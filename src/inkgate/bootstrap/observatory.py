@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 
+import anyio
+
 from inkgate.bootstrap.calls import ModelServers
 from inkgate.bootstrap.observed import KeptPages, Observed
 from inkgate.bootstrap.shown_settings import shown_flags, shown_settings, without_password
@@ -22,9 +24,11 @@ from inkgate.serving.ledger import Ledger
 from inkgate.serving.replicas import Replica, ReplicaState
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
+from inkgate.supervision import Supervisor
 from inkgate.telemetry.history import History, WorkDone
 from inkgate.telemetry.processes import Place, Processes, machine
 from inkgate.telemetry.state import (
+    BackgroundTask,
     Batches,
     BreakerReading,
     CacheState,
@@ -112,6 +116,7 @@ class Observatory:
             cache=None if seen.kept is None else _cache(seen.kept),
             breakers=tuple(BreakerReading(each.name, each.state.value, each.opened) for each in self._breakers()),
             replicas=() if seen.servers is None else tuple(_replicas(seen.servers)),
+            background=() if seen.supervisor is None else tuple(_background(seen.supervisor)),
             gpus=() if seen.gpus is None else tuple(reading.shown() for reading in seen.gpus.readings),
             settings=self._settings,
         )
@@ -162,6 +167,15 @@ class Observatory:
         if managed is not None:
             there = managed.pid if managed.state in _VLLM_THERE else None
             yield Place("vllm", there or 0, managed.restarts + 1, with_children=True)
+
+
+def _background(supervisor: Supervisor) -> Iterator[BackgroundTask]:
+    now = anyio.current_time()
+    for task in supervisor.tasks:
+        state = "running" if task.running else "ended" if task.next_try_at is None else "waiting"
+        next_try_s = None if task.next_try_at is None else max(0.0, task.next_try_at - now)
+        failing = supervisor.keeps_failing(task)
+        yield BackgroundTask(task.name, state, task.needed, failing, task.failures, task.error, next_try_s)
 
 
 def _queue(name: str, scheduler: Scheduler, ledger: Ledger | None) -> Queue:

@@ -15,6 +15,7 @@ from inkgate.serving.cache import Cache
 from inkgate.serving.ladder import Ladder, Shedding
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import MemoryStore
+from inkgate.supervision import Supervisor
 from inkgate.telemetry.state import Build
 from inkgate.types import PageResult
 
@@ -53,3 +54,4 @@ class Observed:
     workers: WorkerPool | None = None
     servers: ModelServers | None = None
     gpus: LastRead | None = None
+    supervisor: Supervisor | None = None

@@ -10,6 +10,7 @@ from inkgate.bootstrap.observed import Observed
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.serving.limiter import Limiter
+from inkgate.supervision import Supervisor
 from inkgate.telemetry.metrics import NO_MODEL, Metrics, ModelName
 from inkgate.telemetry.watch import Watch
 
@@ -39,6 +40,7 @@ class Parts:
         metrics: of what the parts do; nothing, where the settings say that nothing is measured.
         watch: who is told of it: `metrics`, or nobody.
         observed: what the service says of itself is made of these.
+        supervisor: keeps `background` running.
     """
 
     engine: Engine
@@ -48,3 +50,4 @@ class Parts:
     metrics: Metrics
     watch: Watch
     observed: Observed
+    supervisor: Supervisor

@@ -8,6 +8,7 @@ from inkgate.bootstrap.background import Background
 from inkgate.concurrency import Threads
 from inkgate.serving.aimd import AimdLimit
 from inkgate.serving.limits import Limit
+from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.processors import Processors
 
 _EVERY_S = 1.0
@@ -23,4 +24,4 @@ def embedded_places(most: int) -> tuple[Limit, Background]:
             await anyio.sleep(_EVERY_S)
             await threads.run(processors.look)
 
-    return AimdLimit(most, lambda: processors.busy), (look,)
+    return AimdLimit(most, lambda: processors.busy), (BackgroundTask("processors", look),)

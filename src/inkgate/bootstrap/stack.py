@@ -30,6 +30,7 @@ from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import SPARING, MemoryStore, SparedStore
 from inkgate.settings import CacheSettings, Settings
+from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.traced import Traced
 from inkgate.telemetry.watch import UNWATCHED, Watch
@@ -50,8 +51,9 @@ def build_parts(settings: Settings) -> Parts:
     watch: Watch = metrics if settings.metrics.enabled else UNWATCHED
     if settings.tracing.endpoint:
         watch = Traced(watch)
-    batchers = Batchers(ppocr.batching, watch)
-    workers = pool_of(ppocr)
+    supervisor = Supervisor()
+    batchers = Batchers(ppocr.batching, watch, supervisor)
+    workers = pool_of(ppocr, supervisor)
     own = embedded_engine(settings, layout, workers or runtime, batchers)
     quarantine = Quarantine()
     if settings.engine.name == "ppocr":
@@ -64,7 +66,9 @@ def build_parts(settings: Settings) -> Parts:
     engine: Engine = found.engine
     breaker: Breaker | None = None
     gpus = last_read(settings)
-    background: Background = (batchers.run, *((workers.run,) if workers else ()), *found.background)
+    background: Background = (BackgroundTask("batchers", batchers.run, needed=True), *found.background)
+    if workers is not None:
+        background = (BackgroundTask("engine_workers", workers.run, needed=True), *background)
     if found.upstream is not None:
         breaker = Breaker(engine.name)
         engine = Quarantined(Guarded(engine, breaker), quarantine)
@@ -76,7 +80,7 @@ def build_parts(settings: Settings) -> Parts:
     kept: KeptPages | None = None
     if settings.cache.enabled:
         cached, kept = _cached(engine, settings.cache, revision)
-        engine, background = cached, (*background, cached.run)
+        engine, background = cached, (*background, BackgroundTask("shared_reads", cached.run))
     limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, scheduler)
     metrics.reads_with(engine.name, {**others(own_model(runtime)), engine.name: found.model})
     door = Shedding(limiter, ladder)
@@ -93,8 +97,9 @@ def build_parts(settings: Settings) -> Parts:
         workers,
         found.servers,
         gpus,
+        supervisor,
     )
-    return Parts(engine, door, found.upstream, background, metrics, watch, observed)
+    return Parts(engine, door, found.upstream, background, metrics, watch, observed, supervisor)
 
 
 def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached, KeptPages]:

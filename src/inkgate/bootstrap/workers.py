@@ -6,6 +6,7 @@ from inkgate.engines.ppocr.worker import worker_pool
 from inkgate.engines.workers.pool import WorkerPool
 from inkgate.engines.workers.shares import usable_cpus, worker_count
 from inkgate.settings import PpocrSettings, Provider, Settings
+from inkgate.supervision import Supervisor
 
 
 def with_workers(settings: Settings, cores: int | None = None) -> Settings:
@@ -31,9 +32,9 @@ def with_workers(settings: Settings, cores: int | None = None) -> Settings:
     return _changed(settings, asked.model_copy(update=chosen))
 
 
-def pool_of(ppocr: PpocrSettings) -> WorkerPool | None:
+def pool_of(ppocr: PpocrSettings, supervisor: Supervisor | None = None) -> WorkerPool | None:
     """The workers that `with_workers` counted."""
-    return worker_pool(ppocr) if ppocr.workers else None
+    return worker_pool(ppocr, supervisor) if ppocr.workers else None
 
 
 def _changed(settings: Settings, ppocr: PpocrSettings) -> Settings:

@@ -125,6 +125,7 @@ SERVICE = _table(
     _counter("inkgate_process_cpu_seconds_total", "Processor time of all processes of a kind.", "kind"),
     _gauge("inkgate_processes", "Processes of a kind: gateway, pdf, engine, vllm.", "kind"),
     _counter("inkgate_process_restarts_total", "Processes of a kind that were started again.", "kind"),
+    _counter("inkgate_background_failures_total", "Times that a background task failed and was started again.", "task"),
     _gauge("inkgate_event_loop_lag_seconds", "How late the event loop was at most in the last seconds."),
 )
 

@@ -73,7 +73,8 @@ def tree_bytes(pid: int) -> int:
 
 class Processes:
     """Reads processes by their numbers. A process that is gone takes no memory; the processor time that it had when it
-    was read last is counted on, in the first of its kind, so that sums never fall. Not thread-safe.
+    was read last is counted on, in the first of its kind, so that sums never fall. Of one that can't be read now, such
+    as for lack of file descriptors, the last reading is shown. Not thread-safe.
     """
 
     def __init__(self, places: Callable[[], Iterable[Place]], clock: Callable[[], float] = monotonic) -> None:
@@ -82,7 +83,7 @@ class Processes:
         self._clock = clock
         self._known: dict[int, psutil.Process] = {}
         self._families: dict[int, tuple[float, tuple[int, ...]]] = {}
-        self._last: dict[int, tuple[str, float]] = {}
+        self._last: dict[int, tuple[str, _Taken]] = {}
         self._gone: dict[str, float] = {}
         self._readings: tuple[Process, ...] = ()
         self._read_at = float("-inf")
@@ -109,13 +110,15 @@ class Processes:
                 pids = tuple(child.pid for child in psutil.Process(place.pid).children(recursive=True))
             except psutil.Error:
                 pids = ()
+            except OSError:  # no file can be opened now
+                return () if known is None else known[1]
             known = self._families[place.pid] = (now, pids)
         return known[1]
 
     def _count_gone(self, read: Sequence[tuple[Place, _Taken | None]]) -> None:
-        there = {place.pid: (place.kind, taken.cpu_s) for place, taken in read if taken is not None}
-        for kind, cpu_s in (self._last[pid] for pid in self._last.keys() - there.keys()):
-            self._gone[kind] = self._gone.get(kind, 0.0) + cpu_s
+        there = {place.pid: (place.kind, taken) for place, taken in read if taken is not None}
+        for kind, taken in (self._last[pid] for pid in self._last.keys() - there.keys()):
+            self._gone[kind] = self._gone.get(kind, 0.0) + taken.cpu_s
         self._last = there
 
     def _shown(self, read: Sequence[tuple[Place, _Taken | None]]) -> Iterator[Process]:
@@ -141,6 +144,9 @@ class Processes:
         except psutil.Error:
             self._known.pop(pid, None)
             return None
+        except OSError:  # no file can be opened now
+            known = self._last.get(pid)
+            return None if known is None else known[1]
 
     def _forget(self, there: set[int]) -> None:
         """Keeps nothing of processes that are not there any more."""

@@ -12,6 +12,7 @@ from typing import Any
 from inkgate.telemetry.state_hardware import Build, Gpu, Machine, Process
 
 __all__ = [
+    "BackgroundTask",
     "Batches",
     "BreakerReading",
     "Build",
@@ -95,6 +96,27 @@ class Batches:
     wait_s: float
     busy_s: float
     sizes: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundTask:
+    """A task that runs as long as the service.
+
+    Attributes:
+        state: `running`, `waiting` for its next start after it failed, or `ended`.
+        needed: whether no page can be read without it.
+        keeps_failing: whether it failed several times in a row lately.
+        failures: so far; error: the type of the last one, empty before the first.
+        next_try_s: until it is started again; None unless it waits.
+    """
+
+    name: str
+    state: str
+    needed: bool
+    keeps_failing: bool
+    failures: int
+    error: str = ""
+    next_try_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,5 +271,6 @@ class State:
     breakers: tuple[BreakerReading, ...] = ()
     replicas: tuple[ReplicaReading, ...] = ()
     gpus: tuple[Gpu, ...] = ()
+    background: tuple[BackgroundTask, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[Point, ...] = ()

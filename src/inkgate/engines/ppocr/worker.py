@@ -26,6 +26,7 @@ from inkgate.runtimes.compiled import alone, compiled_folder
 from inkgate.runtimes.memory import limit_arenas
 from inkgate.runtimes.providers import Wanted
 from inkgate.settings import OnnxRuntimeSettings, PpocrSettings, Precision, RuntimeName
+from inkgate.supervision import Supervisor
 
 _NAMES = ("detector", "recognizer", "line_orientation", "page_orientation")
 
@@ -50,7 +51,7 @@ def load(asked: str) -> Mapping[str, serve.Predict]:
     return {name: attrgetter(f"{name}.predict")(models) for name in _NAMES}
 
 
-def worker_pool(settings: PpocrSettings) -> WorkerPool:
+def worker_pool(settings: PpocrSettings, supervisor: Supervisor | None = None) -> WorkerPool:
     """`settings.workers` workers, each with its share of the cores: runtimes keep their threads on the first cores
     they may use, and know nothing of each other. They share what is compiled: one compiles it, the others read it.
     """
@@ -69,7 +70,7 @@ def worker_pool(settings: PpocrSettings) -> WorkerPool:
         for cpus in shares(usable_cpus(), settings.workers)
     ]
     command = python_command("inkgate.engines.ppocr.worker")
-    return WorkerPool(PoolSettings(command, arguments, settings.worker_timeout_s))
+    return WorkerPool(PoolSettings(command, arguments, settings.worker_timeout_s), supervisor)
 
 
 def models_of(pool: WorkerPool) -> PpocrModels:

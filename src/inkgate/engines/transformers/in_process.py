@@ -56,7 +56,10 @@ class InProcess:
         self._model = await self._threads.run(self._load)
 
     async def run(self) -> None:
-        """Answers what is asked, until it is cancelled or this is closed; what waits then is cut off."""
+        """Answers what is asked, until it is cancelled or this is closed; what waits then is cut off.
+
+        May be run again.
+        """
         try:
             while not self._closed.is_set():
                 if self._jobs:
@@ -65,8 +68,8 @@ class InProcess:
                     self._arrived = anyio.Event()
                     await self._arrived.wait()
         finally:
-            for job in self._jobs:
-                job.events.close()
+            while self._jobs:
+                self._jobs.popleft().events.close()
 
     async def models(self) -> tuple[str, ...]:
         """See Upstream.

@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
@@ -16,6 +17,7 @@ from inkgate.children import Pauses
 from inkgate.concurrency import Threads, loop_time
 from inkgate.engines.workers.process import Worker, WorkerDied
 from inkgate.errors import EngineFailed
+from inkgate.supervision import BackgroundTask, Supervisor
 
 log = structlog.get_logger(__name__)
 
@@ -49,12 +51,15 @@ class PoolSettings:
 class WorkerPool:
     """Runs calls in worker processes, each in the next that is free.
 
-    `run` has to run on the event loop as long as calls are made; `start` and `call` block, and are safe from many
-    threads at once. A call in a worker that dies is tried once more, in another.
+    `run` has to run on the event loop as long as calls are made, and may be run again; `start` and `call` block, and are
+    safe from many threads at once. A call in a worker that dies is tried once more, in another.
     """
 
-    def __init__(self, settings: PoolSettings) -> None:
+    def __init__(self, settings: PoolSettings, supervisor: Supervisor | None = None) -> None:
+        """`supervisor`: keeps what keeps each worker alive running."""
         self._settings = settings
+        self._supervisor = supervisor or Supervisor()
+        self._started = False
         self._changed = threading.Condition()
         self._free: list[Worker] = []
         self._workers: set[Worker] = set()
@@ -78,12 +83,16 @@ class WorkerPool:
         """Keeps workers alive from the first `start` on, until cancelled; then no process is left."""
         self._reaper = Threads("engine_workers", len(self._settings.arguments))
         self._wanted = anyio.Event()
+        if self._started:
+            self._wanted.set()
         self._closed = False
         try:
             await self._wanted.wait()
+            self._started = True
             async with anyio.create_task_group() as group:
                 for place, argument in enumerate(self._settings.arguments):
-                    group.start_soon(self._keep, place, argument)
+                    keep = partial(self._keep, place, argument)
+                    group.start_soon(self._supervisor.keep, BackgroundTask(f"engine_worker_{place + 1}", keep))
         finally:
             with self._changed:
                 self._closed = True

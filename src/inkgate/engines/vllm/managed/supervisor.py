@@ -129,18 +129,33 @@ class ManagedServer:
             await self._life.end_stalled()
 
     async def run(self) -> None:
-        """Keeps the server alive from `start` until `stop`. Cancelled, it ends the server, too."""
+        """Keeps the server alive from `start` until `stop`. Cancelled, it ends the server, too.
+
+        Where it fails no server is left, and it may be run again: it goes on as if the server had died.
+        """
         self._running = True
         server = ModelServer(self.url, _CONNECT_S, self._api_key)
+        failed = False
         try:
             await self._wanted.wait()
             await self._keep_alive(server)
+        except Exception:
+            failed = True
+            raise
         finally:
-            self.state = State.STOPPED if self._failure is None else State.FAILED
-            self._settled.set()
-            self._ended.set()
+            if failed:
+                self._running = False
+                self.state = State.PAUSED
+            else:
+                self._end()
             with anyio.CancelScope(shield=True):
                 await server.close()
+
+    def _end(self) -> None:
+        """Lets go of who waits in `start` and `stop`."""
+        self.state = State.STOPPED if self._failure is None else State.FAILED
+        self._settled.set()
+        self._ended.set()
 
     async def _keep_alive(self, server: ModelServer) -> None:
         deadline = anyio.current_time() + self._settings.start_s
