@@ -11,7 +11,7 @@ import pytest
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
-from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+from inkgate.errors import InkgateError, InputRejected, Overloaded
 from inkgate.serving.cache import Cache, Kind, Source
 from inkgate.serving.store import MemoryStore, Store
 
@@ -269,8 +269,7 @@ async def test_those_who_wait_when_the_service_stops_are_told(store: MemoryStore
         await callers.ask(Work(), 2)
         background.cancel_scope.cancel()
     assert callers.needed.holders == 0
-    await callers.ask(Work())
-    assert [error.code for error in callers.errors] == ["engine_unavailable"] * 3
+    assert [error.code for error in callers.errors] == ["engine_unavailable"] * 2
 
 
 async def test_a_value_that_cannot_be_read_is_computed_again(callers: Callers, store: MemoryStore) -> None:
@@ -312,6 +311,7 @@ async def test_a_value_that_has_no_bytes_is_answered_all_the_same(callers: Calle
     assert [source for _, source in callers.answers] == [Source.RUN] * 2
 
 
-async def test_before_it_runs_it_says_so(store: MemoryStore) -> None:
-    with pytest.raises(EngineFailed, match="not running"):
-        await Cache(store, KIND, 60.0).get_or_run(b"key", Work())
+async def test_while_nothing_carries_what_is_shared_each_runs_for_itself(store: MemoryStore) -> None:
+    work = Work()
+    work.go.set()
+    assert await Cache(store, KIND, 60.0).get_or_run(b"key", work) == ("text", Source.RUN)

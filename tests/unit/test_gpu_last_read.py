@@ -81,5 +81,5 @@ async def test_without_a_driver_it_ends() -> None:
 
 def test_without_model_servers_they_are_read_all_the_same() -> None:
     last = LastRead(opening(TWO))
-    assert gpu_background(Settings(), last, None) == (last.run,)
+    assert [task.run for task in gpu_background(Settings(), last, None)] == [last.run]
     assert gpu_background(Settings(), None, None) == ()

@@ -47,18 +47,22 @@ class Service:
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[Service]:
-    """A started service: models are loaded when this is entered, and everything is freed when it is left.
+async def running(settings: Settings, supervisor: Supervisor | None = None) -> AsyncIterator[Service]:
+    """A started service: models are loaded when this is entered, and everything is freed when it is left. `supervisor`:
+    keeps its background tasks running.
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
         EngineFailed: the engine did not start, or the layout model is unusable.
     """
-    parts = build_parts(settings)
+    parts = build_parts(settings, supervisor)
     engine = parts.engine
     memory = MemoryReturn()
     with single_error():
-        async with Opener(settings.limits, settings.pdf) as opener, anyio.create_task_group() as background:
+        async with (
+            Opener(settings.limits, settings.pdf, parts.supervisor) as opener,
+            anyio.create_task_group() as background,
+        ):
             observatory = Observatory(parts.observed, settings, parts.metrics, opener)
             own = (BackgroundTask("memory_return", memory.run), BackgroundTask("history", observatory.run))
             for task in (*own, *parts.background):

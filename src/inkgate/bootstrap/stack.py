@@ -36,8 +36,8 @@ from inkgate.telemetry.traced import Traced
 from inkgate.telemetry.watch import UNWATCHED, Watch
 
 
-def build_parts(settings: Settings) -> Parts:
-    """What the settings ask for.
+def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Parts:
+    """What the settings ask for. `supervisor`: keeps background tasks running.
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
@@ -51,7 +51,7 @@ def build_parts(settings: Settings) -> Parts:
     watch: Watch = metrics if settings.metrics.enabled else UNWATCHED
     if settings.tracing.endpoint:
         watch = Traced(watch)
-    supervisor = Supervisor()
+    supervisor = supervisor or Supervisor()
     batchers = Batchers(ppocr.batching, watch, supervisor)
     workers = pool_of(ppocr, supervisor)
     own = embedded_engine(settings, layout, workers or runtime, batchers)

@@ -13,6 +13,7 @@ from inkgate.documents.images import DecodeThreads, open_image
 from inkgate.documents.pdf.pool import PdfDocument, PdfPool
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.settings import LimitSettings, PdfSettings, PdfText
+from inkgate.supervision import Supervisor
 from inkgate.types import Document, Page
 
 _DECODE_THREADS = min(4, os.cpu_count() or 1)
@@ -56,14 +57,16 @@ class Opener:
     Nothing of a page is kept: asked for twice, it is decoded twice.
     """
 
-    def __init__(self, limits: LimitSettings, pdf: PdfSettings) -> None:
+    def __init__(self, limits: LimitSettings, pdf: PdfSettings, supervisor: Supervisor | None = None) -> None:
+        """`supervisor`: keeps what renders PDFs running."""
         self._limits = limits
         self._pdf = pdf
+        self._supervisor = supervisor
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         self._threads = DecodeThreads(Threads("decode", _DECODE_THREADS), Threads("decode-large", 1))
-        self._pool = await self._stack.enter_async_context(PdfPool(self._pdf))
+        self._pool = await self._stack.enter_async_context(PdfPool(self._pdf, supervisor=self._supervisor))
         return self
 
     async def __aexit__(

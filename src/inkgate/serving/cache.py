@@ -83,15 +83,16 @@ class Cache(Generic[R]):
         group: Hashable = None,
         hold: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> tuple[R, Source]:
-        """The value of `key`, and where it comes from. Callers share what runs within their `group` only.
+        """The value of `key`, and where it comes from. Callers share what runs within their `group` only; while nothing
+        carries what is shared, each runs for itself.
 
         `hold`: what `run` needs that this caller may close when it leaves; held until what is shared is over.
 
         Raises:
-            EngineFailed: "engine_unavailable": the service is not running.
+            EngineFailed: "engine_unavailable": what carries shared work ended meanwhile.
             Exception: what `run` raises.
         """
-        for _ in range(_SHARED_TRIES):
+        for _ in range(_SHARED_TRIES if self._joined.running else 0):
             flight, first = self._joined.join(
                 (key, group), partial(self._look_or_run, key, run), partial(self._put, key), hold
             )

@@ -7,10 +7,12 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Generic, TypeVar
 
 import anyio
+import structlog
 from anyio.abc import TaskGroup
 
 from inkgate.errors import EngineFailed
 
+log = structlog.get_logger(__name__)
 T = TypeVar("T")
 _STOPPED = "The service stopped before this was done."
 
@@ -67,16 +69,22 @@ class Joined(Generic[T]):
         self._flights: dict[Hashable, Flight[T]] = {}
         self._tasks: TaskGroup | None = None
 
+    @property
+    def running(self) -> bool:
+        """Whether flights can begin."""
+        return self._tasks is not None
+
     def __len__(self) -> int:
         return len(self._flights)
 
     async def run(self) -> None:
         """Carries the flights, until cancelled: those under way then fail with "engine_unavailable"."""
-        try:
-            async with anyio.create_task_group() as self._tasks:
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            try:
                 await anyio.sleep_forever()
-        finally:
-            self._tasks = None
+            finally:  # before the group ends: a flight that began now would be cancelled, and the group wait for it
+                self._tasks = None
 
     def join(
         self,
@@ -114,6 +122,8 @@ class Joined(Generic[T]):
                 await flight.fly()
                 if not isinstance(flight.outcome, Exception):
                     await after(flight.outcome)
+        except Exception:  # the border of one flight: those who waited have their answer, and others fly on
+            log.exception("shared_work_failed")
         finally:
             if self._flights.get(key) is flight:
                 del self._flights[key]

@@ -71,7 +71,10 @@ class Lane:
             self._close(source)
 
     async def run(self, warm: bool) -> None:
-        """Serve what is given, until cancelled; then no process is left. `warm`: start the worker at once."""
+        """Serve what is given, until cancelled; then no process is left. `warm`: start the worker at once.
+
+        May be run again after it failed. The job that it had then is told.
+        """
         try:
             if warm:
                 await self._warm()
@@ -80,12 +83,21 @@ class Lane:
                 self._idle(self)
                 await self._given.wait()
                 if self._job is not None:
-                    await self._serve(self._job)
+                    await self._serve_one(self._job)
                     self._job = None
                 self.close_documents()
         finally:
-            if self._job is not None and not self._job.done.is_set():
-                self._job.fail(stopped())
+            job, self._job = self._job, None
+            if job is not None and not job.done.is_set():
+                job.fail(stopped())
+            await self._discard()
+
+    async def _serve_one(self, job: Job) -> None:
+        try:
+            await self._serve(job)
+        except Exception:  # the border of one job: whatever it runs into, the lane serves the next
+            log.exception("pdf_job_failed", call=job.call.op.value)
+            job.fail(EngineFailed("engine_failed", "The worker of PDF documents failed."))
             await self._discard()
 
     async def _warm(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from io import FileIO
 from itertools import count
 from types import TracebackType
@@ -24,6 +25,7 @@ from inkgate.documents.pdf.shared import make_bitmap, map_bitmap, seal_bytes
 from inkgate.documents.pdf.wire import Call, Op
 from inkgate.errors import InputRejected
 from inkgate.settings import PdfSettings, PdfText
+from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.types import Pixels, TextLayer
 
 
@@ -36,8 +38,14 @@ class PdfPool:
     unheard. A document is open until the last who holds it leaves, which may be long after who opened it.
     """
 
-    def __init__(self, settings: PdfSettings, command: Sequence[str] | None = None) -> None:
-        """`command` starts another program than our worker, which speaks as wire.py says: for tests."""
+    def __init__(
+        self, settings: PdfSettings, command: Sequence[str] | None = None, supervisor: Supervisor | None = None
+    ) -> None:
+        """`command` starts another program than our worker, which speaks as wire.py says: for tests.
+
+        `supervisor`: keeps what serves each place for a worker running.
+        """
+        self._supervisor = supervisor or Supervisor()
         self._settings = settings
         self._lane_settings = LaneSettings(
             command=command or python_command("inkgate.documents.pdf.worker"),
@@ -57,7 +65,8 @@ class PdfPool:
         group = await self._stack.enter_async_context(anyio.create_task_group())
         self._lanes = [Lane(self._lane_settings, self._threads, self._rest) for _ in range(self._settings.workers)]
         for number, lane in enumerate(self._lanes):
-            group.start_soon(lane.run, number < self._settings.warm_workers)
+            run = partial(self._run, lane, number < self._settings.warm_workers)
+            group.start_soon(self._supervisor.keep, BackgroundTask(f"pdf_worker_{number + 1}", run))
         self._stack.callback(group.cancel_scope.cancel)
         self._running = True
         return self
@@ -143,6 +152,13 @@ class PdfPool:
         finally:
             del error  # it holds this frame
         return job.value
+
+    async def _run(self, lane: Lane, warm: bool) -> None:
+        try:
+            await lane.run(warm)
+        finally:
+            if lane in self._idle:
+                self._idle.remove(lane)
 
     def _rest(self, lane: Lane) -> None:
         """A lane can take the next job."""

@@ -51,8 +51,8 @@ class PoolSettings:
 class WorkerPool:
     """Runs calls in worker processes, each in the next that is free.
 
-    `run` has to run on the event loop as long as calls are made, and may be run again; `start` and `call` block, and are
-    safe from many threads at once. A call in a worker that dies is tried once more, in another.
+    `run` has to run on the event loop as long as calls are made, and may be run again. `start` and `call` block, and
+    are safe from many threads at once. A call in a worker that dies is tried once more, in another.
     """
 
     def __init__(self, settings: PoolSettings, supervisor: Supervisor | None = None) -> None:
