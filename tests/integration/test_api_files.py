@@ -22,7 +22,8 @@ async def test_a_file_is_uploaded_signed_read_and_deleted() -> None:
         described = upload.json()
         file_id = described["id"]
         assert upload.status_code == 200
-        assert (described["object"], described["size_bytes"], described["filename"]) == ("file", len(png()), "a.png")
+        assert (described["object"], described["bytes"], described["filename"]) == ("file", len(png()), "a.png")
+        assert described["size_bytes"] == described["bytes"]
         assert (await api.client.get(f"/v1/files/{file_id}")).json() == described
         assert (await api.client.get("/v1/files")).json()["total"] == 1
 

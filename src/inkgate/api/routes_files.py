@@ -90,6 +90,7 @@ async def download(request: Request, file_id: FileId) -> Response:
 def _described(file: StoredFile) -> UploadedFile:
     return UploadedFile(
         id=file.id,
+        bytes=len(file.data),
         size_bytes=len(file.data),
         created_at=int(file.created_at),
         expires_at=int(file.expires_at),

@@ -10,7 +10,8 @@ class UploadedFile(BaseModel):
 
     id: str
     object: str = "file"
-    size_bytes: int
+    bytes: int = Field(description="Its size.")
+    size_bytes: int = Field(description="The same.")
     created_at: int
     expires_at: int = Field(description="When it is forgotten.")
     filename: str
