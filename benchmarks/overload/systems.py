@@ -67,7 +67,7 @@ def running(name: str, peers: Path | None) -> Iterator[Running]:
         limits = ["--max-num-seqs", "16", "--max-num-queued-reqs", "16"] if name == "vLLM with queue limits" else []
         port = free_port()
         vllm = f"http://127.0.0.1:{port}/v1"
-        process = stack.enter_context(_vllm(port, limits, folder))
+        process = stack.enter_context(vllm_process(port, limits, folder))
         url = vllm
         if name not in {"vLLM alone", "vLLM with queue limits"}:
             url = stack.enter_context(_before(name, vllm, folder, peers))
@@ -75,9 +75,13 @@ def running(name: str, peers: Path | None) -> Iterator[Running]:
 
 
 @contextmanager
-def _vllm(port: int, flags: Sequence[str], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def vllm_process(
+    port: int, flags: Sequence[str], folder: Path, kv_blocks: int | None = KV_BLOCKS
+) -> Iterator[subprocess.Popen[bytes]]:
+    """vLLM, once it answers. `kv_blocks`: None for as many as it has memory for."""
     # Large batches are what vLLM takes by default; the KV cache is what a small card would leave.
-    shared = ["--enforce-eager", "--max-model-len", "2048", "--num-gpu-blocks-override", str(KV_BLOCKS)]
+    small = [] if kv_blocks is None else ["--num-gpu-blocks-override", str(kv_blocks)]
+    shared = ["--enforce-eager", "--max-model-len", "2048", *small]
     address = ["--host", "127.0.0.1", "--port", str(port), "--served-model-name", MODEL]
     cheap = ["--no-enable-prefix-caching", "--mm-processor-cache-gb", "0"]
     # The first core is vLLM's, as a card would be; the others are for all else.
@@ -85,7 +89,7 @@ def _vllm(port: int, flags: Sequence[str], folder: Path) -> Iterator[subprocess.
     with processes.running(
         [*command, *address, *shared, *cheap, *flags], folder / "vllm.log", VARIABLES, ROOT
     ) as process:
-        _wait(f"http://127.0.0.1:{port}/v1/models", process, folder / "vllm.log")
+        wait_until_up(f"http://127.0.0.1:{port}/v1/models", process, folder / "vllm.log")
         yield process
 
 
@@ -94,24 +98,7 @@ def _before(name: str, vllm: str, folder: Path, peers: Path | None) -> Iterator[
     port = free_port()
     variables: dict[str, str] = {}
     if name == "inkgate":
-        command = [
-            sys.executable,
-            "-m",
-            "inkgate",
-            "serve",
-            "--port",
-            str(port),
-            "--engine",
-            "vllm",
-            "--vllm-url",
-            vllm,
-        ]
-        variables = {
-            "INKGATE_ENGINE__VLLM__PRESET": MODEL,
-            "INKGATE_ENGINE__VLLM__PRESET_FOLDER": str(ROOT / "tests" / "models" / "presets"),
-            "INKGATE_LIMITS__MAX_IN_FLIGHT": "1000",
-            "INKGATE_LOG__LEVEL": "warning",
-        }
+        command, variables = gateway_command(port, vllm)
     elif name == "LiteLLM":
         if peers is None:
             raise SystemExit("--peers names no folder with `litellm`")
@@ -126,8 +113,19 @@ def _before(name: str, vllm: str, folder: Path, peers: Path | None) -> Iterator[
         command = [sys.executable, "-m", "benchmarks.overload.semaphore_proxy", str(port), vllm.removesuffix("/v1")]
     with processes.running([*OTHER_CORES, *command], folder / "before.log", variables, ROOT) as process:
         url = f"http://127.0.0.1:{port}/v1"
-        _wait(f"{url}/models", process, folder / "before.log")
+        wait_until_up(f"{url}/models", process, folder / "before.log")
         yield url
+
+
+def gateway_command(port: int, vllm: str) -> tuple[list[str], dict[str, str]]:
+    """How inkgate is started before `vllm`: its command and its environment."""
+    serve = ["-m", "inkgate", "serve", "--port", str(port), "--engine", "vllm", "--vllm-url", vllm]
+    return [sys.executable, *serve], {
+        "INKGATE_ENGINE__VLLM__PRESET": MODEL,
+        "INKGATE_ENGINE__VLLM__PRESET_FOLDER": str(ROOT / "tests" / "models" / "presets"),
+        "INKGATE_LIMITS__MAX_IN_FLIGHT": "1000",
+        "INKGATE_LOG__LEVEL": "warning",
+    }
 
 
 @contextmanager
@@ -135,11 +133,12 @@ def server(command: Sequence[str], port: int, path: str, folder: Path, variables
     """A server of any kind, once it answers 200 at `path`."""
     log = folder / "server.log"
     with processes.running(command, log, variables, ROOT) as process:
-        _wait(f"http://127.0.0.1:{port}{path}", process, log)
+        wait_until_up(f"http://127.0.0.1:{port}{path}", process, log)
         yield
 
 
-def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Returns once 200 is answered at `url`."""
     until = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < until:
         try:
