@@ -2,10 +2,10 @@
 
     python -m benchmarks.overload.closed_loop --before OTHER_TREE --rounds 4 --seconds 20 --json FILE
 
-One vLLM with `--max-num-seqs 16`, and a gateway of each tree before it, all started once: what a limit has become in one
-round it still is in the next. Who isn't in turn is stopped (SIGSTOP), so that it neither works nor reads the load of the
-others. Each number of clients gets its rounds after the one before it: 4 clients after 64 show what is left after an
-overload. `--before` is a checkout of an older commit (`git worktree add`), whose `src` its gateway runs.
+One vLLM with `--max-num-seqs 16`, and a gateway of each tree before it, all started once: what a limit has become in
+one round it still is in the next. Who isn't in turn is stopped (SIGSTOP), so that it neither works nor reads the load
+of the others. Each number of clients gets its rounds after the one before it: 4 clients after 64 show what is left
+after an overload. `--before` is a checkout of an older commit (`git worktree add`), whose `src` its gateway runs.
 """
 
 from __future__ import annotations

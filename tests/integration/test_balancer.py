@@ -15,7 +15,7 @@ from inkgate.engines.vllm.upstream import Call
 from inkgate.errors import EngineFailed
 from inkgate.serving.balancer import Balanced, BalancerSettings
 from inkgate.serving.replicas import ReplicaState
-from support.stub_upstream import Reply, StubUpstream, error_reply, running_stub
+from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
 
 pytestmark = pytest.mark.anyio
 
@@ -196,3 +196,38 @@ async def test_models_are_those_of_a_server_that_answers() -> None:
     with running_stub(GOOD, models=("m",)) as stub:
         async with balanced(["http://127.0.0.1:9/v1", stub.url]) as found:
             assert await found.models() == ("m",)
+
+
+POISON = Call(b'{"model": "stub-model", "messages": ["poison"], "stream": true}', key=b"poison")
+
+
+def poisonable(request: Request) -> Reply:
+    return error_reply(500, "CUDA error") if "poison" in request["messages"] else GOOD
+
+
+@pytest.mark.parametrize("servers", [1, 2])
+async def test_a_request_that_servers_fail_on_takes_none_from_others(servers: int) -> None:
+    with ExitStack() as stack:
+        stubs = [stack.enter_context(running_stub(poisonable)) for _ in range(servers)]
+        async with balanced([stub.url for stub in stubs]) as found:
+            for _ in range(5):
+                with pytest.raises(EngineFailed, match="engine_failed"):
+                    await asked(found, POISON)
+                assert (await asked(found))[0] == 200
+            assert [replica.taken_out for replica in found.set.replicas] == [0] * servers
+    assert sum("poison" in request["messages"] for stub in stubs for request in stub.seen) == 10
+
+
+async def test_a_server_that_fails_on_what_another_reads_is_taken_out() -> None:
+    def blind(request: Request) -> Reply:
+        """Fails on all but what it is tried with."""
+        return GOOD if request.get("max_tokens") == 1 else error_reply(500, "no eyes")
+
+    with ExitStack() as stack:
+        stubs = [stack.enter_context(running_stub(script)) for script in (blind, GOOD)]
+        async with balanced([stub.url for stub in stubs]) as found:
+            for number in range(20):
+                status, _ = await asked(found, replace(CALL, key=b"%d" % number))
+                assert status == 200
+            assert found.set.replicas[0].taken_out > 0
+            assert found.set.replicas[1].taken_out == 0

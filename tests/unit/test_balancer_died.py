@@ -12,6 +12,7 @@ from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import Answer, Call
 from inkgate.errors import EngineFailed
 from inkgate.serving.balancer import Balanced, BalancerSettings
+from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.replicas import ReplicaState
 
 pytestmark = pytest.mark.anyio
@@ -97,6 +98,29 @@ async def test_connections_that_break_are_no_death_of_a_server_that_is_there(the
     server = Mortal(there)
     assert await deaths_of(server) == []
     assert server.answering == 5
+
+
+async def test_what_is_read_in_a_server_that_is_taken_out_is_told_once() -> None:
+    dying, other = Mortal("upstream_unreachable"), Mortal()
+    told: list[list[bytes]] = []
+    settings = BalancerSettings(first_pause_s=0.0)
+    balanced = Balanced([dying, other], settings, on_out=lambda contents: told.append(sorted(contents)))
+    quarantine = Quarantine()
+
+    async def ask(key: bytes) -> None:
+        with pytest.raises(EngineFailed):
+            async with quarantine.reading(key), balanced.send(Call(b"")) as answer:
+                async for _ in answer.chunks:
+                    pass
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(4):
+            tasks.start_soon(ask, b"%d" % number)
+            await anyio.wait_all_tasks_blocked()
+        dying.breaks()
+        await anyio.wait_all_tasks_blocked()
+        assert told == [[b"0", b"2"]], "those in the other server are no suspects"
+        other.breaks()
 
 
 async def test_calls_to_a_server_that_is_not_there_kill_nobody() -> None:

@@ -11,14 +11,21 @@ from anyio.lowlevel import checkpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inkgate.bootstrap.stack import build_parts
+from inkgate.engines.around import Around
 from inkgate.errors import EngineFailed, InputRejected
-from inkgate.serving.quarantine import Quarantine, Quarantined, QuarantineSettings
+from inkgate.serving.guarded import Guarded
+from inkgate.serving.ladder import Ladder
+from inkgate.serving.quarantine import Quarantine, Quarantined, QuarantineSettings, content_being_read
+from inkgate.serving.scheduled_pages import ScheduledPages
+from inkgate.settings import LadderSettings, load_settings
 from inkgate.types import Page, PageResult, Task
-from support.scripted_engine import KeyedPage
+from support.scheduling import House
+from support.scripted_engine import KeyedPage, ScriptedEngine
 
 pytestmark = pytest.mark.anyio
 
-SETTINGS = QuarantineSettings(deaths=2.0, for_s=600.0, grace_s=5.0, most=8)
+SETTINGS = QuarantineSettings(deaths=2.0, for_s=600.0, most=8)
 DEATH = EngineFailed("upstream_cut_off", "It died.")
 
 
@@ -58,7 +65,7 @@ async def fatal_read(quarantine: Quarantine, *keys: bytes) -> None:
         stack.enter_context(suppress(EngineFailed))
         for key in keys:
             await stack.enter_async_context(quarantine.reading(key))
-        quarantine.died()
+        quarantine.died(keys)
         raise DEATH
 
 
@@ -74,14 +81,12 @@ async def test_what_took_it_down_twice_is_refused_for_a_while(quarantine: Quaran
     assert refused(quarantine, [b"a"]) == []
 
 
-async def test_those_read_together_share_the_blame(quarantine: Quarantine) -> None:
-    await fatal_read(quarantine, b"a", b"b")
-    await fatal_read(quarantine, b"c", b"d")
-    quarantine.blamed(b"a")
-    quarantine.blamed(b"a", 0.4)
-    assert refused(quarantine, [b"a"]) == []
-    quarantine.blamed(b"a", 0.1)
-    assert refused(quarantine, [b"a", b"b", b"c", b"d"]) == [b"a"]
+async def test_suspects_that_die_together_share_the_blame(quarantine: Quarantine) -> None:
+    for _ in range(4):
+        quarantine.died([b"a", b"b"])
+    assert refused(quarantine, [b"a", b"b"]) == []
+    quarantine.died([b"a", b"b", b"c"])
+    assert refused(quarantine, [b"a", b"b", b"c"]) == [b"a", b"b"]
 
 
 async def test_a_suspect_among_others_has_all_the_blame(quarantine: Quarantine) -> None:
@@ -98,36 +103,35 @@ async def test_a_read_that_goes_well_acquits(quarantine: Quarantine) -> None:
     assert refused(quarantine, [b"a"]) == []
 
 
-@pytest.mark.parametrize(("noticed_after_s", "blamed"), [(0.0, True), (5.0, True), (5.1, False)])
-async def test_a_death_may_be_noticed_after_its_reads_failed(
-    quarantine: Quarantine, clock: Clock, noticed_after_s: float, blamed: bool
-) -> None:
-    for _ in range(2):
-        with suppress(EngineFailed):
-            async with quarantine.reading(b"a"):
-                raise DEATH
-        clock.now += noticed_after_s
-        quarantine.died()
-    assert refused(quarantine, [b"a"]) == [b"a"] * blamed
+async def test_who_was_not_in_the_server_that_died_is_no_suspect(quarantine: Quarantine) -> None:
+    for _ in range(3):
+        async with quarantine.reading(b"elsewhere"):
+            quarantine.died([b"fatal", b"other", b""])
+    assert quarantine._blamed(b"elsewhere") is None
 
 
-async def test_one_death_is_one_death_for_each(quarantine: Quarantine) -> None:
-    await fatal_read(quarantine, b"a")
-    quarantine.died()  # at once again, of something else
+async def test_a_page_beside_a_chat_is_a_suspect_and_not_blamed(quarantine: Quarantine) -> None:
+    quarantine.died([b"a", b""])
+    assert quarantine._blamed(b"a") == 0.0
+    quarantine.died([b"a", b""])
     assert refused(quarantine, [b"a"]) == []
+    quarantine.died([b"a", b""])
+    assert refused(quarantine, [b"a"]) == [b"a"]
 
 
-async def test_who_left_before_and_who_was_broken_is_not_to_blame(quarantine: Quarantine) -> None:
+async def test_innocent_pages_are_not_blamed_for_one_death(quarantine: Quarantine) -> None:
+    for number in range(20):
+        quarantine.died([b"%d" % number, b"other %d" % number])
+    assert {blame for blame, _ in quarantine._blame.values()} == {0.0}
+
+
+async def test_a_death_while_a_page_is_read_in_part_is_not_forgiven(quarantine: Quarantine) -> None:
     for _ in range(2):
-        with anyio.CancelScope() as scope:
-            async with quarantine.reading(b"left"):
-                scope.cancel()
-                await checkpoint()
-        with suppress(InputRejected):
-            async with quarantine.reading(b"broken"):
-                raise InputRejected("page_broken", "It is broken.")
-        quarantine.died()
-    assert refused(quarantine, [b"left", b"broken"]) == []
+        async with quarantine.reading(b"a"):
+            assert content_being_read() == b"a"
+            quarantine.died([b"a"])
+    assert refused(quarantine, [b"a"]) == [b"a"]
+    assert content_being_read() == b""
 
 
 @given(st.lists(st.tuples(st.binary(min_size=1, max_size=1), st.sampled_from(["died", "failed", "read"])), max_size=60))
@@ -137,15 +141,14 @@ async def test_it_remembers_no_more_than_it_may(events: list[tuple[bytes, str]])
         with suppress(EngineFailed, InputRejected):
             async with quarantine.reading(key):
                 if event == "died":
-                    quarantine.died()
+                    quarantine.died([key])
                 if event != "read":
                     raise DEATH
-    assert max(len(quarantine._blame), len(quarantine._failed)) <= SETTINGS.most
-    assert not quarantine._reading
+    assert len(quarantine._blame) <= SETTINGS.most
 
 
 class Mortal:
-    """An Engine that one page takes down: all reads fail with it, and its death is noticed afterwards."""
+    """An Engine that one page takes down: all reads fail with it."""
 
     name = "mortal"
 
@@ -154,6 +157,7 @@ class Mortal:
         self._quarantine = quarantine
         self._fatal = fatal
         self._dead = anyio.Event()
+        self._reading: list[bytes] = []
 
     async def start(self) -> None:
         """Is ready."""
@@ -163,6 +167,13 @@ class Mortal:
 
     async def read(self, page: Page, task: Task) -> PageResult:
         dead = self._dead
+        self._reading.append(page.content_key)
+        try:
+            return await self._read(page, dead)
+        finally:
+            self._reading.remove(page.content_key)
+
+    async def _read(self, page: Page, dead: anyio.Event) -> PageResult:
         for _ in range(3):
             await checkpoint()
             if dead.is_set():
@@ -171,9 +182,7 @@ class Mortal:
             self._dead = anyio.Event()
             self.deaths += 1
             dead.set()
-            for _ in range(3):
-                await checkpoint()
-            self._quarantine.died()
+            self._quarantine.died(self._reading)
             raise DEATH
         return PageResult(page.index)
 
@@ -201,3 +210,37 @@ async def test_one_fatal_page_among_many_that_are_tried_again_is_found_after_thr
             tasks.start_soon(read, key)
     assert outcomes == dict.fromkeys(keys, "read") | {b"0": "content_quarantined"}
     assert mortal.deaths <= 3
+
+
+async def test_suspects_wait_without_a_place_at_the_engine() -> None:
+    quarantine = Quarantine(SETTINGS)
+    quarantine.died([b"0", b"1", b"2"])
+    go = anyio.Event()
+    read: list[int] = []
+
+    async def script(index: int) -> None:
+        if index == 0:
+            await go.wait()
+        read.append(index)
+
+    house = House(places=2)
+    ladder = Ladder(LadderSettings(), lambda: 0.0)
+    engine = Quarantined(ScheduledPages(ScriptedEngine(script), house.scheduler, ladder), quarantine)
+    async with anyio.create_task_group() as tasks:
+        for index in (0, 1, 2, 7):
+            tasks.start_soon(engine.read, KeyedPage(b"%d" % index, index), Task())
+            await anyio.wait_all_tasks_blocked()
+        assert (read, house.scheduler.in_flight) == ([7], 1)
+        go.set()
+    assert read == [7, 0, 1, 2]
+
+
+def test_the_service_has_suspects_wait_before_they_take_a_place() -> None:
+    engine = build_parts(
+        load_settings(None, engine={"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}})
+    ).engine
+    order = []
+    while isinstance(engine, Around):
+        order.append(type(engine))
+        engine = engine._inner
+    assert order.index(Quarantined) < order.index(ScheduledPages) < order.index(Guarded)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inkgate.bootstrap.background import Background
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.serving.balancer import Balanced, BalancerSettings, Server
+from inkgate.serving.balancer import Balanced, BalancerSettings, OnOut, Server
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit
@@ -40,7 +40,7 @@ class ModelServers:
 
 
 def model_servers(
-    settings: Settings, managed: ManagedServer | None, on_out: Callable[[], None], watch: Watch = UNWATCHED
+    settings: Settings, managed: ManagedServer | None, on_out: OnOut, watch: Watch = UNWATCHED
 ) -> ModelServers:
     """Those that the settings name, or the managed one. `on_out`: one was lost."""
     vllm = settings.engine.vllm

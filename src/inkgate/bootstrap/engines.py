@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +32,7 @@ from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.providers import Wanted
+from inkgate.serving.balancer import OnOut
 from inkgate.settings import EngineSettings, Settings
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.watch import UNWATCHED, Watch
@@ -77,7 +77,7 @@ def page_layout(settings: Settings, runtime: Runtime) -> Layout:
     return DocLayout(Path(chosen.model), threads, chosen.min_confidence)
 
 
-def reading(settings: Settings, embedded: Embedded, on_out: Callable[[], None], watch: Watch = UNWATCHED) -> Reading:
+def reading(settings: Settings, embedded: Embedded, on_out: OnOut, watch: Watch = UNWATCHED) -> Reading:
     """The engine that the settings name, if it isn't the embedded one. `on_out`: a model server was lost.
 
     Raises:
@@ -118,7 +118,7 @@ def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) ->
     return Reading(Transformers(model, inner), background=background, model=loaded_model(preset, own))
 
 
-def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: Callable[[], None], watch: Watch) -> Reading:
+def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut, watch: Watch) -> Reading:
     """The engine for a model on vLLM, ours or another's."""
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()

@@ -71,11 +71,13 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
         background = (BackgroundTask("engine_workers", workers.run, needed=True), *background)
     if found.upstream is not None:
         breaker = Breaker(engine.name)
-        engine = Quarantined(Guarded(engine, breaker), quarantine)
+        engine = Guarded(engine, breaker)
     background = (*background, *gpu_background(settings, gpus, breaker))
     scheduler = Scheduler(places, Ledger(None), Rate(), settings.serving.scheduling)
     ladder = Ladder(settings.serving.ladder, lambda: scheduler.backlog_s)
     engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder, watch)
+    if found.upstream is not None:
+        engine = Quarantined(engine, quarantine)
     engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
     kept: KeptPages | None = None
     if settings.cache.enabled:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -13,15 +15,22 @@ import structlog
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import Answer, Call, Upstream
 from inkgate.errors import EngineFailed, InkgateError
+from inkgate.serving.quarantine import content_being_read
 from inkgate.serving.replicas import Lease, Replica, ReplicaSet, ReplicaState
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
+OnOut = Callable[[Sequence[bytes]], None]
+"""Hears of the content of each call that was in a server when it was taken out; see Lease."""
 
 _GONE = frozenset({"upstream_unreachable", "upstream_cut_off", "upstream_failed"})
 """What trying a server that has died ends with, its own process or the proxy before it."""
 _TRIES = 2
 """Once more elsewhere: what two servers fail on, a third may be killed by."""
+_CONTENTS = 2
+"""Different contents that a server fails on, and another reads, from which on it is the server's fault."""
+_PROVED_S = 1.0
+"""How long a server that was tried counts as working when it fails on a request."""
 
 
 class Server(Upstream, Protocol):
@@ -64,9 +73,13 @@ class BalancerSettings:
 class Balanced:
     """An Upstream around several servers; `run` has to run beside it.
 
-    A call goes to the server with the fewest tokens outstanding. A server that can't be reached, breaks off, answers
-    with a failure of its own or stands still is taken out, tried in the background with real but cheap work, and comes
-    back when that succeeds. A call that has no part of an answer yet is sent once more, elsewhere if there is one.
+    A call goes to the server with the fewest tokens outstanding. A server that can't be reached, breaks off or stands
+    still is taken out, tried in the background with real but cheap work, and comes back when that succeeds. A call that
+    has no part of an answer yet is sent once more, elsewhere if there is one.
+
+    A status of failure (5xx) may be the request's own fault: the server is tried at once, and taken out if it fails
+    then, too, or if it fails on different contents that another server reads. Otherwise it stays, and the request is
+    answered with `engine_failed` when it has failed twice: one caller can't take a server from all others.
     """
 
     def __init__(
@@ -75,7 +88,7 @@ class Balanced:
         settings: BalancerSettings | None = None,
         clock: Callable[[], float] = anyio.current_time,
         on_stalled: Callable[[], Awaitable[None]] | None = None,
-        on_out: Callable[[], None] = lambda: None,
+        on_out: OnOut = lambda _: None,
         on_died: Callable[[int], None] = lambda _: None,
     ) -> None:
         """`on_stalled` is awaited when a server was found to stand still; `on_out` hears of each that is taken out.
@@ -88,7 +101,10 @@ class Balanced:
         self._on_stalled = on_stalled
         self._on_out = on_out
         self._on_died = on_died
+        self._clock = clock
         self._in_it: dict[Replica[Server], int] = {}
+        self._doubted: dict[Replica[Server], anyio.Event] = {}
+        self._proved_at: dict[Replica[Server], float] = {}
         self._watching: anyio.CancelScope | None = None
 
     async def close(self) -> None:
@@ -116,12 +132,16 @@ class Balanced:
 
     @asynccontextmanager
     async def send(self, call: Call) -> AsyncIterator[Answer]:
-        """See Upstream. What is sent again was not answered in any part; from then on it is the caller's to do."""
+        """See Upstream. What is sent again was not answered in any part; from then on it is the caller's to do.
+
+        Raises:
+            EngineFailed: "engine_failed": servers fail on this request, and not on others; or as Upstream.
+        """
         tried: Replica[Server] | None = None
         for left in reversed(range(_TRIES)):
             replica = await self._available(call, tried)
             async with AsyncExitStack() as stack:
-                lease = self.set.lease(replica, call.tokens)
+                lease = self.set.lease(replica, call.tokens, content_being_read())
                 stack.callback(lease.end)
                 try:
                     answer = await _heard(lease, stack.enter_async_context(replica.server.send(call)))
@@ -133,10 +153,14 @@ class Balanced:
                     tried = replica
                     continue
                 if answer.failed:
-                    self._failed(replica, f"status {answer.status}")
+                    works = await self._still_works(replica, f"status {answer.status}")
                     if left:
                         tried = replica
                         continue
+                    if works:
+                        raise EngineFailed("engine_failed", "The model server failed on this, and works for others.")
+                elif answer.status == 200:
+                    self._answered(replica, tried, call)
                 chunks = await stack.enter_async_context(aclosing(self._chunks(lease, answer.chunks, first)))
                 yield Answer(answer.status, answer.headers, chunks)
                 return
@@ -187,10 +211,49 @@ class Balanced:
                 return True
         return await self._works(replica)
 
+    async def _still_works(self, replica: Replica[Server], why: str) -> bool:
+        """Whether a server that failed on a request works for others; it is taken out where it doesn't."""
+        if self._clock() - self._proved_at.get(replica, -math.inf) < _PROVED_S:
+            return True
+        if replica not in self._doubted:
+            self._doubted[replica] = anyio.Event()
+            replica.why = why
+            replica.wake()
+        with anyio.move_on_after(self._settings.probe_s):
+            await self._doubted[replica].wait()
+        return replica.state is not ReplicaState.OUT
+
+    async def _judge(self, replica: Replica[Server]) -> None:
+        """Tries a server that failed on a request; those that wait in `_still_works` hear of it."""
+        problem = await self._tried(replica)
+        if problem:
+            self._failed(replica, f"{replica.why}, then {problem}")
+        else:
+            self._proved_at[replica] = self._clock()
+            self._decided(replica)
+
+    def _decided(self, replica: Replica[Server]) -> None:
+        """Whether `replica` works is known."""
+        doubted = self._doubted.pop(replica, None)
+        if doubted is not None:
+            doubted.set()
+
+    def _answered(self, replica: Replica[Server], tried: Replica[Server] | None, call: Call) -> None:
+        """Notes that `replica` answered what `tried` may have failed on."""
+        replica.failed_here.clear()
+        if tried is None or tried is replica or tried.state is ReplicaState.OUT:
+            return
+        tried.failed_here.add(call.key or hashlib.blake2b(call.body, digest_size=16).digest())
+        if len(tried.failed_here) >= _CONTENTS:
+            self._failed(tried, "fails on what another server reads")
+
     async def _tend(self, replica: Replica[Server]) -> None:
         while True:
             if replica.state is not ReplicaState.OUT:
-                await replica.changed.wait()
+                if replica in self._doubted:
+                    await self._judge(replica)
+                else:
+                    await replica.changed.wait()
                 continue
             in_it = self._in_it.pop(replica, 0)
             pause = self._settings.first_pause_s
@@ -223,7 +286,8 @@ class Balanced:
         if self.set.take_out(replica, why, stalled=stalled):
             log.warning("model_server_out", url=replica.name, why=why, calls=len(replica.leases))
             self._in_it[replica] = in_it
-            self._on_out()
+            self._decided(replica)
+            self._on_out([lease.content for lease in replica.leases])
 
     async def _available(self, call: Call, avoid: Replica[Server] | None) -> Replica[Server]:
         """A replica that is up, which is waited for.

@@ -17,6 +17,7 @@ log = structlog.get_logger(__name__)
 
 OF_THE_PAGE = frozenset(
     {
+        "engine_failed",
         "engine_output_invalid",
         "output_repeats",
         "output_truncated",
@@ -25,8 +26,8 @@ OF_THE_PAGE = frozenset(
         "page_timeout",
     }
 )
-"""Codes of EngineFailed that say nothing against the engine: it answered, if not well, has enough to do, or was not
-asked yet.
+"""Codes of EngineFailed that say nothing against the engine: it answered, if not well, fails on this page alone, has
+enough to do, or was not asked yet.
 """
 _BUCKETS = 10
 

@@ -29,6 +29,7 @@ class Replica(Generic[ServerT]):
         silent_s: seconds with calls but without a part of an answer, up to when the last call ended.
         why: it was taken out the last time.
         taken_out: how often that was.
+        failed_here: contents of calls that failed here and were answered elsewhere, since it last answered one.
         changed: set when its state changes, or its last call ends; then there is another.
     """
 
@@ -42,6 +43,7 @@ class Replica(Generic[ServerT]):
         self.silent_s = 0.0
         self.why = ""
         self.taken_out = 0
+        self.failed_here: set[bytes] = set()
         self.changed = anyio.Event()
 
     def set_state(self, state: ReplicaState) -> None:
@@ -58,12 +60,16 @@ class Lease(Generic[ServerT]):
     """A call's place on a replica.
 
     Attributes:
+        content: of the page that the call is about; empty where it is about none.
         heard: something came, so that the replica was there.
         lost: the replica stands still, and the call should give up waiting.
     """
 
-    def __init__(self, replica: Replica[ServerT], tokens: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, replica: Replica[ServerT], tokens: int, clock: Callable[[], float], content: bytes = b""
+    ) -> None:
         self.replica = replica
+        self.content = content
         self.heard = False
         self.lost = False
         self.waiting: anyio.CancelScope | None = None
@@ -125,9 +131,9 @@ class ReplicaSet(Generic[ServerT]):
             return max(free, key=lambda replica: _weight(key, replica.name))
         return min(choice, key=lambda replica: (replica.outstanding, len(replica.leases)))
 
-    def lease(self, replica: Replica[ServerT], tokens: int) -> Lease[ServerT]:
-        """A place on `replica`, until `end`."""
-        return Lease(replica, tokens, self._clock)
+    def lease(self, replica: Replica[ServerT], tokens: int, content: bytes = b"") -> Lease[ServerT]:
+        """A place on `replica`, until `end`. `content`: see Lease."""
+        return Lease(replica, tokens, self._clock, content)
 
     def seems_stalled(self, replica: Replica[ServerT]) -> bool:
         """Whether it is up or draining and has calls, none of which has heard anything for too long."""
@@ -148,6 +154,7 @@ class ReplicaSet(Generic[ServerT]):
             return False
         replica.why = why
         replica.silent_s = 0.0
+        replica.failed_here.clear()
         replica.taken_out += 1
         replica.set_state(ReplicaState.OUT)
         return True

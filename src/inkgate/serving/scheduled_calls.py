@@ -9,6 +9,7 @@ from dataclasses import replace
 from time import perf_counter
 
 from inkgate.engines.vllm.upstream import Answer, Call, Upstream
+from inkgate.errors import EngineFailed
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.limiter import Outcome
 from inkgate.serving.scheduler import Scheduler, Turn
@@ -86,6 +87,10 @@ class ScheduledCalls:
                             return
                         async with aclosing(count.counted(answer.chunks)) as chunks:
                             yield Answer(answer.status, answer.headers, chunks)
+                except EngineFailed as error:
+                    if error.code == "engine_failed":  # of this request alone: it says nothing of what servers bear
+                        turn.report(Outcome.REJECTED)
+                    raise
                 finally:
                     self._learn(call, count)
 
