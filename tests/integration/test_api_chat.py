@@ -173,6 +173,18 @@ async def test_models_of_the_servers_are_listed() -> None:
     assert len(stub.headers) == 1
 
 
+async def test_a_model_is_described_with_the_length_of_its_context() -> None:
+    async with relay(models=("org/a", "b")) as (api, stub):
+        stub.described = {"max_model_len": 4096, "root": "/srv/secret"}
+        listed = (await api.client.get("/v1/models")).json()["data"]
+        described = (await api.client.get("/v1/models/org/a")).json()
+        engine = (await api.client.get("/v1/models/fake")).json()
+    assert [model["max_model_len"] for model in listed] == [4096, 4096]
+    assert described == listed[0] == {**listed[0], "id": "org/a", "owned_by": "model-server"}
+    assert engine == {"id": "fake", "object": "model", "created": 0, "owned_by": "inkgate"}
+    assert "root" not in described
+
+
 async def test_one_model_is_listed_where_there_is_one_and_may_be_sent_everywhere() -> None:
     async with relay(models=("one",)) as (api, _):
         listed = (await api.client.get("/v1/models")).json()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from inkgate.api.errors import STATUSES
-from inkgate.errors import CODES, EngineFailed, InputRejected
+from inkgate.errors import CODES, ENGINE_CODES, EngineFailed, InputRejected
 from support.api_client import b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
 
@@ -130,7 +130,7 @@ PAGE_CODES = sorted(
 
 @pytest.mark.parametrize("code", PAGE_CODES)
 async def test_what_an_engine_raises_becomes_the_answer(code: str) -> None:
-    error = EngineFailed(code, "So.") if code.startswith("engine") else InputRejected(code, "So.")
+    error = EngineFailed(code, "So.") if code in ENGINE_CODES else InputRejected(code, "So.")
     async with running_api(FakeEngine(failing={0: error})) as api:
         answer = await api.client.post("/ocr", files={"file": png()})
     assert (answer.status_code, answer.json()["code"], answer.json()["detail"]) == (STATUSES[code], code, "So.")
@@ -159,7 +159,6 @@ async def test_an_engine_that_breaks_fails_its_page_only() -> None:
     ("method", "path", "status", "code"),
     [
         ("GET", "/nothing", 404, "route_unknown"),
-        ("POST", "/v1/nothing", 404, "route_unknown"),
         ("GET", "/ocr", 405, "method_not_allowed"),
         ("PUT", "/v1/ocr", 405, "method_not_allowed"),
         ("DELETE", "/health", 405, "method_not_allowed"),
@@ -212,3 +211,25 @@ async def test_request_ids_are_kept_when_they_are_harmless(sent: str, kept: bool
     assert (returned == sent) is kept
     assert answer.json()["request_id"] == returned
     assert returned.isprintable()
+
+
+async def test_openai_s_clients_read_errors_of_addresses_below_v1_in_their_own_form() -> None:
+    wrong = []
+    async with running_api() as api:
+        for method, path, status, code in (
+            ("POST", "/v1/responses", 404, "route_unknown"),
+            ("GET", "/v1/", 404, "route_unknown"),
+            ("POST", "/v1/files2", 404, "route_unknown"),
+            ("GET", "/v1/chat/completions", 405, "method_not_allowed"),
+            ("GET", "/v1/models/none", 404, "engine_unknown"),
+            ("GET", f"/v1/models/{'x' * 301}", 422, "options_invalid"),
+        ):
+            answer = await api.client.request(method, path)
+            error = answer.json().get("error", {})
+            if (answer.status_code, error.get("code"), bool(error.get("message"))) != (status, code, True):
+                wrong.append((method, path, answer.status_code, answer.text))
+        for path in ("/v1/files/none", "/v1/files/none/pages/0"):
+            answer = await api.client.get(path)
+            if answer.headers["content-type"] != "application/problem+json":
+                wrong.append(("GET", path, answer.status_code, answer.text))
+    assert not wrong

@@ -63,6 +63,7 @@ class StubUpstream:
     """What the server does, and what it saw.
 
     Attributes:
+        described: what else /v1/models says of each model.
         seen, bodies: requests, in order, and their bytes.
         left: clients that left before the end.
         metrics: what /metrics says, in status 200; nothing is no such address.
@@ -72,6 +73,7 @@ class StubUpstream:
     models: Sequence[str] = ("stub-model",)
     models_status: int = 200
     metrics: bytes = b""
+    described: dict[str, object] = field(default_factory=dict)
     url: str = ""
     seen: list[Request] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -87,7 +89,8 @@ class StubUpstream:
         self.clients.add(scope["client"])
         self.headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
         if scope["path"] == "/v1/models":
-            body = json.dumps({"object": "list", "data": [{"id": name} for name in self.models]}).encode()
+            listed = [{"id": name} | self.described for name in self.models]
+            body = json.dumps({"object": "list", "data": listed}).encode()
             await _whole(send, self.models_status, body, "application/json")
         elif scope["path"] == "/v1/chat/completions":
             self.bodies.append(await _body(receive))

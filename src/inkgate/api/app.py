@@ -30,13 +30,12 @@ from inkgate.api.context import Context, Service
 from inkgate.api.cors import Cors
 from inkgate.api.decoding import BodyThreads
 from inkgate.api.drain import Drain, RefuseWhenDraining
-from inkgate.api.errors import http_error, validation_error
 from inkgate.api.fetch import Fetcher
 from inkgate.api.files import FileStore
 from inkgate.api.measure import Measure
 from inkgate.api.openapi import DESCRIPTION, openapi_of
 from inkgate.api.origins import CheckOrigin, Origins
-from inkgate.api.problems import Problems
+from inkgate.api.problems import Problems, http_error, validation_error
 from inkgate.api.ratelimit import LimitRate, RateLimiter, build_rate_limiter
 from inkgate.api.readiness import Readiness
 from inkgate.api.request_id import RequestId

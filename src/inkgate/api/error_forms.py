@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import uuid4
@@ -13,6 +14,9 @@ from inkgate.api.errors import Problem
 
 CHAT = "/v1/chat/completions"
 LAYOUT_PARSING = "/layout-parsing"
+_V1 = "/v1/"
+_OWN_V1 = re.compile("/v1/(ocr|models|files(/.*)?)")
+"""Addresses below /v1 that have problem documents; all others are asked for by OpenAI's clients."""
 
 
 def openai_error(problem: Problem) -> dict[str, Any]:
@@ -51,6 +55,8 @@ _FORMS: Mapping[str, Callable[[Problem], dict[str, Any]]] = {CHAT: openai_error,
 def error_answer(problem: Problem, path: str) -> Response:
     """The answer that tells of `problem` to a client of the address `path`."""
     form = _FORMS.get(path)
+    if form is None and path.startswith(_V1) and not _OWN_V1.fullmatch(path):
+        form = openai_error
     return problem.response() if form is None else json_error(problem, form(problem))
 
 

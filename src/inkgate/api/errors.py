@@ -6,13 +6,10 @@ import math
 from dataclasses import dataclass, field
 
 import orjson
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
 
-from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+from inkgate.errors import EngineFailed, InkgateError, Overloaded
 
 PROBLEM_TYPE = "application/problem+json"
 
@@ -96,7 +93,6 @@ TRANSIENT_S = {
 }
 """Failures that pass by themselves, and after how many seconds it is worth trying again: a server that died is
 restarted, one that stands still is found out first. A fault that comes again with the same page is not among them."""
-_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,40 +135,6 @@ class Problem:
     def response(self) -> Response:
         body = orjson.dumps(self.as_dict())
         return Response(body, self.status, headers=self.headers, media_type=PROBLEM_TYPE)
-
-
-async def http_error(request: Request, error: Exception) -> Response:
-    """The framework's own HTTP errors (no such route, wrong method) as problem documents."""
-    if not isinstance(error, HTTPException):
-        raise error
-    path = request.url.path
-    if error.status_code == 404:
-        rejected = InputRejected("route_unknown", f"There is nothing at {path}.")
-    elif error.status_code == 405:
-        rejected = InputRejected("method_not_allowed", f"{path} does not take {request.method}.")
-    else:
-        rejected = InputRejected("request_malformed", str(error.detail))
-    problem = Problem.of(rejected, request_id_of(request))
-    if error.status_code == 405:
-        problem.headers["Allow"] = ", ".join(sorted(_methods_at(request)))
-    return problem.response()
-
-
-def _methods_at(request: Request) -> set[str]:
-    """The methods that the request's address takes; the framework's own header names those of one route only."""
-    return {
-        method
-        for method in _METHODS
-        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
-    }
-
-
-async def validation_error(request: Request, error: Exception) -> Response:
-    """FastAPI's own validation errors as problem documents."""
-    if not isinstance(error, RequestValidationError):
-        raise error
-    rejected = InputRejected("options_invalid", describe(list(error.errors())))
-    return Problem.of(rejected, request_id_of(request)).response()
 
 
 def describe(errors: list[dict[str, object]]) -> str:

@@ -35,6 +35,13 @@ _ALWAYS = (401, 403, 429, 500, 503)
 stopping."""
 
 
+def pages_pattern(first: int) -> str:
+    """What `parse_pages` takes, as far as a pattern can say it; empty is all pages."""
+    number = "0*[1-9][0-9]{0,8}" if first else "[0-9]{1,9}"
+    part = f" *{number}( *- *({number})?)? *"
+    return f"^({part}(,{part})*)?$"
+
+
 def problems(*statuses: int) -> dict[int | str, Json]:
     """The problem documents that an operation may answer with, by status, beside those of every operation."""
     found: dict[int | str, Json] = {}
@@ -45,6 +52,32 @@ def problems(*statuses: int) -> dict[int | str, Json]:
             "description": f"{titles}.",
             "content": {PROBLEM_TYPE: {"schema": {"$ref": f"{_REF}Problem"}}},
         }
+    return found
+
+
+_OPENAI_ERROR: Json = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "code"],
+            "properties": {
+                "message": {"type": "string", "description": "What is wrong, and what to do about it."},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"description": "Stable: programs may rely on it. A number in the model server's own errors."},
+                "request_id": {"type": "string"},
+            },
+        }
+    },
+}
+
+
+def openai_problems(*statuses: int) -> dict[int | str, Json]:
+    """As `problems`, in the form of OpenAI's errors."""
+    found = problems(*statuses)
+    for response in found.values():
+        response["content"] = {"application/json": {"schema": _OPENAI_ERROR}}
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inkgate.api.openapi import problems
+from inkgate.api.openapi import openai_problems
 from inkgate.api.sample import SAMPLE_PNG_BASE64
 
 Json = dict[str, Any]
@@ -46,23 +46,6 @@ _REQUEST: Json = {
         }
     },
 }
-_ERROR: Json = {
-    "type": "object",
-    "properties": {
-        "error": {
-            "type": "object",
-            "required": ["message", "type", "code"],
-            "properties": {
-                "message": {"type": "string", "description": "What is wrong, and what to do about it."},
-                "type": {"type": "string"},
-                "param": {"type": ["string", "null"]},
-                "code": {"description": "Stable: programs may rely on it. A number in the model server's own errors."},
-                "request_id": {"type": "string"},
-            },
-        }
-    },
-}
-
 _EVENT: Json = {
     "type": "object",
     "required": ["data"],
@@ -71,9 +54,7 @@ _EVENT: Json = {
 
 
 def _responses() -> dict[int | str, Json]:
-    found = problems(400, 404, 408, 413, 415, 422, 501, 502, 504)
-    for response in found.values():
-        response["content"] = {"application/json": {"schema": _ERROR}}
+    found = openai_problems(400, 404, 408, 413, 415, 422, 501, 502, 504)
     ok: Json = {
         "description": "The model server's answer as it is; with `stream`, its events as they come.",
         "headers": {

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import anyio
 import structlog
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inkgate.api.error_forms import error_answer
-from inkgate.api.errors import Problem, unexpected
-from inkgate.errors import InkgateError
+from inkgate.api.errors import Problem, describe, request_id_of, unexpected
+from inkgate.errors import InkgateError, InputRejected
 from inkgate.serving.limiter import CallerLeft
 
 log = structlog.get_logger(__name__)
@@ -16,6 +21,8 @@ log = structlog.get_logger(__name__)
 LINGER_S = 5.0
 """How long the rest of a refused body is read and thrown away, so that the client gets to read the answer: a
 connection closed on unread data is reset, and the answer with it."""
+
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 class Problems:
@@ -95,3 +102,37 @@ async def _answer(problem: Problem, scope: Scope, exchange: _Watched) -> None:
         await exchange.send(message)
 
     await response(scope, exchange.receive, hold_the_end)
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    """The framework's own HTTP errors (no such route, wrong method) in the form of the address."""
+    if not isinstance(error, HTTPException):
+        raise error
+    path = request.url.path
+    if error.status_code == 404:
+        rejected = InputRejected("route_unknown", f"There is nothing at {path}.")
+    elif error.status_code == 405:
+        rejected = InputRejected("method_not_allowed", f"{path} does not take {request.method}.")
+    else:
+        rejected = InputRejected("request_malformed", str(error.detail))
+    problem = Problem.of(rejected, request_id_of(request))
+    if error.status_code == 405:
+        problem.headers["Allow"] = ", ".join(sorted(_methods_at(request)))
+    return error_answer(problem, path)
+
+
+def _methods_at(request: Request) -> set[str]:
+    """The methods that the request's address takes; the framework's own header names those of one route only."""
+    return {
+        method
+        for method in _METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    }
+
+
+async def validation_error(request: Request, error: Exception) -> Response:
+    """FastAPI's own validation errors in the form of the address."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    rejected = InputRejected("options_invalid", describe(list(error.errors())))
+    return error_answer(Problem.of(rejected, request_id_of(request)), request.url.path)

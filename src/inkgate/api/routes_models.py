@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Path
 from starlette.requests import Request
 
-from inkgate.api.context import context_of
-from inkgate.api.openapi import PROBLEM_RESPONSES
+from inkgate.api.context import Context, context_of
+from inkgate.api.openapi import PROBLEM_RESPONSES, openai_problems
 from inkgate.api.schemas_files import Model, ModelList
+from inkgate.engines.vllm.upstream import ModelName
+from inkgate.errors import InputRejected
 
-router = APIRouter(tags=["service"], responses=PROBLEM_RESPONSES)
+router = APIRouter(tags=["service"])
 
 
-@router.get("/v1/models", summary="List the models")
+@router.get(
+    "/v1/models",
+    summary="List the models",
+    operation_id="list_models",
+    response_model_exclude_none=True,
+    responses=PROBLEM_RESPONSES,
+)
 async def models(request: Request) -> ModelList:
     """What the model servers have; the engine that reads here, where there are none or none has said so yet.
 
     That is one for one engine: MinerU's client takes its model's name from here only where there is exactly one, and
     PaddleOCR's takes the first. The engine's own name, and Mistral's for `/v1/ocr`, may be sent without standing here.
     """
+    return ModelList(data=await _listed(context_of(request)))
+
+
+@router.get(
+    "/v1/models/{model_id:path}",
+    summary="Describe a model",
+    operation_id="describe_model",
+    response_model_exclude_none=True,
+    responses=openai_problems(404, 422),
+)
+async def model(
+    request: Request, model_id: Annotated[str, Path(max_length=300, description="The `id` of a model that is listed.")]
+) -> Model:
+    """One of those that `/v1/models` lists, or the engine by its own name."""
     context = context_of(request)
+    known = [*await _listed(context), Model(id=context.service.engine.name)]
+    found = next((one for one in known if one.id == model_id), None)
+    if found is None:
+        raise InputRejected("engine_unknown", "There is no model of this name.")
+    return found
+
+
+async def _listed(context: Context) -> list[Model]:
     served = await context.served.known()
-    if not served:
-        return ModelList(data=[Model(id=context.service.engine.name)])
-    return ModelList(data=[Model(id=name, owned_by="model-server") for name in served])
+    return [_described(name) for name in served] or [Model(id=context.service.engine.name)]
+
+
+def _described(name: str) -> Model:
+    longest = name.max_model_len if isinstance(name, ModelName) else None
+    return Model(id=name, owned_by="model-server", max_model_len=longest)

@@ -53,6 +53,7 @@ class Model(BaseModel):
     object: str = "model"
     created: int = 0
     owned_by: str = "inkgate"
+    max_model_len: int | None = Field(None, description="Most tokens of a prompt with its answer, where known.")
 
 
 class ModelList(BaseModel):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import replace
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -15,7 +16,7 @@ import structlog
 from aiohttp.payload import BytesPayload, Payload
 
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
-from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.engines.vllm.upstream import Answer, Call, ModelName
 from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled, refuses_mm_kwargs, upstream_error, without_mm_kwargs
 from inkgate.errors import EngineFailed
 from inkgate.telemetry.tracing import event, outgoing_headers
@@ -121,8 +122,8 @@ class ModelServer:
         if status != 200:
             raise upstream_error(status, body)
         try:
-            return tuple(str(model["id"]) for model in orjson.loads(body)["data"])
-        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            return tuple(_model_name(model) for model in orjson.loads(body)["data"])
+        except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             raise garbled("The model server's list of models can't be read.") from error
 
     @asynccontextmanager
@@ -236,3 +237,8 @@ async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, Non
             yield chunk
     except aiohttp.ClientError as error:
         raise EngineFailed("upstream_cut_off", "The connection to the model server broke.") from error
+
+
+def _model_name(model: Mapping[str, Any]) -> ModelName:
+    longest = model.get("max_model_len")
+    return ModelName(str(model["id"]), longest if isinstance(longest, int) else None)

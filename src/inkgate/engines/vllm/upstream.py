@@ -8,11 +8,26 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 
 def _nothing() -> None:
     """Does nothing."""
+
+
+class ModelName(str):
+    """The name of a model, as its server lists it.
+
+    `max_model_len`: the most tokens of a prompt with its answer; None where the server doesn't say.
+    """
+
+    __slots__ = ("max_model_len",)
+    max_model_len: int | None
+
+    def __new__(cls, name: str, max_model_len: int | None = None) -> Self:
+        model = super().__new__(cls, name)
+        model.max_model_len = max_model_len
+        return model
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,7 @@ class Upstream(Protocol):
     """One model server, or several behind one name. Used from one event loop by many tasks at once."""
 
     async def models(self) -> tuple[str, ...]:
-        """The names of the models that are served.
+        """The names of the models that are served; a ModelName where more of a model is known.
 
         Raises:
             InputRejected, EngineFailed: no server is there that can say.
