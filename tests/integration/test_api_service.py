@@ -1,12 +1,15 @@
 """Health, the first page, and the description of the API."""
 
+import re
+
 import anyio
 import jsonschema_rs
 import pytest
 
 from inkgate.api.readiness import Readiness
 from inkgate.api.sample import SAMPLE_PNG_BASE64
-from inkgate.errors import EngineFailed
+from inkgate.documents.pages import parse_pages
+from inkgate.errors import EngineFailed, InputRejected
 from support.api_client import b64, png, running_api
 from support.fake_engine import FakeEngine
 
@@ -126,3 +129,36 @@ async def test_answers_are_as_described(path: str, body: dict[str, object]) -> N
         answer = await api.client.post(path, json=body)
     described = document["paths"][path]["post"]["responses"]["200"]["content"]["application/json"]["schema"]
     jsonschema_rs.validate({**described, "components": document["components"]}, answer.json())
+
+
+async def test_every_operation_has_an_id_and_every_type_that_is_named_is_answered() -> None:
+    wrong = []
+    async with running_api() as api:
+        paths = (await api.client.get("/openapi.json")).json()["paths"]
+        operations = [operation["operationId"] for path in paths.values() for operation in path.values()]
+        assert len(operations) == len(set(operations))
+        assert all(re.fullmatch("[a-z]+(_[a-z]+)*", name) and len(name) < 24 for name in operations), operations
+        for path in ("/ocr", "/infer", "/v1/ocr", "/layout-parsing"):
+            body = {"/v1/ocr": {"document": {"image_url": f"data:;base64,{SAMPLE_PNG_BASE64}"}}}.get(
+                path, {"file": SAMPLE_PNG_BASE64}
+            )
+            for kind in paths[path]["post"]["responses"]["200"]["content"]:
+                answer = await api.client.post(path, json=body, headers={"accept": kind})
+                if (answer.status_code, answer.headers["content-type"].partition(";")[0]) != (200, kind):
+                    wrong.append((path, kind, answer.status_code, answer.text[:200]))
+    assert not wrong
+
+
+@pytest.mark.parametrize(("path", "first"), [("/ocr", 1), ("/v1/ocr", 0)])
+async def test_the_pattern_of_pages_allows_what_the_service_takes(path: str, first: int) -> None:
+    async with running_api() as api:
+        post = (await api.client.get("/openapi.json")).json()["paths"][path]["post"]
+    form = post["requestBody"]["content"]["multipart/form-data"]["schema"]
+    pattern = re.compile(form.get("anyOf", [form])[0]["properties"]["pages"]["pattern"])
+    for text in ("0,2-4", "1-3,7", "5-", " 2 - 3 , 1 ", "0007", "123456789", "1,,2", "x", "-3", "1-2-3", "1;2", "0"):
+        try:
+            parse_pages(text, first)
+            taken = True
+        except InputRejected:
+            taken = False
+        assert (pattern.search(text) is not None) == taken, text

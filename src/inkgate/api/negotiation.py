@@ -38,7 +38,10 @@ _BY_MEDIA_TYPE: dict[str, Shape] = {
     "application/vnd.hocr+html": Format.HOCR,
     "application/alto+xml": Format.ALTO,
 }
-"""text/html and application/xml are left out: every browser's form sends them, meaning no hOCR and no ALTO."""
+_BY_PLAIN_TYPE: dict[str, Shape] = {"text/html": Format.HOCR, "application/xml": Format.ALTO}
+"""The types that answers have, for those who ask for nothing but them. Every browser's form names them beside `*/*`,
+meaning no hOCR and no ALTO.
+"""
 
 
 def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the option's name
@@ -53,7 +56,9 @@ def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the
         return Native.FORM
     if len(accept) > _LONGEST_ACCEPT:
         raise InputRejected("not_acceptable", f"An Accept header may have {_LONGEST_ACCEPT} characters.")
-    known = [(weight, _BY_MEDIA_TYPE[name]) for name, weight in _ranges(accept) if name in _BY_MEDIA_TYPE]
+    ranges = _ranges(accept)
+    types = _BY_MEDIA_TYPE if any(name == "*/*" for name, _ in ranges) else _BY_MEDIA_TYPE | _BY_PLAIN_TYPE
+    known = [(weight, types[name]) for name, weight in ranges if name in types]
     best = max(known, key=lambda pair: pair[0], default=(0.0, Native.FORM))
     if best[0] <= 0:
         raise InputRejected("not_acceptable", "The Accept header names no media type that is answered here.")

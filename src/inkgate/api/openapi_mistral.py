@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inkgate.api.openapi import problems
+from inkgate.api.openapi import pages_pattern, problems
 from inkgate.api.sample import SAMPLE_PNG_BASE64
 
 Json = dict[str, Any]
@@ -42,7 +42,7 @@ _REQUEST: Json = {
                 "properties": {
                     "file": {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"},
                     "model": {"type": "string", "enum": ["mistral-ocr-latest"]},
-                    "pages": {"type": "string", "pattern": r"^0(-[0-9]{0,3})?$", "description": "From 0: `0,2-4`."},
+                    "pages": {"type": "string", "pattern": pages_pattern(0), "description": "From 0: `0,2-4`."},
                     "table_format": {"type": "string", "enum": ["markdown", "html"]},
                     "extract_header": {"type": "boolean"},
                     "extract_footer": {"type": "boolean"},

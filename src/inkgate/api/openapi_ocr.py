@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from inkgate.api.openapi import problems
+from inkgate.api.openapi import pages_pattern, problems
 from inkgate.api.sample import SAMPLE_PNG_BASE64
 from inkgate.documents.formats import Format
 
 Json = dict[str, Any]
 
-_RANGE = "[1-9][0-9]{0,5}(-([1-9][0-9]{0,5})?)?"
-_PAGES: Json = {"type": "string", "pattern": f"^({_RANGE}(,{_RANGE})*)?$", "examples": ["1"]}
+_PAGES: Json = {"type": "string", "pattern": pages_pattern(1), "examples": ["1"]}
 _OPTIONS: dict[str, tuple[str, Json]] = {
     "pages": ("Pages from 1, such as `1-3,7` or `5-`.", _PAGES),
     "format": (

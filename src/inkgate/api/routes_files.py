@@ -25,7 +25,11 @@ _UNKNOWN: dict[int | str, dict[str, Any]] = problems(404, 422)
 
 
 @router.post(
-    "", summary="Upload a file", responses=problems(400, 408, 413, 415, 422), openapi_extra={"requestBody": UPLOAD_BODY}
+    "",
+    operation_id="upload_file",
+    summary="Upload a file",
+    responses=problems(400, 408, 413, 415, 422),
+    openapi_extra={"requestBody": UPLOAD_BODY},
 )
 async def upload(request: Request) -> UploadedFile:
     """Keeps a file in memory for an hour, for its owner alone.
@@ -45,25 +49,25 @@ async def upload(request: Request) -> UploadedFile:
     return _described(context.files.add(found.name, found.data, purpose, caller_of(request)))
 
 
-@router.get("", summary="List your files", responses=problems(422))
+@router.get("", operation_id="list_files", summary="List your files", responses=problems(422))
 async def list_files(request: Request) -> FileList:
     """The caller's files, the latest first."""
     found = [_described(file) for file in context_of(request).files.owned(caller_of(request))]
     return FileList(data=found, total=len(found))
 
 
-@router.get("/{file_id}", summary="Describe a file", responses=_UNKNOWN)
+@router.get("/{file_id}", operation_id="describe_file", summary="Describe a file", responses=_UNKNOWN)
 async def describe(request: Request, file_id: FileId) -> UploadedFile:
     return _described(context_of(request).files.get(file_id, caller_of(request)))
 
 
-@router.delete("/{file_id}", summary="Delete a file", responses=_UNKNOWN)
+@router.delete("/{file_id}", operation_id="delete_file", summary="Delete a file", responses=_UNKNOWN)
 async def delete(request: Request, file_id: FileId) -> DeletedFile:
     context_of(request).files.delete(file_id, caller_of(request))
     return DeletedFile(id=file_id)
 
 
-@router.get("/{file_id}/url", summary="A URL to read a file by", responses=_UNKNOWN)
+@router.get("/{file_id}/url", operation_id="sign_file_url", summary="A URL to read a file by", responses=_UNKNOWN)
 async def signed_url(
     request: Request,
     file_id: FileId,
@@ -76,6 +80,7 @@ async def signed_url(
 
 @router.get(
     "/{file_id}/content",
+    operation_id="download_file",
     summary="Download a file",
     response_class=Response,
     responses={200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}, **_UNKNOWN},

@@ -34,13 +34,13 @@ class Ready(BaseModel):
     reasons: list[str] = Field(description="Why it is not ready; empty when it is.")
 
 
-@router.get("/health", summary="Whether the service answers")
+@router.get("/health", operation_id="get_health", summary="Whether the service answers")
 async def health(request: Request) -> Health:
     """200 for as long as the service is able to answer."""
     return Health(engine=context_of(request).service.engine.name, version=__version__)
 
 
-@router.get("/livez", summary="Whether the process lives")
+@router.get("/livez", operation_id="get_livez", summary="Whether the process lives")
 async def livez() -> Alive:
     """200 for as long as the process is alive: restart it when this fails."""
     return Alive()
@@ -48,6 +48,7 @@ async def livez() -> Alive:
 
 @router.get(
     "/readyz",
+    operation_id="get_readyz",
     summary="Whether documents should be sent here",
     response_model=Ready,
     responses={503: {"model": Ready, "description": "Not ready, and why."}},

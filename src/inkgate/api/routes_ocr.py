@@ -18,7 +18,7 @@ from inkgate.errors import InputRejected
 router = APIRouter(tags=["read"])
 
 
-@router.post("/infer", response_class=Response, include_in_schema=False)
+@router.post("/infer", response_class=Response, **OCR_OPERATION | {"operation_id": "infer", "summary": "As /ocr"})
 @router.post("/ocr", response_class=Response, **OCR_OPERATION)
 async def read(request: Request) -> Response:
     """`/infer` is what the same is called by older clients, and in their dashboards.

@@ -29,6 +29,7 @@ _JPEG: dict[int | str, dict[str, Any]] = {
 
 @router.get(
     "/{file_id}/pages/{page}",
+    operation_id="show_page",
     summary="A page of a file as a picture",
     response_class=Response,
     responses={**_JPEG, **problems(404, 413, 415, 422)},

@@ -20,7 +20,7 @@ _History = Annotated[
 ]
 
 
-@router.get("/state", summary="What the service says of itself", response_model=State)
+@router.get("/state", operation_id="get_state", summary="What the service says of itself", response_model=State)
 async def state(request: Request, *, history: _History = True) -> Response:
     """Queues, caches, breakers, model servers, GPUs and processes now, counters since the start, and the settings.
 
