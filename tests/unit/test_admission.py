@@ -103,6 +103,16 @@ def test_a_full_house_is_nobodys_fault_who_holds_less_than_its_share() -> None:
     assert door.come("a") == "share_exceeded"
 
 
+def test_a_refusal_says_what_there_is_no_room_for() -> None:
+    full, heavy = Door(places=2), Door(places=8, megabytes=1.0)
+    full.come("a", 2, 10)
+    heavy.come("a", 2, 450_000)
+    with pytest.raises(Overloaded, match=r"service_full: 2 documents are being read, and no more fit\."):
+        full.limiter.admit(Arrival("a", body_bytes=10))
+    with pytest.raises(Overloaded, match=r"service_full: Documents of 0\.9 MB are being read, of 1 MB that fit\."):
+        heavy.limiter.admit(Arrival("a", body_bytes=450_000))
+
+
 def test_bytes_are_bounded_and_shared_as_documents_are() -> None:
     door = Door(places=100, megabytes=1.0)
     assert door.come("b", 1, 100_000) == ""

@@ -156,16 +156,19 @@ class AdmissionLimiter:
             self._check_share(arrival)
         if part > 1 and self.documents and not self._make_room(arrival, now):
             self._remember(arrival.tenant, now)
-            raise Overloaded(
-                "service_full",
-                f"{self.documents} documents of {self.body_bytes / 1e6:.0f} MB are being read; no more fit.",
-                self._backlog.retry_after_s(),
-            )
+            raise Overloaded("service_full", self._fullness(), self._backlog.retry_after_s())
         self._check_deadline(arrival, now)
         self._refused.pop(arrival.tenant, None)
         permit = AdmissionPermit(self, arrival.tenant, arrival.body_bytes, now)
         self.change(arrival.tenant, 1, arrival.body_bytes)
         return permit
+
+    def _fullness(self) -> str:
+        """What there is no room for, a document or its bytes."""
+        if self.documents >= self.max_documents:
+            return f"{self.documents} documents are being read, and no more fit."
+        held, most = self.body_bytes / 1e6, self.max_bytes / 1e6
+        return f"Documents of {held:.1f} MB are being read, of {most:.0f} MB that fit."
 
     def change(self, tenant: str, documents: int, body_bytes: int) -> None:
         """Counts what a tenant holds more, or less; its permits call it."""
