@@ -163,6 +163,17 @@ async def test_multipart_takes_the_file_and_options_as_fields() -> None:
     assert page["blocks"]
 
 
+async def test_a_switch_of_a_form_that_is_neither_true_nor_false_is_refused() -> None:
+    async with running_api() as api:
+        for name, value in (("include_blocks", "yes"), ("extract_header", "2"), ("image_limit", "-1")):
+            answer = await api.client.post("/v1/ocr", files={"file": png()}, data={name: value})
+            assert (answer.status_code, answer.json()["code"]) == (422, "options_invalid")
+            assert answer.json()["detail"].startswith(f"{name}: ")
+        for value in ("0", "False", "true"):
+            answer = await api.client.post("/v1/ocr", files={"file": png()}, data={"include_blocks": value})
+            assert bool(answer.json()["pages"][0]["blocks"]) == (value == "true")
+
+
 async def test_multipart_takes_the_document_as_json() -> None:
     document = json.dumps({"type": "image_url", "image_url": data_url(png())})
     async with running_api() as api:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from inkgate.api.forms_layout_parsing import LayoutParsingRequest
+from inkgate.api.forms_paddlex import PaddlexRequest
+from inkgate.api.forms_rapidocr import RapidOcrOptions
 from inkgate.api.negotiation import choose
 from inkgate.api.options import MOST_FIELDS, OcrOptions, parse
 from inkgate.api.schemas_mistral import MistralOptions
@@ -39,3 +42,32 @@ def test_an_endless_word_is_refused() -> None:
 def test_an_endless_accept_header_is_refused() -> None:
     with pytest.raises(InputRejected, match="not_acceptable"):
         choose(None, "text/plain," * 10_000)
+
+
+def test_switches_are_true_or_false_and_nothing_else() -> None:
+    for model, name, file in (
+        (LayoutParsingRequest, "useLayoutDetection", "x"),
+        (PaddlexRequest, "returnWordBox", "x"),
+        (MistralOptions, "include_blocks", None),
+    ):
+        for wrong in ("no", "false", 0, 1, 2, 0.0, [], "maybe"):
+            with pytest.raises(InputRejected, match=f"options_invalid: {name}: .*valid boolean"):
+                parse(model, {"file": file, name: wrong})
+        assert getattr(parse(model, {"file": file, name: False}), name) is False
+        assert getattr(parse(model, {"file": file, name: None}), name) is None
+
+
+def test_switches_of_forms_and_queries_are_texts() -> None:
+    for text, value in (
+        ("true", True),
+        ("True", True),
+        ("1", True),
+        ("false", False),
+        (" FALSE ", False),
+        ("0", False),
+    ):
+        assert parse(RapidOcrOptions, {"use_det": text}).use_det is value
+        assert parse(OcrOptions, {}, {"blocks": text}).blocks is value
+    for wrong in ("yes", "on", "2", "maybe", 0, 1.0):
+        with pytest.raises(InputRejected, match=r"options_invalid: blocks: .*valid boolean"):
+            parse(OcrOptions, {"blocks": wrong})

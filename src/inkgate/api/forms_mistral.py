@@ -9,7 +9,7 @@ from inkgate.api.decoding import parse_json
 from inkgate.api.errors import Problem
 from inkgate.api.exchange import Call, Order
 from inkgate.api.negotiation import choose
-from inkgate.api.options import parse, select
+from inkgate.api.options import flag, parse, select
 from inkgate.api.schemas_mistral import DocumentSource, MistralOptions, MistralRequest
 from inkgate.api.sources import DEFAULT_NAME, document
 from inkgate.errors import InputRejected
@@ -18,6 +18,9 @@ from inkgate.types import Document, Task, TaskKind
 
 _LISTS = frozenset({"pages", "document"})
 """Fields that a form can only send as JSON in a text."""
+_FLAGS = frozenset({"include_image_base64", "extract_header", "extract_footer", "include_blocks"})
+_DIGITS = 10
+_NUMBERS = frozenset({"image_limit", "image_min_size"})
 
 
 class Mistral:
@@ -66,6 +69,10 @@ async def _get(source: DocumentSource, call: Call) -> Document:
 
 
 async def _decoded(key: str, value: str, call: Call) -> object:
+    if key in _FLAGS:
+        return flag(value)
+    if key in _NUMBERS:
+        return int(value) if value.isascii() and value.isdigit() and len(value) < _DIGITS else value
     if key not in _LISTS or value[:1] not in {"[", "{"}:
         return value
     try:

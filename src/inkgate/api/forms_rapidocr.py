@@ -12,7 +12,7 @@ from inkgate.api.errors import Problem
 from inkgate.api.exchange import Call, Order
 from inkgate.api.forms_simple import ordered
 from inkgate.api.lines_only import with_lines
-from inkgate.api.options import parse
+from inkgate.api.options import Flag, parse
 from inkgate.api.sources import document
 from inkgate.documents.formats.json import page_to_dict
 from inkgate.types import DocumentResult
@@ -25,9 +25,9 @@ class RapidOcrOptions(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    use_det: bool | None = None
-    use_cls: bool | None = None
-    use_rec: bool | None = None
+    use_det: Flag | None = None
+    use_cls: Flag | None = None
+    use_rec: Flag | None = None
 
 
 @dataclass(frozen=True, slots=True)

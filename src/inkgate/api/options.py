@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, StrictInt, StrictStr, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
 
 from inkgate.api.errors import describe
 from inkgate.api.negotiation import Shape, choose
@@ -32,6 +42,16 @@ class StopAtFirst(FailFast):
     __hash__ = object.__hash__
 
 
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def flag(value: object) -> object:
+    """A text of a form or a query that says yes or no, as that; all else as it is."""
+    return _FLAGS.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+Flag = Annotated[StrictBool, BeforeValidator(flag)]
+"""A switch of a form: `true` or `false`, `1` or `0`. In JSON a number is none."""
 Pages = StrictStr | Annotated[list[StrictInt], StopAtFirst()] | StrictInt
 Word = Annotated[str, Field(max_length=100)]
 
@@ -61,7 +81,7 @@ class OcrOptions(BaseModel):
     language: Annotated[
         Word | None, Field(description="For `translate`: the language to translate into, such as `en` or `zh`.")
     ] = None
-    blocks: Annotated[bool | None, Field(description="Blocks and Markdown as well: short for `task=parse`.")] = None
+    blocks: Annotated[Flag | None, Field(description="Blocks and Markdown as well: short for `task=parse`.")] = None
 
     coordinates: Annotated[
         Coordinates | None,

@@ -16,9 +16,12 @@ from inkgate.types import DocumentResult
 
 
 class PaddlexFile(BaseModel):
-    """The fields of every request, as PaddleX 3 defines them. Unknown keys are let through: newer clients send more."""
+    """The fields of every request, as PaddleX 3 defines them. Unknown keys are let through: newer clients send more.
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    It comes as JSON alone, whose values have types: `"no"` and 0 are no booleans.
+    """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     file: Annotated[str, Field(min_length=1)]
     fileType: Literal[0, 1] | None = None  # noqa: N815 - PaddleX's names

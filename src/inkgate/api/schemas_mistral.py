@@ -44,9 +44,9 @@ class DocumentSource(BaseModel):
 
 
 class MistralOptions(BaseModel):
-    """What is asked, beside the document. Pages count from 0."""
+    """What is asked, beside the document. Pages count from 0. Texts of forms have been made into these types before."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
     model: str | None = None
     pages: Pages | None = None
