@@ -50,7 +50,8 @@ def test_switches_are_true_or_false_and_nothing_else() -> None:
         (PaddlexRequest, "returnWordBox", "x"),
         (MistralOptions, "include_blocks", None),
     ):
-        for wrong in ("no", "false", 0, 1, 2, 0.0, [], "maybe"):
+        others: tuple[object, ...] = ("no", "false", 0, 1, 2, 0.0, [], "maybe")
+        for wrong in others:
             with pytest.raises(InputRejected, match=f"options_invalid: {name}: .*valid boolean"):
                 parse(model, {"file": file, name: wrong})
         assert getattr(parse(model, {"file": file, name: False}), name) is False
@@ -68,6 +69,7 @@ def test_switches_of_forms_and_queries_are_texts() -> None:
     ):
         assert parse(RapidOcrOptions, {"use_det": text}).use_det is value
         assert parse(OcrOptions, {}, {"blocks": text}).blocks is value
-    for wrong in ("yes", "on", "2", "maybe", 0, 1.0):
+    others: tuple[object, ...] = ("yes", "on", "2", "maybe", 0, 1.0)
+    for wrong in others:
         with pytest.raises(InputRejected, match=r"options_invalid: blocks: .*valid boolean"):
             parse(OcrOptions, {"blocks": wrong})

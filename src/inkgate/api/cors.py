@@ -14,6 +14,7 @@ from inkgate.api.asking import PRIORITY_HEADER, TIMEOUT_HEADER
 from inkgate.api.exchange import STATUS_HEADER
 from inkgate.api.request_id import HEADER as REQUEST_ID_HEADER
 from inkgate.api.stream import PAGES_HEADER
+from inkgate.engines.vllm.wire import IGNORED_HEADER
 
 _HEADERS = (
     *("Authorization", "X-API-Key", "Content-Type", "Cache-Control", "Idempotency-Key", "User-Agent"),
@@ -34,7 +35,7 @@ class Cors(CORSMiddleware):
             allow_origins=origins,
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=_HEADERS,
-            expose_headers=[REQUEST_ID_HEADER, STATUS_HEADER, PAGES_HEADER, "Retry-After"],
+            expose_headers=[REQUEST_ID_HEADER, STATUS_HEADER, PAGES_HEADER, IGNORED_HEADER, "Retry-After"],
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
