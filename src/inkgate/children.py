@@ -36,6 +36,12 @@ def start_child(command: Sequence[str], fds: Sequence[int]) -> subprocess.Popen[
     )
 
 
+def end_child(process: subprocess.Popen[bytes]) -> None:
+    """Kills it, and collects it. Blocking, milliseconds."""
+    process.kill()
+    process.wait()
+
+
 def live_with(parent: int) -> None:
     """Ties the life of this process to that of the process `parent`, which started it, and to nothing else.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -172,6 +173,29 @@ async def test_models_that_can_not_be_loaded_are_told_at_the_start(argument: str
         with pytest.raises(error):
             await pool.start()
     assert children() == before
+
+
+async def test_a_worker_that_can_not_be_watched_is_ended_and_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    before, memory_before = children(), shared_memory()
+    watched: list[int] = []
+    pidfd_open = os.pidfd_open
+
+    def no_more_files_at_first(pid: int) -> int:
+        watched.append(pid)
+        if len(watched) == 1:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return pidfd_open(pid)
+
+    monkeypatch.setattr(os, "pidfd_open", no_more_files_at_first)  # Popen needs more files: no limit does this
+    async with running(WorkerPool(PoolSettings(command(), ("",), pause_s=0.01))) as pool:
+        with pytest.raises(OSError, match="Too many open files"):
+            await pool.start()
+        await pool.alive(1)
+        _, second = watched
+        assert children() == before | {second}
+        assert pool.pool.pids == (second,)
+    assert children() == before
+    assert shared_memory() == memory_before
 
 
 async def test_a_pool_that_does_not_run_or_has_stopped_says_so() -> None:

@@ -8,10 +8,11 @@ import socket
 import struct
 import subprocess
 from collections.abc import Sequence
+from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from typing import Any, Self
 
-from inkgate.children import start_child
+from inkgate.children import end_child, start_child
 from inkgate.engines.workers.block import Block
 
 _TIMEVAL = struct.Struct("@ll")
@@ -34,19 +35,25 @@ class Worker:
         pid_fd: becomes readable when the process has ended.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], channel: Connection, block: Block) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], pid_fd: int, channel: Connection, block: Block) -> None:
         self.alive = True
-        self.pid_fd = os.pidfd_open(process.pid)
+        self.pid_fd = pid_fd
         self._process = process
         self._channel = channel
         self._block = block
 
     @classmethod
     def start(cls, command: Sequence[str], argument: str, timeout_s: float) -> Self:
-        """A worker that loads its models: see start_child. `timeout_s`: for each call. Raises OSError."""
-        block = Block.make()
-        ours, theirs = socket.socketpair()
-        try:
+        """A worker that loads its models: see start_child. `timeout_s`: for each call.
+
+        Raises:
+            OSError: nothing of it is left.
+        """
+        with ExitStack() as undo:
+            block = Block.make()
+            undo.callback(block.close)
+            ours, theirs = socket.socketpair()
+            undo.enter_context(ours)
             with theirs:
                 # A worker that stops in the middle of an answer must not hold a thread for ever.
                 limit = _TIMEVAL.pack(int(timeout_s), int(timeout_s % 1 * 1e6))
@@ -54,11 +61,10 @@ class Worker:
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
                 fds = (theirs.fileno(), block.fd)
                 process = start_child((*command, *map(str, fds), str(os.getpid()), argument), fds)
-        except OSError:
-            block.close()
-            ours.close()
-            raise
-        return cls(process, Connection(ours.detach()), block)
+            undo.callback(end_child, process)
+            pid_fd = os.pidfd_open(process.pid)
+            undo.pop_all()
+        return cls(process, pid_fd, Connection(ours.detach()), block)
 
     @property
     def pid(self) -> int:
