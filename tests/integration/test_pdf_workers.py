@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,7 @@ from inkgate.documents.pdf.pool import PdfDocument, PdfPool
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.settings import PdfSettings, PdfText
 from support.faulty_pdf_worker import command
-from support.pdf_writer import paragraph, text_at, text_pdf
+from support.pdf_writer import PdfWriter, image_at, paragraph, text_at, text_pdf
 from support.processes import children, is_running, shared_memory
 
 pytestmark = pytest.mark.anyio
@@ -84,6 +85,25 @@ async def test_workers_that_fail_cost_their_pages_and_no_others() -> None:
 async def test_a_worker_that_hangs_is_ended_and_costs_its_page() -> None:
     async with opened(IMPATIENT, "render:1:hang") as (_, pdf):
         assert [await outcome(pdf, index) for index in range(3)] == ["ok", "page_timeout", "ok"]
+
+
+async def test_memory_that_was_found_in_another_way_fails_no_page() -> None:
+    small_things = text_pdf(text_at(30, 200, "Page number 1", 20) + b"0 0 1 1 re f\n" * 20_000)
+    async with PdfPool(ONE_WORKER, command("page:0:wall")) as pool, pool.open(small_things, PdfText.NEVER) as pdf:
+        assert await outcome(pdf, 0) == "ok"
+
+
+async def test_an_image_that_is_too_large_for_the_memory_is_an_error_and_not_a_blank_page() -> None:
+    writer = PdfWriter()
+    side = 35_000
+    page_information = struct.pack("!IBBBI", 0, 48, 0, 1, 19) + struct.pack("!IIIIBH", side, side, 0, 0, 0, 0)
+    entries = b"/Type /XObject /Subtype /Image /Width %d /Height %d /ColorSpace /DeviceGray /BitsPerComponent 1"
+    head = b"<< /Length %d /Filter /JBIG2Decode " + entries + b" >>\nstream\n"
+    image = writer.add(head % (len(page_information), side, side) + page_information + b"\nendstream")
+    writer.add_page(image_at(0, 0, 0, 300, 400) + text_at(30, 200, "beside it", 20), images=(image,))
+    settings = PdfSettings(workers=1, worker_memory_mb=128)
+    async with PdfPool(settings) as pool, pool.open(writer.build(), PdfText.NEVER) as pdf:
+        assert await outcome(pdf, 0) == "page_memory"
 
 
 async def test_pages_asked_for_at_once_fail_alone() -> None:

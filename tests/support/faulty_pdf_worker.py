@@ -1,11 +1,13 @@
 """A PDF worker that fails when told to: the fault port of the tests, in a real process behind the real protocol.
 
 Its faults are its first arguments, as `op:index:kind`: `render:1:crash`, `page:0:hang`, `render:2:memory`, ...
-Kinds that end in `-if-used` happen only in a worker that has answered something before.
+Kinds that end in `-if-used` happen only in a worker that has answered something before; `wall` itself fails nothing.
 """
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import signal
 import sys
@@ -69,6 +71,17 @@ def mistake() -> None:
     raise RuntimeError("our own mistake")
 
 
+def wall_in_heap() -> None:
+    """The heap can't grow from now on: malloc is told ENOMEM, and takes what it needs elsewhere."""
+    libc = ctypes.CDLL(None)
+    libc.sbrk.restype = ctypes.c_void_p
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    end = -(-libc.sbrk(0) // mmap.PAGESIZE) * mmap.PAGESIZE
+    fixed_where_free = 0x100000
+    libc.mmap(end, mmap.PAGESIZE, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | fixed_where_free, -1, 0)
+
+
 FAULTS: dict[str, Callable[[], None]] = {
     "crash": crash,
     "abort": os.abort,
@@ -77,6 +90,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "babble": babble,
     "nonsense": talk_nonsense,
     "bug": mistake,
+    "wall": wall_in_heap,
     "exit": lambda: os._exit(3),
 }
 FAULTS_IF_USED = {"crash-if-used": crash, "memory-if-used": run_out}

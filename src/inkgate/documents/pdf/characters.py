@@ -18,7 +18,7 @@ import pypdfium2.raw as pdfium
 from inkgate.documents.pdf.geometry import Transform
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.objects import Image, PageObjects, address
-from inkgate.documents.pdf.pdfium import Handle, PdfiumPage, noticing_memory
+from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage
 from inkgate.types import Box, Size
 
 MAX_CHARACTERS = 100_000
@@ -75,11 +75,12 @@ def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: S
 
 @contextmanager
 def _text_page(page: PdfiumPage) -> Iterator[Handle]:
-    with noticing_memory():
+    with NoticedMemory() as memory:
         text = pdfium.FPDFText_LoadPage(page.handle)
     if not text:
         raise MemoryError
     try:
+        memory.check()
         yield text
     finally:
         pdfium.FPDFText_ClosePage(text)

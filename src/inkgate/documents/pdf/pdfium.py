@@ -11,7 +11,7 @@ import errno
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pypdfium2.raw as pdfium
@@ -36,17 +36,34 @@ class PdfFault(Exception):
         self.detail = detail
 
 
-@contextmanager
-def noticing_memory() -> Iterator[None]:
-    """Raises MemoryError when an allocation failed inside.
+class MemorySuspected(MemoryError):
+    """An allocation failed while something was done that succeeded all the same: perhaps without a part of it."""
+
+
+class NoticedMemory:
+    """Whether an allocation failed inside: `failed`, to be asked after the block.
 
     Where pdfium can't get the memory for an image it leaves the image out and says nothing: a blank page would look
     like a page read. The C library's errno tells. (Measured with a 35,000 x 35,000 JBIG2 image under 128 MB.)
+
+    It may also tell of an allocation that then succeeded in another way: malloc asks for more heap first, and for a
+    place of its own where the heap can't grow. So `check` raises what is worth a second try: by then malloc has that.
     """
-    _errno_location()[0] = 0
-    yield
-    if _errno_location()[0] == errno.ENOMEM:
-        raise MemoryError
+
+    def __init__(self) -> None:
+        self.failed = False
+
+    def __enter__(self) -> Self:
+        _errno_location()[0] = 0
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.failed = _errno_location()[0] == errno.ENOMEM
+
+    def check(self) -> None:
+        """Raises MemorySuspected if an allocation failed."""
+        if self.failed:
+            raise MemorySuspected
 
 
 class PdfiumDocument:
@@ -59,14 +76,19 @@ class PdfiumDocument:
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
         self._data = data
-        with noticing_memory():
+        with NoticedMemory() as memory:
             self.handle: Handle = pdfium.FPDF_LoadMemDocument64(data.ctypes.data, data.size, None)
         if not self.handle:
+            if memory.failed:
+                raise MemoryError
             if pdfium.FPDF_GetLastError() in _LOCKED:
                 raise PdfFault("pdf_encrypted", "The PDF opens only with a password.")
             raise PdfFault("pdf_corrupt", "The PDF's structure can't be made out.")
         self._form: Handle = None
         self._form_config: Any = None
+        if memory.failed:
+            self.close()
+            raise MemorySuspected
         if pdfium.FPDF_GetFormType(self.handle) != pdfium.FORMTYPE_NONE:
             self._start_form()
 
@@ -88,13 +110,16 @@ class PdfiumDocument:
             PdfFault: page_broken.
             MemoryError: there is not enough.
         """
-        with noticing_memory():
+        with NoticedMemory() as memory:
             handle = pdfium.FPDF_LoadPage(self.handle, index)
         if not handle:
+            if memory.failed:
+                raise MemoryError
             raise PdfFault("page_broken", f"Page {index + 1} can't be opened.")
         if self._form:
             pdfium.FORM_OnAfterLoadPage(handle, self._form)
         try:
+            memory.check()
             yield PdfiumPage(handle, self._form, index)
         finally:
             if self._form:
@@ -161,15 +186,15 @@ class PdfiumPage:
         """
         height, width = into.shape[:2]
         into.fill(255)
-        with noticing_memory():
-            bitmap = pdfium.FPDFBitmap_CreateEx(width, height, pdfium.FPDFBitmap_BGR, into.ctypes.data, width * 3)
+        bitmap = pdfium.FPDFBitmap_CreateEx(width, height, pdfium.FPDFBitmap_BGR, into.ctypes.data, width * 3)
         if not bitmap:
             raise MemoryError
         try:
             flags = pdfium.FPDF_ANNOT | pdfium.FPDF_REVERSE_BYTE_ORDER
-            with noticing_memory():
+            with NoticedMemory() as memory:
                 pdfium.FPDF_RenderPageBitmap(bitmap, self.handle, 0, 0, width, height, 0, flags)
                 if self._form:
                     pdfium.FPDF_FFLDraw(self._form, bitmap, self.handle, 0, 0, width, height, 0, flags)
+            memory.check()
         finally:
             pdfium.FPDFBitmap_Destroy(bitmap)

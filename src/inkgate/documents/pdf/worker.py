@@ -21,7 +21,7 @@ import numpy as np
 from inkgate.children import live_with
 from inkgate.documents.pdf import wire
 from inkgate.documents.pdf.examine import examine
-from inkgate.documents.pdf.pdfium import PdfFault, PdfiumDocument
+from inkgate.documents.pdf.pdfium import MemorySuspected, PdfFault, PdfiumDocument
 from inkgate.documents.pdf.shared import map_bitmap, map_bytes
 from inkgate.documents.pdf.wire import Call, Op, Reply
 from inkgate.types import Size
@@ -29,7 +29,12 @@ from inkgate.types import Size
 MAX_GROWTH_MB = 64.0
 """A document is closed and opened again when the process has grown by so much since it was opened."""
 _PAGE_MB = mmap.PAGESIZE / 2**20
+_RESERVED_BLOCK, _RESERVED_BLOCKS = 64 * 2**10, 64
+"""Of the heap; blocks from 128 KB on may get places of their own."""
 _libc = ctypes.CDLL(None)
+_libc.malloc.restype = ctypes.c_void_p
+_libc.malloc.argtypes = [ctypes.c_size_t]
+_libc.free.argtypes = [ctypes.c_void_p]
 
 
 class Handler(Protocol):
@@ -54,7 +59,14 @@ class PdfHandler:
         self._least_mb = 0.0
 
     def handle(self, call: Call, fds: Sequence[int]) -> dict[str, Any]:
-        """See `Handler`."""
+        """See `Handler`. What may have failed for want of memory is tried a second time."""
+        try:
+            return self._handle(call, fds)
+        except MemorySuspected:
+            _reserve_heap()
+            return self._handle(call, fds)
+
+    def _handle(self, call: Call, fds: Sequence[int]) -> dict[str, Any]:
         if call.op is Op.CLOSE:
             self._close(call.document)
             return {}
@@ -144,6 +156,13 @@ def _memory_pages() -> tuple[int, int, int]:
     with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123 - once a call, and pathlib is slow to import
         size, resident, shared = statm.read().split()[:3]
     return int(size), int(resident), int(shared)
+
+
+def _reserve_heap() -> None:
+    """Has malloc take a few MB, which it keeps: a second try needs a little more than the first one left."""
+    blocks = [_libc.malloc(_RESERVED_BLOCK) for _ in range(_RESERVED_BLOCKS)]
+    for block in blocks:
+        _libc.free(block)
 
 
 def _private_mb() -> float:
