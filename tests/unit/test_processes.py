@@ -15,10 +15,12 @@ PARENT = (
     "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()']); print('there', flush=True); input()"
 )
 NO_MORE_FILES = """
-import errno, os, resource, time
+import errno, os, resource, subprocess
 from inkgate.telemetry.processes import Place, Processes
 now = [0.0]
-processes = Processes(lambda: [Place("vllm", os.getppid(), with_children=True)], lambda: now[0])
+tree = subprocess.Popen(["sh", "-c", "sleep 60 & echo there; wait"], stdout=subprocess.PIPE, start_new_session=True)
+tree.stdout.readline()
+processes = Processes(lambda: [Place("vllm", tree.pid, with_children=True)], lambda: now[0])
 before = processes.read()
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 held = []
@@ -33,8 +35,9 @@ os.close(held.pop())
 os.close(held.pop())
 now[0] += 60.0
 after = processes.read()
-assert [each.pid for each in after] == [each.pid for each in before]
+assert [each.pid for each in after] == [each.pid for each in before] and len(before) == 3
 assert all(was.cpu_s <= each.cpu_s < was.cpu_s + 30 for was, each in zip(before, after))
+os.killpg(tree.pid, 9)
 print("read")
 """
 BUSY = "sum(range(2_000_000)); print('there', flush=True); input()"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from inkgate.doctor.findings import Evidence
@@ -62,9 +63,10 @@ def strayed(flags: Sequence[str], preset: str, settings: Mapping[str, Any]) -> t
     where no setting asks for that. None where there is no such preset.
     """
     try:
-        wanted = parsed(find_preset(preset).launch.arguments())
+        launch = find_preset(preset).launch
     except InputRejected:
         return ()
+    wanted = parsed(replace(launch, newer_flags=()).arguments())  # an older vLLM runs without those
     asked = {flag: value_of(settings, path) for flag, path in _SET_BY_US.items()}
     wanted |= {flag: f"{value:g}" for flag, value in asked.items() if value}
     return tuple(_differences(parsed(flags), wanted))
