@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import tracemalloc
 from contextlib import suppress
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.api.decoding import decode_base64, decode_data_url
-from inkgate.api.files import FileStore
+from inkgate.api.files import FILE_BYTES, FileStore
 from inkgate.errors import InputRejected, Overloaded
 
 
@@ -104,14 +105,51 @@ def test_files_are_forgotten_when_their_time_is_over() -> None:
 
 def test_files_fill_the_room_there_is_and_no_more() -> None:
     clock = Clock()
-    store = FileStore(max_total_bytes=10, kept_s=60, now=clock)
-    store.add("a", b"x" * 8, "ocr", "me")
+    store = FileStore(max_total_bytes=10_000 + 4 * FILE_BYTES, kept_s=60, now=clock)
+    store.add("a", b"x" * 4_000, "ocr", "me")
     clock.now += 20
     with pytest.raises(Overloaded) as refused:
-        store.add("b", b"x" * 3, "ocr", "me")
+        store.add("b", b"x" * 12_000, "ocr", "other")
     assert (refused.value.code, refused.value.retry_after_s) == ("service_full", 40)
     clock.now += 41
-    assert store.add("b", b"x" * 3, "ocr", "me").data == b"xxx"
+    assert len(store.add("b", b"x" * 12_000, "ocr", "other").data) == 12_000
+
+
+def test_nobody_fills_the_room_for_all() -> None:
+    clock = Clock()
+    store = FileStore(max_total_bytes=100 * (FILE_BYTES + 100), kept_s=60, now=clock)
+    held = []
+    for owner in ("greedy", "second", "third"):
+        with pytest.raises(Overloaded) as refused:
+            while True:
+                store.add("", b"x" * 100, "", owner)
+        assert refused.value.code == "share_exceeded"
+        held.append(len(store.owned(owner)))
+    assert held == [50, 25, 13]
+    store.delete(store.owned("greedy")[0].id, "greedy")
+    assert len(store.owned("greedy")) == 49
+    clock.now += 61
+    store.add("", b"x" * 100, "", "greedy")
+    assert [len(store.owned(owner)) for owner in ("greedy", "second", "third")] == [1, 0, 0]
+
+
+def test_empty_files_cost_memory_too_and_their_number_is_bounded() -> None:
+    store = FileStore(kept_s=60, now=Clock(), max_files=10)
+    with pytest.raises(Overloaded, match="share_exceeded"):
+        for _ in range(11):
+            store.add("name", b"", "ocr", "me")
+    assert len(store.owned("me")) == 5
+    assert store.total_bytes > 5 * FILE_BYTES
+
+
+def test_memory_that_files_take_is_counted() -> None:
+    store = FileStore(now=Clock())
+    tracemalloc.start()
+    for _ in range(2_000):
+        store.add("name", b"", "ocr", "me")
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert taken <= store.total_bytes
 
 
 @pytest.mark.parametrize(
