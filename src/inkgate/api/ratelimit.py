@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+import anyio
 import structlog
 from limits import RateLimitItem, parse
 from limits.aio.storage import RedisStorage, Storage
@@ -16,6 +17,7 @@ from limits.storage import storage_from_string
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate.errors import Overloaded
+from inkgate.serving.breaker import Breaker, BreakerSettings
 from inkgate.settings import RateLimitSettings
 
 log = structlog.get_logger(__name__)
@@ -25,17 +27,32 @@ def _now() -> float:
     return datetime.now(UTC).timestamp()
 
 
+COUNT_S = 0.25
+"""How long counting may take: a request waits for it. A Redis that is there takes a millisecond."""
+FORGOING = BreakerSettings(window_s=10.0, least=3, failed_rate=0.5, open_s=5.0, open_most_s=60.0)
+"""When counting is given up for a while: after three requests that waited in vain. Slow counts still count."""
+
+
 class RateLimiter:
-    """Counts requests by caller. Where the counts can't be reached, requests pass: a broken Redis must not stop
-    the service. That is logged once, and once more when the counts are back.
+    """Counts requests by caller. Where the counts can't be reached in time, requests pass: a broken or frozen Redis
+    must not stop the service. That is logged once, and once more when the counts are back. A breaker keeps requests
+    from waiting for what does not answer: while it is open they pass at once, and single ones try whether it is back.
     """
 
-    def __init__(self, limit: RateLimitItem, storage: Storage, now: Callable[[], float] = _now) -> None:
+    def __init__(
+        self,
+        limit: RateLimitItem,
+        storage: Storage,
+        now: Callable[[], float] = _now,
+        clock: Callable[[], float] = anyio.current_time,
+    ) -> None:
+        """`now`: seconds since 1970, as the storage has it; `clock`: of the breaker, in seconds."""
         self._limit = limit
         self._storage = storage
         self._strategy = SlidingWindowCounterRateLimiter(storage)
         self._now = now
         self._reachable = True
+        self._breaker = Breaker("rate limit storage", FORGOING, clock)
 
     async def count(self, caller: str) -> None:
         """Counts one request of `caller`.
@@ -44,16 +61,28 @@ class RateLimiter:
             Overloaded: "rate_limited", with the time until the next one may pass.
         """
         try:
-            passes = await self._strategy.hit(self._limit, caller)
-            reset_at = 0.0 if passes else (await self._strategy.get_window_stats(self._limit, caller)).reset_time
+            async with self._breaker.guard():
+                with anyio.fail_after(COUNT_S):
+                    reset_at = await self._hit(caller)
         except StorageError as error:
             self._note(reachable=False, reason=type(error.storage_error).__name__)
             return
+        except TimeoutError:
+            self._note(reachable=False, reason="TimeoutError")
+            return
+        except Overloaded:  # the breaker is open, which it has logged
+            return
         self._note(reachable=True)
-        if not passes:
+        if reset_at is not None:
             # Both are of the wall clock, which may be set anew between them.
             wait_s = min(max(0.0, reset_at - self._now()), self._limit.get_expiry())
             raise Overloaded("rate_limited", f"More than {self._limit} came with this key.", wait_s)
+
+    async def _hit(self, caller: str) -> float | None:
+        """Counts one request; None where it passes, else when the next one may."""
+        if await self._strategy.hit(self._limit, caller):
+            return None
+        return (await self._strategy.get_window_stats(self._limit, caller)).reset_time
 
     async def close(self) -> None:
         """Closes the connections to where the counts are."""
