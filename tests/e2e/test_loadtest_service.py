@@ -18,7 +18,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_it_answers_with_the_settings_that_were_asked_for_and_is_gone_afterwards(tmp_path: Path) -> None:
     config = tmp_path / "inkgate.toml"
-    config.write_text('[limits]\nmax_in_flight = 7\nmax_pages = 3\n[auth]\nkey_hashes = ["abc"]\n', encoding="utf-8")
+    config.write_text(
+        f'[limits]\nmax_in_flight = 7\nmax_pages = 3\n[auth]\nkey_hashes = ["{"a" * 64}"]\n', encoding="utf-8"
+    )
     async with (
         serving(Serve({"limits.max_in_flight": 9, "engine.ppocr.threads": 1}, config)) as service,
         AsyncInkgateClient(service.url) as client,

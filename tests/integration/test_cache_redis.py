@@ -219,3 +219,17 @@ async def test_lookups_given_up_midway_leave_no_answers_to_the_next(server: Redi
 def test_what_is_no_redis_url_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="URL"):
         RedisStore(url)
+
+
+async def test_what_was_written_without_the_secret_is_not_answered(server: RedisServer) -> None:
+    forger, service, other = (RedisStore(server.url, secret=secret) for secret in ("", "of ours", "of ours"))
+    try:
+        await forger.put(b"page", b"made up", 60.0)
+        assert await forger.get(b"page") == b"made up"
+        assert await service.get(b"page") is None
+        await service.put(b"page", b"as read", 60.0)
+        assert await other.get(b"page") == b"as read"
+        assert await forger.get(b"page") is None
+    finally:
+        for store in (forger, service, other):
+            await store.close()

@@ -67,6 +67,15 @@ def test_every_command_explains_itself(command: list[str]) -> None:
         (["read", "page.png", "--config", "typo.toml"], "server.prot (from typo.toml) is not a setting"),
         (["read", "page.png", "--config", "typo.toml"], "Did you mean server.port?"),
         (["read", "page.png", "--config", "value.toml"], "server.port = 'x' (from value.toml)"),
+        (
+            ["serve", "--config", "plain.toml", "--port", "1"],
+            "server = 5 (from plain.toml): this is a table of settings",
+        ),
+        (["serve", "--config", "plain.toml", "--host", "::1"], "engine.ppocr = 'x' (from plain.toml): this is a table"),
+        (["serve", "--config", "rate.toml"], "rate_limit.per_key = 'often' (from rate.toml): write it as 60/minute"),
+        (["serve", "--config", "rate.toml"], "'redis://***@h:x' (from rate.toml): write it as memory://, redis://host"),
+        (["serve", "--config", "rate.toml"], "cache.redis_url (from rate.toml): write it as redis://host:6379/0"),
+        (["serve", "--config", "rate.toml"], "auth.key_hashes (from rate.toml): each is a SHA-256 in 64 hexadecimal"),
         (["serve", "--config", "typo.toml"], "Did you mean server.port?"),
         (["serve", "--port", "99999"], "65535"),
         (["serve", "--host", "192.0.2.1"], "no API key is set"),
@@ -80,10 +89,16 @@ def test_misuse_is_told_with_status_2(
     Path("page.png").write_bytes(b"")
     Path("bad.toml").write_text("server = [")
     Path("typo.toml").write_text("[server]\nprot = 1\n")
+    Path("plain.toml").write_text("server = 5\n[engine]\nppocr = 'x'\n")
+    Path("rate.toml").write_text(
+        "[rate_limit]\nper_key = 'often'\nstorage_url = 'redis://me:hush@h:x'\n"
+        "[cache]\nredis_url = 'me:hush@localhost'\n[auth]\nkey_hashes = ['inkgate_hush']\n"
+    )
     Path("value.toml").write_text("[server]\nport = 'x'\n")
     ended = runner.invoke(app, arguments)
     assert ended.exit_code == 2
     assert message in " ".join(ended.stderr.split())
+    assert "hush" not in ended.stderr
 
 
 def test_a_key_comes_with_the_hash_that_settings_keep_and_is_new_each_time() -> None:

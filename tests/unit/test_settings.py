@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from inkgate.cli.configure import setting_fields
 from inkgate.settings import PdfText, load_settings
 
 
@@ -42,3 +43,65 @@ def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
 def test_the_tree_is_frozen() -> None:
     with pytest.raises(ValidationError):
         load_settings().server.port = 1  # type: ignore[misc]  # what is tested
+
+
+def nested(path: tuple[str, ...], value: object) -> dict[str, object]:
+    branch: dict[str, object] = {path[-1]: value}
+    for name in reversed(path[1:-1]):
+        branch = {name: branch}
+    return branch
+
+
+def test_no_number_may_be_infinite_unknown_or_absurd() -> None:
+    numbers = [path for path, field in setting_fields() if field.annotation in {int, float}]
+    assert len(numbers) > 60
+    accepted = []
+    for path in numbers:
+        for value in (float("inf"), float("nan"), 10**23, 1e23, -(10**23)):
+            try:
+                load_settings(**{path[0]: nested(path, value)})
+                accepted.append((path, value))
+            except ValidationError:
+                pass
+    assert accepted == []
+
+
+@pytest.mark.parametrize("above", ["server = 5\n", "[engine]\nppocr = 'x'\n"])
+def test_a_plain_value_in_place_of_a_table_is_no_less_wrong_beside_a_flag(tmp_path: Path, above: str) -> None:
+    file = tmp_path / "inkgate.toml"
+    file.write_text(above)
+    with pytest.raises(ValidationError, match="this is a table of settings"):
+        load_settings(file, server={"port": 1}, engine={"ppocr": {"threads": 1}})
+
+
+@pytest.mark.parametrize("given", ["abc", "g" * 64, "a" * 63, "a" * 65, "inkgate_key"])
+def test_what_is_the_hash_of_no_key_is_refused(given: str) -> None:
+    with pytest.raises(ValidationError):
+        load_settings(auth={"key_hashes": [given]})
+    assert load_settings(auth={"key_hashes": ["AB" * 32]}).auth.key_hashes == ("ab" * 32,)
+
+
+@pytest.mark.parametrize("per_key", ["often", "60", "60/fortnight", "/minute", "-1/minute"])
+def test_what_is_no_rate_is_refused(per_key: str) -> None:
+    with pytest.raises(ValidationError, match="60/minute"):
+        load_settings(rate_limit={"per_key": per_key})
+
+
+@pytest.mark.parametrize(
+    "url", ["", "redis", "redis://", "http://h:1", "memory", "redis://h:x", "redis://h:70000", "redis://h/x"]
+)
+def test_what_leads_to_no_redis_is_refused(url: str) -> None:
+    with pytest.raises(ValidationError, match="redis://host:6379"):
+        load_settings(rate_limit={"storage_url": url})
+    if url:
+        with pytest.raises(ValidationError, match="redis://host:6379"):
+            load_settings(cache={"redis_url": url})
+
+
+@pytest.mark.parametrize(
+    "rest", ["h", "h:6379", "h:6379/0", "me:secret@h:6379/1", "[::1]:6379", "h:1/0?socket_timeout=1"]
+)
+def test_what_leads_to_a_redis_is_taken(rest: str) -> None:
+    for scheme in ("redis", "rediss"):
+        load_settings(rate_limit={"storage_url": f"{scheme}://{rest}"}, cache={"redis_url": f"{scheme}://{rest}"})
+    load_settings(rate_limit={"storage_url": "redis+unix:///run/redis.sock"}, cache={"redis_url": "unix:///run/r.sock"})

@@ -114,7 +114,9 @@ def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached
     from inkgate.storage.redis import RedisStore
 
     breaker = Breaker("redis", SPARING)
-    cached = Cached(engine, SparedStore(RedisStore(url), breaker), cache.ttl_s, revision)
+    cached = Cached(
+        engine, SparedStore(RedisStore(url, secret=cache.secret.get_secret_value()), breaker), cache.ttl_s, revision
+    )
     return cached, KeptPages(cached.cache, breaker=breaker)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -18,6 +19,9 @@ from inkgate.cli.messages import misuse
 from inkgate.settings import Settings, load_settings
 
 PREFIX = "INKGATE_"
+_HIDDEN = {("auth", "key_hashes"), ("cache", "redis_url"), ("cache", "secret")}
+"""Settings whose wrong value is not shown: it may be a key in place of its hash, or hold a password."""
+_USER = re.compile(r"//[^/@]*@")
 OTHER_VARIABLES = frozenset({"INKGATE_CONFIG", "INKGATE_API_KEY", "INKGATE_REQUIRE_ALL"})
 """Variables of ours that are no settings: where the file is, the key of a client, and the tests' switch."""
 
@@ -124,9 +128,15 @@ def describe(mistake: Mapping[str, Any], config: Path | None) -> str:
         return f"{name}{_origin(path, config)} is not a setting.{_nearest(name, known)}"
     if isinstance(mistake["input"], Mapping):  # of settings that don't go together; some of them are secret
         return f"{mistake['msg'].removeprefix('Value error, ')}."
-    shown = repr(mistake["input"])
+    if path in _HIDDEN:
+        return f"{name}{_origin(path, config)}: {_reason(mistake)}."
+    shown = _USER.sub("//***@", repr(mistake["input"]))
     value = shown if len(shown) <= 60 else shown[:60] + "…"
-    return f"{name} = {value}{_origin(path, config)}: {mistake['msg']}."
+    return f"{name} = {value}{_origin(path, config)}: {_reason(mistake)}."
+
+
+def _reason(mistake: Mapping[str, Any]) -> str:
+    return str(mistake["msg"]).removeprefix("Value error, ")
 
 
 def _not_json(error: SettingsError) -> list[str]:

@@ -7,8 +7,11 @@ docs/settings.md lists them all and is tested to be complete.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from pydantic import BaseModel, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -122,6 +125,29 @@ class Settings(BaseSettings):
     log: LogSettings = LogSettings()
 
 
+def _check_tables(values: Mapping[str, object]) -> None:
+    """Raises pydantic.ValidationError where a branch of the settings is given as a plain value."""
+    mistakes = list(_plain_branches(Settings, values, ()))
+    if mistakes:
+        kind = PydanticCustomError("table_expected", "this is a table of settings, not a value")
+        raise ValidationError.from_exception_data(
+            "Settings", [InitErrorDetails(type=kind, loc=path, input=value) for path, value in mistakes]
+        )
+
+
+def _plain_branches(
+    model: type[BaseModel], values: Mapping[str, object], above: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], object]]:
+    for name, field in model.model_fields.items():
+        if name not in values or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+            continue
+        value = values[name]
+        if isinstance(value, Mapping):
+            yield from _plain_branches(field.annotation, value, (*above, name))
+        elif not isinstance(value, field.annotation):
+            yield (*above, name), value
+
+
 def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> Settings:
     """The settings from file, environment and flags. `flags` are nested, for example `server={"port": 1}`.
 
@@ -138,6 +164,10 @@ def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> 
             cls, settings_cls: type[BaseSettings], **sources: PydanticBaseSettingsSource
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             given = InitSettingsSource(settings_cls, init_kwargs=dict(flags))
-            return (given, sources["env_settings"], TomlConfigSettingsSource(settings_cls, toml_file=config))
+            file = TomlConfigSettingsSource(settings_cls, toml_file=config)
+            # Sources are merged before they are validated: a table of one would hide a plain value of another.
+            for source in (sources["env_settings"], file):
+                _check_tables(source())
+            return (given, sources["env_settings"], file)
 
     return Loaded()

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
+
+
+def _key_hash(given: str) -> str:
+    """`given` in lower case. Raises ValueError where it is the hash of no key."""
+    if not KEY_HASH.fullmatch(given.lower()):
+        raise ValueError("each is a SHA-256 in 64 hexadecimal digits, as `inkgate key` prints it beside the key")
+    return given.lower()
 
 
 class LogFormat(StrEnum):
@@ -38,8 +48,26 @@ class ServerSettings(Branch):
     cors_origins: tuple[str, ...] = Field((), description="Origins allowed by CORS; none by default.")
 
 
+KEY_HASH = re.compile("[0-9a-f]{64}")
+KeyHash = Annotated[str, AfterValidator(_key_hash)]
+_REDIS = re.compile(r"(redis|rediss)://([^/?#]+)(/[0-9]*)?(\?.*)?|unix://.+")
+
+
+def check_redis_url(url: str) -> str:
+    """`url`. Raises ValueError where no Redis can be there; the message does not show it, as it may hold a password."""
+    try:
+        port_fits = urlsplit(url).port != 0
+    except ValueError:
+        port_fits = False
+    if not _REDIS.fullmatch(url) or not port_fits:
+        raise ValueError(
+            "write it as redis://host:6379/0, rediss://user:password@host:6379/0 or unix:///path/to/socket"
+        )
+    return url
+
+
 class AuthSettings(Branch):
-    key_hashes: tuple[str, ...] = Field(
+    key_hashes: tuple[KeyHash, ...] = Field(
         (), description="SHA-256 of each API key, as `inkgate key` prints them. Empty: no key is asked for."
     )
     allow_open: bool = Field(default=False, description="Allow a non-loopback bind without any API key.")
@@ -48,6 +76,29 @@ class AuthSettings(Branch):
 class RateLimitSettings(Branch):
     per_key: str = Field("", description="Requests per API key (or address), such as `60/minute`. Empty: no limit.")
     storage_url: str = Field("memory://", description="Where counts live: `memory://` or `redis://host:6379`.")
+
+    @field_validator("per_key")
+    @classmethod
+    def _is_limit(cls, per_key: str) -> str:
+        if per_key:
+            from limits import parse  # only where there is a limit: it takes a while to import
+
+            try:
+                parse(per_key)
+            except ValueError as error:
+                raise ValueError("write it as 60/minute, 1000/hour or 5 per 2 seconds") from error
+        return per_key
+
+    @field_validator("storage_url")
+    @classmethod
+    def _is_storage(cls, url: str) -> str:
+        if url == "memory://":
+            return url
+        try:
+            check_redis_url(url.replace("redis+unix://", "unix://", 1))
+        except ValueError as error:
+            raise ValueError("write it as memory://, redis://host:6379/0 or redis+unix:///path/to/socket") from error
+        return url
 
 
 class LimitSettings(Branch):
@@ -68,6 +119,18 @@ class CacheSettings(Branch):
         SecretStr(""),
         description="Keep results in this Redis instead, such as `redis://host:6379/0`. Empty: in memory.",
     )
+    secret: SecretStr = Field(
+        SecretStr(""),
+        description="With it, what is kept in Redis is signed: what others wrote there is not answered. All services "
+        "that share results need the same one. Empty: a checksum finds what was damaged, not what was forged.",
+    )
+
+    @field_validator("redis_url")
+    @classmethod
+    def _is_redis(cls, url: SecretStr) -> SecretStr:
+        if url.get_secret_value():
+            check_redis_url(url.get_secret_value())
+        return url
 
 
 class FetchSettings(Branch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from hmac import compare_digest
 
 import structlog
 from redis.asyncio import BlockingConnectionPool, Redis
@@ -12,7 +13,7 @@ from redis.exceptions import RedisError, ResponseError
 
 log = structlog.get_logger(__name__)
 
-_SEAL_SIZE = 16
+_DIGEST_SIZE = 16
 _CONNECTIONS = 16
 _CONNECT_S = 1.0
 
@@ -37,11 +38,14 @@ def connections(url: str) -> BlockingConnectionPool:
 class RedisStore:
     """A Store (serving/store.py) in Redis, which several services may share. Keys begin with `prefix`.
 
-    Each value is sealed with its key: what was written by somebody else, or comes back as the answer to another
-    question, is no value. One larger than `max_value_bytes` is not put. A connection that broke is made anew once.
+    Each value is stored behind a digest of it and its key: what was damaged, or comes back as the answer to another
+    question, is no value. With a `secret` the digest is a signature: what somebody wrote who does not know it is no
+    value either. Without one, whoever may write to this Redis can make answers up.
+
+    A value larger than `max_value_bytes` is not put. A connection that broke is made anew once.
     """
 
-    def __init__(self, url: str, prefix: str = "inkgate:", max_value_bytes: int = 4_000_000) -> None:
+    def __init__(self, url: str, prefix: str = "inkgate:", max_value_bytes: int = 4_000_000, secret: str = "") -> None:
         """`url` is `redis://`, `rediss://` or `unix://`, with user, password and database as redis-py takes them.
 
         Raises:
@@ -49,6 +53,7 @@ class RedisStore:
         """
         self._redis = Redis.from_pool(connections(url))
         self._refused = False
+        self._secret = blake2b(secret.encode()).digest() if secret else b""
         self._prefix = prefix.encode()
         self._max_value_bytes = max_value_bytes
 
@@ -59,13 +64,13 @@ class RedisStore:
             OSError: Redis can't be reached, or is not in order.
         """
         try:
-            sealed = await self._redis.get(self._name(key))
+            stored = await self._redis.get(self._name(key))
         except RedisError as error:
             raise OSError(f"Redis: {type(error).__name__}") from error
-        if not isinstance(sealed, bytes):
+        if not isinstance(stored, bytes):
             return None
-        seal, value = sealed[:_SEAL_SIZE], sealed[_SEAL_SIZE:]
-        if seal != _seal(key, value):
+        found, value = stored[:_DIGEST_SIZE], stored[_DIGEST_SIZE:]
+        if not compare_digest(found, digest(key, value, self._secret)):
             log.warning("redis_value_foreign")
             return None
         return value
@@ -78,9 +83,9 @@ class RedisStore:
         """
         if len(value) > self._max_value_bytes:
             return
-        sealed = _seal(key, value) + value
+        stored = digest(key, value, self._secret) + value
         try:
-            await self._redis.set(self._name(key), sealed, px=max(1, round(ttl_s * 1000)))
+            await self._redis.set(self._name(key), stored, px=max(1, round(ttl_s * 1000)))
             self._refused = False
         except ResponseError as error:
             if not self._refused:
@@ -97,5 +102,10 @@ class RedisStore:
         return self._prefix + key.hex().encode()
 
 
-def _seal(key: bytes, value: bytes) -> bytes:
-    return blake2b(value, key=key[:64], digest_size=_SEAL_SIZE).digest()
+def digest(key: bytes, value: bytes, secret: bytes = b"") -> bytes:
+    """Of an entry: a signature with `secret` (up to 64 bytes), a checksum without."""
+    made = blake2b(key=secret, digest_size=_DIGEST_SIZE)
+    made.update(len(key).to_bytes(4, "big"))
+    made.update(key)
+    made.update(value)
+    return made.digest()
