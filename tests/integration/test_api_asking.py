@@ -41,7 +41,8 @@ async def heard(
 
 async def test_a_small_image_is_interactive_and_a_long_document_a_batch_unless_somebody_says_otherwise() -> None:
     assert (await heard(png()))[0].priority is Priority.INTERACTIVE
-    assert (await heard(pdf(3)))[0].priority is Priority.NORMAL
+    assert (await heard(pdf(5)))[0].priority is Priority.INTERACTIVE
+    assert (await heard(pdf(6)))[0].priority is Priority.NORMAL
     assert (await heard(pdf(21)))[0].priority is Priority.BATCH
     assert (await heard(png(), {"X-Inkgate-Priority": "Batch"}))[0].priority is Priority.BATCH
     assert (await heard(pdf(21), {"X-Inkgate-Priority": "interactive"}))[0].priority is Priority.INTERACTIVE

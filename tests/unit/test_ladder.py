@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio
 import numpy as np
 import pytest
 
@@ -9,10 +10,11 @@ from inkgate.errors import Overloaded
 from inkgate.serving.degrading import Degrading
 from inkgate.serving.ladder import Ladder, Rung, Shedding
 from inkgate.serving.limiter import Arrival, FixedLimiter
-from inkgate.serving.work import Caller, Priority, as_caller
+from inkgate.serving.work import Caller, Priority, Work, as_caller
 from inkgate.settings import LadderSettings
 from inkgate.types import Page, PageResult, Task, TaskKind
 from support.ppocr import ArrayPage
+from support.scheduling import House
 
 SETTINGS = LadderSettings(target_wait_s=10, up_s=5, down_s=10, image_scale=0.5, max_output_tokens=300)
 PAGE = ArrayPage(np.zeros((4, 4, 3), np.uint8))
@@ -158,3 +160,23 @@ async def test_what_the_embedded_engine_can_not_do_stays_where_it_is() -> None:
     with as_caller(Caller(priority=BATCH)):
         result = await reader.read(PAGE, Task(TaskKind.EXTRACT, fields=("total",)))
     assert (result.engine, result.degraded) == ("model", ("image", "output"))
+
+
+@pytest.mark.anyio
+async def test_who_reads_alone_gives_nothing_up_however_slow_the_machine() -> None:
+    house = House(places=2)
+    await house.done(100, seconds=20.0)
+    ladder = Ladder(SETTINGS, lambda: house.scheduler.queue_s, lambda: house.now)
+    async with anyio.create_task_group() as tasks, house.busy(works=2):
+        for _ in range(3):
+            tasks.start_soon(house.one, Work(100, "alone", "document"))
+        await anyio.wait_all_tasks_blocked()
+        assert (house.scheduler.backlog_s or 0) > SETTINGS.target_wait_s
+        for _ in range(100):
+            house.now += 1
+            assert ladder.level == 0
+        tasks.start_soon(house.one, Work(100, "another", "document"))
+        await anyio.wait_all_tasks_blocked()
+        assert ladder.level == 0
+        house.now += SETTINGS.up_s
+        assert ladder.level == 1

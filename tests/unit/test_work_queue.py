@@ -219,7 +219,7 @@ def test_ahead_is_what_goes_first() -> None:
         queue.push(Work(10, "greedy", f"{number}"))
     assert queue.ahead(Work(10, "greedy", "new")) == 1000
     assert queue.ahead(Work(10, "modest")) == 10
-    assert queue.ahead(Work(10, "greedy", priority=Priority.BATCH)) == 1000
+    assert queue.ahead(Work(10, "greedy", priority=Priority.BATCH)) == 170  # a sixteenth is its own
     assert queue.ahead(Work(10, "greedy", priority=Priority.INTERACTIVE)) == 0
 
 
@@ -303,3 +303,61 @@ def test_no_tenant_that_waits_gets_more_than_one_work_ahead_of_its_share(sent: l
         waiting = [got[tenant] for tenant, count in left.items() if count]
         if waiting:
             assert max(waiting) - min(waiting) <= 2 * largest
+
+
+def served_of_each(seconds: int, per_s: int = 2) -> dict[Priority, int]:
+    """Works of each class that are served while more of every class comes than can be: 8 clients of single pages, and
+    two documents of other classes.
+    """
+    clock = Clock()
+    queue = queue_of(clock)
+    counts: Counter[Priority] = Counter()
+    waiting: Counter[Priority] = Counter()
+    for tick in range(seconds * per_s):
+        for priority, most in ((Priority.INTERACTIVE, 8), (Priority.NORMAL, 4), (Priority.BATCH, 4)):
+            for number in range(waiting[priority], most):
+                flow = f"{tick} {number}" if priority is Priority.INTERACTIVE else priority
+                queue.push(Work(100, priority.value, flow, priority))
+                waiting[priority] += 1
+        (work,) = popped(queue, 1)
+        counts[work.priority] += 1
+        waiting[work.priority] -= 1
+        clock.now += 1 / per_s
+    return counts
+
+
+def test_every_class_gets_a_share_within_seconds_under_endless_interactive_work() -> None:
+    within = served_of_each(20)  # before anything is old enough for the next class
+    assert within[Priority.NORMAL] >= 6
+    assert within[Priority.BATCH] >= 1
+    assert within[Priority.INTERACTIVE] >= 0.7 * sum(within.values())
+
+
+def test_a_share_is_not_saved_up_while_nobody_waits() -> None:
+    queue = queue_of()
+    for _ in range(100):
+        queue.push(Work(100, "many", priority=Priority.INTERACTIVE))
+    popped(queue, 80)
+    for _ in range(10):
+        queue.push(Work(100, "few", priority=Priority.NORMAL))
+    assert [work.priority for work in popped(queue, 4)] == [Priority.INTERACTIVE] * 4
+    assert next(iter(popped(queue, 1))).priority is Priority.NORMAL
+
+
+def test_a_queue_of_one_document_is_told_from_one_of_several() -> None:
+    queue = queue_of()
+
+    def found() -> bool:
+        return queue.inner.is_of_one
+
+    assert not found()
+    first, second = (queue.push(Work(10, "a", flow)) for flow in ("1", "1"))
+    assert found()
+    for other in (Work(10, "a", "2"), Work(10, "b", "1"), Work(10, "b", "2", Priority.BATCH)):
+        entry = queue.push(other)
+        assert not found()
+        queue.remove(entry)
+    queue.remove(first)
+    assert found()
+    queue.remove(second)
+    assert not found()

@@ -74,7 +74,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
         engine = Guarded(engine, breaker)
     background = (*background, *gpu_background(settings, gpus, breaker))
     scheduler = Scheduler(places, Ledger(None), Rate(), settings.serving.scheduling)
-    ladder = Ladder(settings.serving.ladder, lambda: scheduler.backlog_s)
+    ladder = Ladder(settings.serving.ladder, lambda: scheduler.queue_s)
     engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder, watch)
     if found.upstream is not None:
         engine = Quarantined(engine, quarantine)

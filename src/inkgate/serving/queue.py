@@ -18,6 +18,10 @@ _MOVED_AT_ONCE = 64
 _LOOKED_AT = 8
 _FLOWS_LOOKED_AT = 3
 """Heads that are tried beyond one that doesn't fit: in all, and of one tenant."""
+_SHARES = {Priority.INTERACTIVE: 1.0, Priority.NORMAL: 1 / 4, Priority.BATCH: 1 / 16}
+"""Part of the tokens of higher classes that a class gets while its work waits. Strict classes had documents wait for as
+long as single pages kept an engine busy.
+"""
 
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
@@ -66,20 +70,35 @@ class _Tenant(Sharer):
 
 
 class _Class:
-    __slots__ = ("tenants", "tokens", "works")
+    """Attributes:
+    share: see `_SHARES`.
+    due: tokens that it may have before higher classes.
+    """
 
-    def __init__(self, weights: Mapping[str, float]) -> None:
+    __slots__ = ("due", "share", "tenants", "tokens", "works")
+
+    def __init__(self, weights: Mapping[str, float], share: float) -> None:
+        self.share = share
+        self.due = 0.0
         self.tenants: Shares[_Tenant] = Shares(lambda name: _Tenant(name, weights.get(name, 1.0)))
         self.tokens = 0
         self.works = 0
+
+    @property
+    def head(self) -> Entry | None:
+        """Whose turn it is."""
+        tenant = self.tenants.waiting.first()
+        flow = None if tenant is None else tenant.flows.waiting.first()
+        return None if flow is None else flow.entries.first()
 
 
 class WorkQueue:
     """Waiting work, in order; everything O(log n), amortized. `now` is always clock time in seconds.
 
-    The higher class first; a work that has waited `age_s` counts one class up, and again after as long. In a class,
-    tenants share by weight what tokens there are; in a tenant, its flows share alike: a document of 200 pages is one
-    flow. In a flow the earliest deadline goes first, then who came first.
+    The higher class first, but for a share of the tokens that lower ones get while they wait (`_SHARES`); a work that
+    has waited `age_s` counts one class up, and again after as long. In a class, tenants share by weight what tokens
+    there are; in a tenant, its flows share alike: a document of 200 pages is one flow. In a flow the earliest deadline
+    goes first, then who came first.
 
     Where the first one doesn't fit, smaller ones may go before it, for `overtake_s` from then on; after that nothing
     goes until it does, which takes no longer than what is at the engine. So no size starves.
@@ -99,7 +118,7 @@ class WorkQueue:
         self._age_s = age_s
         self._overtake_s = overtake_s
         self._weights = weights
-        self._classes = [_Class(weights) for _ in Priority]
+        self._classes = [_Class(weights, _SHARES[priority]) for priority in Priority]
         self._deadlines: LazyHeap[Entry] = LazyHeap()
         self._ageing: LazyHeap[Entry] = LazyHeap()
         self._waiting = 0
@@ -136,8 +155,8 @@ class WorkQueue:
         if head.blocked_since is None:
             head.blocked_since = now
         if now - head.blocked_since < self._overtake_s:
-            for entry in islice(self._heads(), 1, _LOOKED_AT):
-                if fits(entry.work):
+            for entry in islice(self._heads(), _LOOKED_AT):
+                if entry is not head and fits(entry.work):
                     return self._taken(entry)
         return None
 
@@ -156,6 +175,13 @@ class WorkQueue:
         return expired
 
     @property
+    def is_of_one(self) -> bool:
+        """Whether all that waits is of one flow, such as the pages of one document."""
+        tenants = [tenant for group in self._classes for tenant in islice(group.tenants.waiting.in_order(), 2)]
+        flows = {(tenant.name, flow.name) for tenant in tenants for flow in islice(tenant.flows.waiting.in_order(), 2)}
+        return len(flows) == 1
+
+    @property
     def next_deadline(self) -> float:
         """Clock time from which `expire` finds something; infinite where nothing has a deadline."""
         return self._deadlines.first_key()
@@ -169,9 +195,9 @@ class WorkQueue:
     def ahead(self, work: Work) -> int:
         """Tokens that would go before `work`, if it came now and nothing else came after.
 
-        The higher classes; then, as all get the same before it is served, no more than its tenant gets for each other
-        tenant, and its flow for each other flow of the tenant: one work at least, however small this one is. What will
-        come of age meanwhile is left out.
+        The higher classes, as far as its own share leaves them, and the shares of lower ones; then, as all get the same
+        before it is served, no more than its tenant gets for each other tenant, and its flow for each other flow of the
+        tenant: one work at least, however small this one is. What will come of age meanwhile is left out.
         """
         rank = work.priority.rank
         group = self._classes[rank]
@@ -184,15 +210,16 @@ class WorkQueue:
         else:
             within, weights = _ahead_in_tenant(tenant, work.flow, one), group.tenants.weight
         fair = (within + one) * weights / weight - one
-        return above + min(group.tokens, round(fair))
+        own = min(group.tokens, round(fair))
+        if above:
+            one_above = above / sum(higher.works for higher in self._classes[:rank])
+            above = min(above, round((own + work.tokens) / group.share + one_above))
+        return above + own + sum(min(lower.tokens, round(lower.share * own)) for lower in self._classes[rank + 1 :])
 
     def _head(self) -> Entry | None:
-        for group in self._classes:
-            tenant = group.tenants.waiting.first()
-            flow = None if tenant is None else tenant.flows.waiting.first()
-            if flow is not None:
-                return flow.entries.first()
-        return None
+        heads = [(group, head) for group in self._classes if (head := group.head) is not None]
+        due = (head for group, head in heads if group.due >= head.work.tokens > 0)
+        return next(due, heads[0][1] if heads else None)
 
     def _heads(self) -> Iterator[Entry]:
         for group in self._classes:
@@ -227,11 +254,22 @@ class WorkQueue:
 
     def _taken(self, entry: Entry) -> Entry:
         group, tenant, flow = entry.place
+        self._share_out(group, entry.work.tokens)
         group.tenants.served(tenant, entry.work.tokens)
         tenant.flows.served(flow, entry.work.tokens)
         self._leave(entry)
         self._gone(entry)
         return entry
+
+    def _share_out(self, served: _Class, tokens: int) -> None:
+        """`served` is given tokens: those below it that wait are due a part of them."""
+        below = False
+        for group in self._classes:
+            if group is served:
+                group.due = max(0.0, group.due - tokens)
+                below = True
+            elif below and group.works:
+                group.due += group.share * tokens
 
     def _leave(self, entry: Entry) -> None:
         """Out of its class."""
@@ -239,6 +277,8 @@ class WorkQueue:
         for holder in (group, tenant, flow):
             holder.tokens -= entry.work.tokens
         group.works -= 1
+        if not group.works:
+            group.due = 0.0
         flow.entries.discard(entry)
         if not flow.entries:
             tenant.flows.left(flow)

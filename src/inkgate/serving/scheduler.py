@@ -185,6 +185,11 @@ class Scheduler:
         per_s = self._throughput.per_s(self._clock())
         return None if per_s is None else self._queue.tokens / per_s
 
+    @property
+    def queue_s(self) -> float | None:
+        """As `backlog_s`; 0 while only one document waits: who is alone waits for nobody."""
+        return 0.0 if self._queue.is_of_one else self.backlog_s
+
     def retry_after_s(self) -> float:
         """When to come back: tokens that wait / tokens a second, lengthened at random."""
         bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s), self._settings.retry_after_most_s)

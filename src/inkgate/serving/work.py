@@ -106,19 +106,21 @@ def time_over(detail: str, *, given: bool) -> InkgateError:
 
 
 def by_size(caller: Caller, pages: int, byte_count: int) -> Caller:
-    """The caller with the class that its document has by itself, where nobody said any: a small image is interactive,
-    and a document of many pages is a batch.
+    """The caller with the class that its document has by itself, where nobody said any: a few small pages are
+    interactive, and a document of many pages is a batch.
     """
     if caller.priority_given:
         return caller
     if pages > _MANY_PAGES:
         return replace(caller, priority=Priority.BATCH)
-    small = pages == 1 and byte_count <= _SMALL_BYTES
+    small = pages <= _FEW_PAGES and byte_count <= pages * _SMALL_BYTES
     return replace(caller, priority=Priority.INTERACTIVE if small else Priority.NORMAL)
 
 
 _MANY_PAGES = 20
+_FEW_PAGES = 5
 _SMALL_BYTES = 1_000_000
+"""Of each page, on average."""
 
 NOBODY = Caller()
 """Work that no request asked for: the command line's, or a warm-up."""
