@@ -278,8 +278,18 @@ async def test_workers_die_with_a_service_that_is_killed(tmp_path: Path) -> None
             await anyio.sleep(0.01)
 
 
+async def test_a_worker_that_is_killed_while_it_starts_costs_no_page(tmp_path: Path) -> None:
+    kill_first = f"import os, pathlib\ndied = pathlib.Path({str(tmp_path / 'died')!r})\n"
+    kill_first += "if not died.exists():\n    died.touch()\n    os.kill(os.getpid(), 9)\n"
+    *python, program = command()
+    async with PdfPool(ONE_WORKER, (*python, kill_first + program)) as pool:
+        async with pool.open(numbered_pages(), PdfText.NEVER) as pdf:
+            assert await outcome(pdf, 0) == "ok"
+        assert [lives for _, lives in pool.worker_lives] == [2]
+
+
 async def test_a_worker_that_does_not_start_is_the_services_fault() -> None:
-    with pytest.raises(EngineFailed):
+    with pytest.raises(EngineFailed, match="engine_unavailable"):
         async with PdfPool(ONE_WORKER, (sys.executable, "-c", "pass")) as pool, pool.open(b"%PDF-", PdfText.NEVER):
             pass
     with pytest.raises(EngineFailed):

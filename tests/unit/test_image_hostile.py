@@ -1,12 +1,14 @@
 """Whatever bytes are sent: an image is read, or refused with a reason."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from PIL import Image
 
 from inkgate.errors import INPUT_CODES, InputRejected
 from inkgate.types import Size
@@ -138,3 +140,13 @@ async def test_a_turned_fax_page_stands_upright() -> None:
 @pytest.mark.anyio
 async def test_a_loop_of_pages_is_read_once() -> None:
     assert (await opened((DATA / "multipage_multiple_frame_loop.tiff").read_bytes())).page_count == 2
+
+
+@pytest.mark.anyio
+async def test_libtiff_writes_nothing_between_the_log_lines(capfd: pytest.CaptureFixture[str]) -> None:
+    noise = np.random.default_rng(1).integers(0, 2, (200, 200), np.uint8) * 255
+    faulty = bytearray(encoded(Image.fromarray(noise).convert("1"), "TIFF", compression="group4"))
+    faulty[40:-200] = bytes((7 * value + 13) % 256 for value in faulty[40:-200])
+    with suppress(InputRejected):
+        await pixels_of(bytes(faulty))
+    assert capfd.readouterr() == ("", "")

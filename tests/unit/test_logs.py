@@ -65,6 +65,13 @@ def test_lines_below_the_level_are_left_out() -> None:
     assert "quiet" not in out.getvalue()
 
 
+def test_what_pillow_thinks_of_a_document_is_not_an_error_of_the_service() -> None:
+    out = io.StringIO()
+    configure_logs(LogSettings(format=LogFormat.JSON), out)
+    logging.getLogger("PIL.TiffImagePlugin").error("More samples per pixel than can be decoded: %s", 100)
+    assert out.getvalue() == ""
+
+
 def test_set_up_twice_prints_once() -> None:
     out = io.StringIO()
     configure_logs(LogSettings(), io.StringIO())

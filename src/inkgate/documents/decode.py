@@ -7,10 +7,11 @@ refuses TIFF and WebP files of more than 178,956,970 pixels, whatever `limits.ma
 
 from __future__ import annotations
 
+import ctypes
 import io
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import cv2
@@ -25,6 +26,7 @@ from PIL import (
     PngImagePlugin,
     TiffImagePlugin,
     WebPImagePlugin,
+    _imaging,
 )
 
 from inkgate.documents.metadata import has_many_scans, orientation_of, resolution_of, white_is_zero
@@ -203,6 +205,17 @@ def _rejecting(file_type: FileType, part: str) -> Iterator[None]:
         # none of them documented: a list would always be one short, and what is missing would be a 500.
         why = "ends early" if "truncated" in str(error).lower() else "can't be decoded"
         raise InputRejected("image_corrupt", f"The {file_type.label} image {why}, in its {part}.") from error
+
+
+def _silence_libtiff() -> None:
+    """Has libtiff write nothing to standard error, where log lines are. It is a library that Pillow brings with it."""
+    libraries = ctypes.CDLL(_imaging.__file__)  # in which, and in what it was linked with, names are looked up
+    for name in ("TIFFSetErrorHandler", "TIFFSetWarningHandler"):
+        with suppress(AttributeError):  # linked in a way that shows no names: the lines stay
+            libraries[name](None)
+
+
+_silence_libtiff()
 
 
 def _quiet() -> None:

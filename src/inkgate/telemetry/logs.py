@@ -17,8 +17,11 @@ from inkgate.telemetry.whole_lines import WholeLines
 
 _ROUTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 """Loggers that libraries set up with handlers of their own, which would print each line a second time."""
-_QUIET = ("httpcore", "httpx", "asyncio", "PIL", "python_multipart", "urllib3", "uvicorn")
+_QUIET = ("httpcore", "httpx", "asyncio", "python_multipart", "urllib3", "uvicorn")
 """Loggers whose information is about their own inside; their warnings count."""
+
+_SILENT = ("PIL",)
+"""Loggers whose errors are about a document that somebody sent: whoever sent it is told."""
 
 
 class LogOptions(Protocol):
@@ -60,6 +63,8 @@ def configure_logs(options: LogOptions, stream: TextIO | None = None) -> None:
         logger.propagate = True
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+    for name in _SILENT:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _shared() -> list[Processor]:

@@ -17,6 +17,7 @@ from inkgate.errors import EngineFailed, InkgateError, InputRejected
 
 log = structlog.get_logger(__name__)
 
+START_TRIES = 3
 MAX_OPEN_DOCUMENTS = 8
 """Documents that one worker keeps open; the one not used for longest is closed, and opened again when needed."""
 MAX_CALLS = 2000
@@ -107,8 +108,25 @@ class Lane:
             log.warning("pdf_worker_not_started", detail=error.detail)
 
     async def _start(self) -> WorkerProcess:
+        """The worker there is, or a new one. One that is killed before it is ready costs nobody anything.
+
+        Raises:
+            EngineFailed: "engine_unavailable": none starts.
+        """
+        for _ in range(START_TRIES):
+            if self._process is not None:
+                break
+            try:
+                self._process = await WorkerProcess.start(
+                    self._settings.command, self._settings.memory_mb, self._reaper
+                )
+            except WorkerDied as death:
+                self.deaths += 1
+                log.warning("pdf_worker_ended_at_start", cause=death.cause.value)
+                if death.cause is Cause.TIMEOUT:
+                    break
         if self._process is None:
-            self._process = await WorkerProcess.start(self._settings.command, self._settings.memory_mb, self._reaper)
+            raise EngineFailed("engine_unavailable", "A PDF worker did not start.")
         return self._process
 
     async def _serve(self, job: Job) -> None:

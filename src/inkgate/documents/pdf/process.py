@@ -71,7 +71,8 @@ class WorkerProcess:
         """A worker that has said it is ready.
 
         Raises:
-            EngineFailed: it did not start.
+            EngineFailed: "engine_unavailable": the machine could not start it.
+            WorkerDied: it ended, or took too long, before it was ready.
         """
         ours, theirs = socket.socketpair()
         ours.settimeout(0)
@@ -81,12 +82,10 @@ class WorkerProcess:
                 process = start_child((*command, *arguments), [theirs.fileno()])
         except OSError as error:
             ours.close()
-            raise EngineFailed("internal", "A PDF worker could not be started.") from error
+            raise EngineFailed("engine_unavailable", "A PDF worker could not be started.") from error
         worker = cls(process, ours, memory_mb, reaper)
         try:
             ready = await worker._reply(START_TIMEOUT_S)
-        except WorkerDied as death:
-            raise EngineFailed("internal", "A PDF worker did not start.") from death
         except BaseException:
             await worker.stop()
             raise
