@@ -62,6 +62,20 @@ async def test_a_turned_page_is_set_upright(engine: PpOcr, quarters: int) -> Non
     assert bottom < 62
 
 
+@pytest.mark.parametrize("quarters", [0, 1, 2, 3])
+@pytest.mark.parametrize("texts", [["Please pay the amount", "of 450 before 3 June"], ["Return to sender please"]])
+async def test_a_sparse_page_is_set_upright_by_its_lines(engine: PpOcr, texts: list[str], quarters: int) -> None:
+    """The lines stand where the page classifier doesn't look."""
+    sheet = np.full((1754, 1240, 3), 255, np.uint8)
+    sheet[40:200, 40:680] = drawn(texts, (640, 160))
+    result = await engine.read(ArrayPage(np.ascontiguousarray(np.rot90(sheet, -quarters))), Task())
+
+    assert result.rotation == (360 - 90 * quarters) % 360
+    assert (result.width, result.height) == (1240, 1754)
+    assert [line.text for line in result.lines] == texts
+    assert result.lines[0].box[:2] == pytest.approx((68, 62), abs=8)
+
+
 @pytest.mark.parametrize("quarters", [1, 2, 3])
 async def test_boxes_of_a_turned_page_lie_on_the_ink_of_the_picture_as_sent(engine: PpOcr, quarters: int) -> None:
     picture = np.ascontiguousarray(np.rot90(drawn(TEXT), -quarters))

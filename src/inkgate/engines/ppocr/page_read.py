@@ -66,7 +66,7 @@ class PageRead:
         with self.stages.stage("render"):
             pixels = await page.pixels(longest_side_of(page.size, self._scaled(self.settings.reading_longest_side)))
         view = await self._find(pixels.rgb)
-        lines = await self._recognize(view, pixels.scale)
+        view, lines = await self._recognize(view, pixels.scale)
         regions = await self._regions(view.rgb, pixels.scale) if self.task.kind is TaskKind.PARSE else None
         cells = await self._cells(view.rgb, pixels.scale)
         sideways = view.degrees in {90, 270}
@@ -139,15 +139,17 @@ class PageRead:
     async def _read(self, found: Sequence[Crop]) -> list[Reading]:
         return await self.models.recognizer.predict([item.pixels for item in found])
 
-    async def _recognize(self, view: _View, scale: float) -> list[Line]:
-        """The legible lines of a page, in page pixels, in no particular order."""
+    async def _recognize(self, view: _View, scale: float) -> tuple[_View, list[Line]]:
+        """The page as its lines show it to stand; and the legible ones, in page pixels, in no particular order."""
         with self.stages.stage("recognize"):
             found = await self.threads.run(text_lines.crops_of, view.rgb, view.quads)
             read = list(zip(found, await self._read(found), strict=True))
             if self.task.line_orientation:
                 await self._look_twice(view.rgb, read)
+            if self.task.detect_rotation:
+                view, read = await self.threads.run(_set_upright, view, read)
             least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
-            return await self.threads.run(text_lines.lines_of, read, scale, least)
+            return view, await self.threads.run(text_lines.lines_of, read, scale, least)
 
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[Crop, Reading]]) -> None:
         """Replaces the lines that stand upside down by their turned selves."""
@@ -167,6 +169,21 @@ class PageRead:
     async def _cells(self, rgb: RgbArray, scale: float) -> list[Box]:
         with self.stages.stage("ruling"):
             return scaled(await self.threads.run(find_cells, rgb), scale)
+
+
+def _set_upright(view: _View, read: list[tuple[Crop, Reading]]) -> tuple[_View, list[tuple[Crop, Reading]]]:
+    """The page and its lines, turned as most of these were read."""
+    degrees = upright.needed_turn(read)
+    if not degrees:
+        return view, read
+    height, width = view.rgb.shape[:2]
+
+    def turned(quads: FloatArray) -> FloatArray:
+        return upright.turned_quads(quads, degrees, width, height)
+
+    rgb = upright.turned_page(view.rgb, degrees)
+    lines = [(replace(item, quad=turned(item.quad)), reading) for item, reading in read]
+    return _View(rgb, turned(view.quads), (view.degrees + degrees) % 360), lines
 
 
 def _or(chosen: Number | None, default: Number) -> Number:

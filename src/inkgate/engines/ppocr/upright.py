@@ -1,4 +1,5 @@
-"""Whether a page stands upright: the page classifier's guess, checked against what can be read.
+"""Whether a page stands upright: the page classifier's guess, checked against what can be read; and, once the page
+was read, how its lines were. The classifier sees three squares of the page, which on a sparse one may be empty.
 
 Turning an upright page is far worse than missing a turned one, so a guess counts only when the lines agree. The line
 classifier would be cheaper to ask than the recognition model, but it errs where the page classifier does: in scripts
@@ -12,8 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from inkgate.engines.ppocr.crops import TALL, side_lengths
+from inkgate.engines.ppocr.lines import Crop
 from inkgate.engines.ppocr.page_orientation import Rotation
 from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.scripts import unspaced
 from inkgate.runtimes.base import FloatArray
 from inkgate.types import RgbArray
 
@@ -26,6 +29,10 @@ _READ = 0.7
 _CLEARLY = 2.0
 """How many times as much must be read of a page that was turned as of the same page upside down. Where that was
 measured, on seven pages, upright text gave 6 to 60 times as much."""
+_WELL, _WELL_LETTERS = 0.8, 4
+"""Lines that were read with that confidence, and so many letters, say how the page stands."""
+_MOST = 0.8
+"""Of what these lines are worth, the share that must run the same way for the page to be turned."""
 
 
 def turned_page(rgb: RgbArray, degrees: int) -> RgbArray:
@@ -57,3 +64,36 @@ def stands(readings: Sequence[Reading], turned: Sequence[Reading]) -> bool:
     """Whether witnesses were read, and far better as they stand than turned by 180 degrees."""
     read = sum(one.worth for one in readings if one.confidence >= _READ)
     return read > _CLEARLY * sum(one.worth for one in turned)
+
+
+def needed_turn(read: Sequence[tuple[Crop, Reading]]) -> int:
+    """Degrees clockwise (0, 90, 180, 270) that let most of what was read run from left to right; 0 in doubt.
+
+    Lines of scripts that are also written downwards say nothing of a page on its side.
+    """
+    worth = dict.fromkeys((0, 90, 180, 270), 0.0)
+    for item, reading in read:
+        letters = [character for character in reading.text if character != " "]
+        if len(letters) < _WELL_LETTERS or reading.confidence < _WELL:
+            continue
+        turn = _turn_of(item.quad)
+        if turn in {90, 270} and 2 * sum(map(unspaced, letters)) >= len(letters):
+            turn = 0
+        worth[turn] += reading.worth
+    best = max(worth, key=lambda turn: worth[turn])
+    return best if worth[best] > _MOST * sum(worth.values()) else 0
+
+
+def _turn_of(quad: FloatArray) -> int:
+    """Degrees clockwise that let a line's quad (4, 2) run from left to right, to a right angle."""
+    right, down = (quad[1] - quad[0] + quad[2] - quad[3]).tolist()
+    if abs(right) >= abs(down):
+        return 0 if right >= 0 else 180
+    return 270 if down > 0 else 90
+
+
+def turned_quads(quads: FloatArray, degrees: int, width: int, height: int) -> FloatArray:
+    """Quads (..., 4, 2) of an image, `width` x `height`, on the image turned clockwise by 90, 180 or 270 degrees."""
+    x, y = quads[..., 0], quads[..., 1]
+    moved = {90: (height - y, x), 180: (width - x, height - y), 270: (y, width - x)}[degrees]
+    return np.stack(moved, axis=-1).astype(np.float32)
