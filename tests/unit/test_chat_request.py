@@ -44,9 +44,23 @@ def test_tokens_are_those_of_text_images_and_answer() -> None:
     alone = understood(request(text=400 * "x", max_tokens=50)).tokens
     assert alone == 100 + 50
     assert understood(request(text=400 * "x", max_completion_tokens=70, max_tokens=50)).tokens == 100 + 70
+    assert understood(request(text=400 * "x", max_tokens=50, n=4)).tokens == 100 + 4 * 50
+    assert understood(request(text=400 * "x", max_tokens=50, n=2, best_of=8)).tokens == 100 + 8 * 50
+    assert understood(request(text=400 * "x", n=3)).tokens == 100 + 3 * 1024
     assert alone < understood(request(40_000 * "A", text=400 * "x", max_tokens=50)).tokens == 150 + 100 + 1
     assert understood(request(9_000_000 * "A", max_tokens=0)).tokens in {4096, 4097}
     assert understood(request()).tokens == understood(b"{}").tokens > 0
+
+
+@pytest.mark.parametrize("field", ["n", "best_of"])
+def test_more_answers_to_one_request_than_anybody_needs_are_refused(field: str) -> None:
+    def asked(answers: object) -> bytes:
+        return orjson.dumps({"messages": [], field: answers})
+
+    understood(asked(16))
+    with pytest.raises(InputRejected, match="request_malformed: 17 answers"):
+        understood(asked(17))
+    assert understood(asked("many")).tokens == understood(asked(1)).tokens
 
 
 def test_the_same_images_have_the_same_key_whatever_is_asked_of_them() -> None:

@@ -20,6 +20,8 @@ _IMAGE_CHARACTERS_PER_TOKEN = 400
 """Base64 of a JPEG of a page: 500 kB at the 1,280 tokens that PaddleOCR-VL makes of it at most."""
 _IMAGE_TOKENS = 4096
 """Models scale images down to some limit; no OCR model takes more of one page."""
+MOST_ANSWERS = 16
+"""To one request. Each is a sequence of its own in the model server's batch."""
 _ANSWER_TOKENS = 1024
 """Of an answer whose length the client left open."""
 _SAMPLES, _SAMPLE = 16, 256
@@ -43,7 +45,7 @@ class ChatRequest:
         model: empty where the client named none.
         stream: whether the answer is to come as events.
         prompt_tokens: of text and images, roughly: they balance servers, and bill nobody.
-        answer_tokens: the most that the answer may have.
+        answer_tokens: the most that the answer may have; of all answers together, where several are asked for.
         key: the same for the same images; empty without images.
         remote: whether parts have URLs that lead out of the request.
     """
@@ -77,7 +79,7 @@ def understood(body: bytes) -> ChatRequest:
     """The request that `body` is. What it doesn't need to know of it is for the model server to judge.
 
     Raises:
-        InputRejected: it is no JSON object.
+        InputRejected: it is no JSON object, or asks for too many answers at once.
     """
     rest, images = _without_large_data_urls(body)
     fields = _parsed(rest)
@@ -167,10 +169,23 @@ def _image_tokens(url: memoryview) -> int:
 
 
 def _answer_tokens(fields: Mapping[str, Any]) -> int:
-    for name in ("max_completion_tokens", "max_tokens"):
-        if isinstance(most := fields.get(name), int) and not isinstance(most, bool):
-            return max(0, most)
-    return _ANSWER_TOKENS
+    """The most that all answers have together: the prompt is held once, and each answer by itself."""
+    return _answers(fields) * max(0, _number(fields, "max_completion_tokens", "max_tokens", otherwise=_ANSWER_TOKENS))
+
+
+def _answers(fields: Mapping[str, Any]) -> int:
+    """How many answers the model server has to make: `n`, or `best_of` where that is more."""
+    answers = max(1, _number(fields, "n", otherwise=1), _number(fields, "best_of", otherwise=1))
+    if answers > MOST_ANSWERS:
+        detail = f"{answers} answers are asked for with `n` or `best_of`; at most {MOST_ANSWERS} are made at once."
+        raise InputRejected("request_malformed", detail)
+    return answers
+
+
+def _number(fields: Mapping[str, Any], *names: str, otherwise: int) -> int:
+    """The first of the fields that is a whole number; what isn't is for the model server to judge."""
+    values = (fields.get(name) for name in names)
+    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), otherwise)
 
 
 def _key(images: list[memoryview]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from inkgate.api.chat_request import MOST_ANSWERS
 from inkgate.api.openapi import openai_problems
 from inkgate.api.sample import SAMPLE_PNG_BASE64
 
@@ -40,6 +41,7 @@ _REQUEST: Json = {
                     "messages": {"type": "array", "items": {"type": "object"}},
                     "stream": {"type": "boolean"},
                     "max_completion_tokens": {"type": "integer", "minimum": 1},
+                    "n": {"type": "integer", "minimum": 1, "maximum": MOST_ANSWERS},
                 },
             },
             "examples": {"page": {"summary": "An image, then the prompt", "value": _EXAMPLE}},
