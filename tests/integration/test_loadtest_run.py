@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import anyio
 import pytest
 from aiohttp import web
 
 from inkgate.loadtest.impossible import LoadImpossible
+from inkgate.loadtest.pages import LoadPage
 from inkgate.loadtest.plan import Load, Share
 from inkgate.loadtest.preflight import try_once
 from inkgate.loadtest.results import Second
@@ -244,3 +246,17 @@ async def test_the_protocol_is_found_out() -> None:
         with pytest.raises(LoadImpossible, match="--key") as told:
             await detect(secret)
         assert "hidden" not in str(told.value)
+
+
+async def test_large_bodies_arrive_whole_every_time_with_their_length_and_type() -> None:
+    page = LoadPage("large.png", bytes(range(256)) * 12_000, "image/png", 1)
+    async with load_target() as target:
+        load = replace(target.load(ProtocolName.OCR, closed_plan(clients=2)), pages=(page,))
+        with anyio.fail_after(60):
+            await run(load)
+        assert len(target.bodies) > 1
+        assert set(target.bodies) == {target.bodies[0]}
+        assert page.content in target.bodies[0]
+        for head in target.heads:
+            assert head["Content-Length"] == str(len(target.bodies[0]))
+            assert head["Content-Type"].startswith("multipart/form-data")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -11,7 +12,6 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
-from aiohttp.payload import BytesPayload, Payload
 from yarl import URL
 
 from inkgate.loadtest.arrivals import Ask
@@ -21,6 +21,8 @@ from inkgate.loadtest.samples import Outcome, Sample
 
 _KEEP_ALIVE_S = 4.0
 """Idle connections are closed before servers do (uvicorn: 5 s), so that none is lost under a request just sent."""
+_ONE_PIECE_BYTES = 2**20
+"""Larger bodies are sent in pieces: aiohttp warns where they are not, since one write keeps the event loop."""
 _OWN_ERRORS = {
     errno.EMFILE: "too many open files",
     errno.ENFILE: "too many open files",
@@ -29,14 +31,6 @@ _OWN_ERRORS = {
     errno.ENOMEM: "no memory",
 }
 """Why a connection can't be opened, where that is for lack of something on this side."""
-
-
-class _Prepared(BytesPayload):
-    """A body that is sent many times, without a copy. (BytesPayload itself warns from 1 MB on.)"""
-
-    def __init__(self, body: Body) -> None:
-        Payload.__init__(self, body.content, content_type=body.content_type)
-        self._size = len(body.content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,7 @@ class Sender:
         """Raises LoadImpossible: the target's protocol can't take one of the pages."""
         self._wire = wire_of(load.target)
         self._pages = load.pages
-        self._bodies = [_Prepared(self._wire.body(page)) for page in load.pages]
+        self._bodies = [self._wire.body(page) for page in load.pages]
         self._headers = [_headers(load, number) for number in range(len(load.plan.mix))]
         self._url = URL(load.target.url)
         self._timeout_s = load.plan.timeout_s
@@ -107,14 +101,16 @@ class Sender:
         pages = 0
         if verdict.outcome is Outcome.ANSWERED:
             pages = self._pages[ask.page].pages or 1 if verdict.pages is None else verdict.pages
-        size = 0 if verdict.outcome is Outcome.UNSENT else body.size or 0
+        size = 0 if verdict.outcome is Outcome.UNSENT else len(body.content)
         sample = Sample(ask.due, sent, ended, verdict.outcome, verdict.kind, pages, verdict.degraded, size)
         return Sent(sample, None if answer is None else _retry_after(answer))
 
-    async def _answer(self, body: _Prepared, headers: dict[str, str]) -> Answer:
+    async def _answer(self, body: Body, headers: dict[str, str]) -> Answer:
         if self._session is None:
             raise RuntimeError("a Sender is used within `async with`")
-        async with self._session.post(self._url, data=body, headers=headers, allow_redirects=False) as answer:
+        headers = {**headers, "Content-Type": body.content_type}
+        data = body.content if len(body.content) <= _ONE_PIECE_BYTES else io.BytesIO(body.content)  # shares the bytes
+        async with self._session.post(self._url, data=data, headers=headers, allow_redirects=False) as answer:
             return Answer(answer.status, answer.headers, await answer.read())
 
 
