@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inkgate.api.readiness import BlankPage
 from inkgate.documents.open import Opener
+from inkgate.engines.probe import BlankPage
 from inkgate.engines.vllm.crop import Crop
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Page

@@ -57,21 +57,22 @@ async def test_a_key_is_asked_for_where_there_are_some() -> None:
 
 async def test_it_is_told_while_the_service_drains() -> None:
     async with running_api() as api:
+        assert (await api.client.get("/readyz")).status_code == 200
         api.context.drain.begin()
         state = STATE.validate_json((await api.client.get("/state")).content)
     assert (state.ready, state.reasons) == (False, ("draining: this instance is about to stop",))
 
 
-async def test_the_last_probe_counts_for_a_while() -> None:
+async def test_how_the_last_probe_ended_is_told() -> None:
     engine = FakeEngine()
     async with running_api(engine) as api:
-        before = STATE.validate_json((await api.client.get("/state")).content)
         engine.failing = {0: EngineFailed("engine_failed", "It broke.")}
+        before = STATE.validate_json((await api.client.get("/state")).content)
         assert (await api.client.get("/readyz")).status_code == 503
         after = STATE.validate_json((await api.client.get("/state")).content)
         engine.failing = {}
         assert (await api.client.get("/readyz")).status_code == 200
         again = STATE.validate_json((await api.client.get("/state")).content)
-    assert before.ready
-    assert (after.ready, after.reasons) == (False, ("engine: fake: engine_failed",))
+    assert (before.ready, before.reasons) == (False, ("engine: fake has not read its first page yet",))
+    assert (after.ready, after.reasons) == (False, ("engine: fake failed on a test page: engine_failed",))
     assert again.ready

@@ -115,7 +115,7 @@ async def served(flags: Mapping[str, dict[str, object]], supervisor: Supervisor)
     settings = load_settings(None, **flags)
     async with running(settings, supervisor) as service:
         transport = httpx.ASGITransport(create_app(service, settings))
-        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.test", timeout=60) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost", timeout=60) as client:
             yield client
 
 

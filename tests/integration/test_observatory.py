@@ -235,6 +235,7 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     settings = load_settings(None, engine=own, cache={"redis_url": f"redis://:{SECRET}@localhost"})
     parts = build_parts(settings)
     observatory = Observatory(parts.observed, settings, parts.metrics, Pdf(), lambda: 1000.0)
+    observatory.ask_also(parts.readiness.known_reasons)
     observatory.ask_also(lambda: ["it is Sunday"])
     assert parts.observed.breaker is not None
     parts.observed.breaker.trip("a GPU is too hot")

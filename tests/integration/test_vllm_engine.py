@@ -148,14 +148,12 @@ async def test_spotted_lines_are_in_pixels_of_the_page_with_their_own_confidence
     assert image_of(stub.seen[0]).shape == (720, 1280, 3)  # small images are doubled for this task
 
 
-async def test_a_blank_page_asks_nothing_but_whether_the_server_is_there() -> None:
+async def test_a_blank_page_asks_nothing() -> None:
     blank = ArrayPage(np.full((300, 200, 3), 255, np.uint8))
     with running_stub(GOOD) as stub:
         async with engine_on(stub) as engine:
-            assert (await engine.read(blank, Task())).text == ""
             stub.models_status = 500
-            with pytest.raises(EngineFailed, match="upstream_failed"):
-                await engine.read(blank, Task())
+            assert (await engine.read(blank, Task())).text == ""
     assert stub.seen == []
 
 

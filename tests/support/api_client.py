@@ -12,17 +12,22 @@ from typing import Any
 import anyio
 import httpx
 import structlog
+from anyio.abc import TaskGroup
 from fastapi import FastAPI
 from PIL import Image
 
 from inkgate.api.app import create_app
 from inkgate.api.context import Context
 from inkgate.api.fetch import Fetcher
+from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
+from inkgate.engines.probe import blank_page_probe
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import FixedLimiter
+from inkgate.serving.readiness import Progress, Readiness
 from inkgate.settings import Settings, load_settings
+from inkgate.supervision import Supervisor
 from inkgate.telemetry.watch import UNWATCHED, Watch
 from support.fake_engine import FakeEngine
 from support.fake_observatory import FakeObservatory
@@ -37,8 +42,10 @@ class FakeService:
     engine: FakeEngine
     limiter: FixedLimiter
     upstream: Upstream | None
+    readiness: Readiness
     watch: Watch = UNWATCHED
     observatory: FakeObservatory = field(default_factory=FakeObservatory)
+    supervisor: Supervisor = field(default_factory=Supervisor)
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,15 @@ class Api:
     context: Context
     logs: list[MutableMapping[str, Any]]
     """Every line that was logged, with its context."""
+
+
+@asynccontextmanager
+async def _background() -> AsyncIterator[TaskGroup]:
+    """Tasks that end with the block; what is raised inside is raised as it is."""
+    with single_error():
+        async with anyio.create_task_group() as tasks:
+            yield tasks
+            tasks.cancel_scope.cancel()
 
 
 @asynccontextmanager
@@ -69,9 +85,16 @@ async def running_api(
     limiter = FixedLimiter(settings.limits.max_in_flight)
     with_context = [structlog.contextvars.merge_contextvars]
     with structlog.testing.capture_logs(processors=with_context) as logs:
-        async with Opener(settings.limits, settings.pdf) as opener:
+        async with (
+            Opener(settings.limits, settings.pdf) as opener,
+            _background() as background,
+        ):
+            readiness = Readiness(Progress(engine), blank_page_probe(engine), list, settings.limits.time_s)
+            background.start_soon(readiness.run)
+            readiness.engine_started()
             reader = Reader(opener, engine, settings.limits, watch=watch)
-            service = FakeService(settings, reader, engine, limiter, upstream, watch)
+            service = FakeService(settings, reader, engine, limiter, upstream, readiness, watch)
+            service.observatory.ask_also(readiness.known_reasons)
             app = create_app(service, settings, fetcher)
             transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))
             async with (

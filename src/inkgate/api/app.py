@@ -37,7 +37,6 @@ from inkgate.api.openapi import DESCRIPTION, openapi_of
 from inkgate.api.origins import CheckOrigin, Origins
 from inkgate.api.problems import Problems, http_error, validation_error
 from inkgate.api.ratelimit import LimitRate, RateLimiter, build_rate_limiter
-from inkgate.api.readiness import Readiness
 from inkgate.api.request_id import RequestId
 from inkgate.api.served import ServedModels
 from inkgate.api.sources import Sources
@@ -87,15 +86,13 @@ def create_app(
         exception_handlers={HTTPException: http_error, RequestValidationError: validation_error},
         lifespan=_lifespan(rate_limiter),
     )
-    readiness = Readiness(service.engine, drain)
-    service.observatory.ask_also(readiness.known_reasons)
+    service.observatory.ask_also(drain.reasons)
     app.state.context = Context(
         service=service,
         settings=settings,
         drain=drain,
         files=files,
         sources=Sources(files, fetcher or Fetcher(settings.fetch, max_bytes), bodies),
-        readiness=readiness,
         served=ServedModels(service.upstream),
         threads=threads,
         bodies=bodies,

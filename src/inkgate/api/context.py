@@ -11,7 +11,6 @@ from starlette.requests import Request
 from inkgate.api.decoding import BodyThreads
 from inkgate.api.drain import Drain
 from inkgate.api.files import FileStore
-from inkgate.api.readiness import Readiness
 from inkgate.api.served import ServedModels
 from inkgate.api.sources import Sources
 from inkgate.api.webpage import WebPage
@@ -20,7 +19,9 @@ from inkgate.engines.base import Engine
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import Limiter
+from inkgate.serving.readiness import Readiness
 from inkgate.settings import Settings
+from inkgate.supervision import Supervisor
 from inkgate.telemetry.state import State
 from inkgate.telemetry.watch import Watch
 
@@ -65,6 +66,14 @@ class Service(Protocol):
     @property
     def observatory(self) -> Observatory: ...
 
+    @property
+    def readiness(self) -> Readiness: ...
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """What keeps background tasks running."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -80,7 +89,6 @@ class Context:
     drain: Drain
     files: FileStore
     sources: Sources
-    readiness: Readiness
     served: ServedModels
     threads: Threads
     bodies: BodyThreads

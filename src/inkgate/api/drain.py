@@ -26,6 +26,10 @@ class Drain:
         """Answers that are not finished yet; probes don't count."""
         return len(self._in_flight)
 
+    def reasons(self) -> list[str]:
+        """Why documents should not be sent here; empty when they should."""
+        return ["draining: this instance is about to stop"] if self.draining else []
+
     def begin(self) -> None:
         """From now on, new requests are refused. Safe to call twice, and from a signal handler."""
         self.draining = True

@@ -32,6 +32,9 @@ class Ready(BaseModel):
 
     status: str = Field(description="`ready` or `not_ready`.")
     reasons: list[str] = Field(description="Why it is not ready; empty when it is.")
+    warnings: list[str] = Field(
+        description="What else fails, such as a background task that no page needs; documents may be sent all the same."
+    )
 
 
 @router.get("/health", operation_id="get_health", summary="Whether the service answers")
@@ -54,7 +57,11 @@ async def livez() -> Alive:
     responses={503: {"model": Ready, "description": "Not ready, and why."}},
 )
 async def readyz(request: Request) -> Response:
-    """200 when the engine has just read a test page and the service is not draining; else 503, with the reasons."""
-    reasons = await context_of(request).readiness.reasons()
-    answer = Ready(status="not_ready" if reasons else "ready", reasons=reasons)
+    """200 while pages are read: one was lately, or a test page was, and the service is not draining. Else 503, with the
+    reasons. A service that has much to do is ready. Answered within a second.
+    """
+    context = context_of(request)
+    reasons = context.drain.reasons() or await context.service.readiness.reasons()
+    warnings = context.service.supervisor.complaints(needed=False)
+    answer = Ready(status="not_ready" if reasons else "ready", reasons=reasons, warnings=warnings)
     return JSONResponse(answer.model_dump(), 503 if reasons else 200)

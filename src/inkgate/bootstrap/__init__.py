@@ -21,6 +21,7 @@ from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
 from inkgate.serving.limiter import Limiter
+from inkgate.serving.readiness import Readiness
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.exporting import tracer_of
@@ -44,6 +45,7 @@ class Service:
     watch: Watch
     observatory: Observatory
     supervisor: Supervisor
+    readiness: Readiness
 
 
 @asynccontextmanager
@@ -64,11 +66,13 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
             anyio.create_task_group() as background,
         ):
             observatory = Observatory(parts.observed, settings, parts.metrics, opener)
+            observatory.ask_also(parts.readiness.known_reasons)
             own = (BackgroundTask("memory_return", memory.run), BackgroundTask("history", observatory.run))
             for task in (*own, *parts.background):
                 background.start_soon(parts.supervisor.keep, task)
             try:
                 await engine.start()
+                parts.readiness.engine_started()
                 reader = Reader(opener, engine, settings.limits, memory.work_ended, parts.watch)
                 yield Service(
                     settings,
@@ -80,6 +84,7 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
                     watch=parts.watch,
                     observatory=observatory,
                     supervisor=parts.supervisor,
+                    readiness=parts.readiness,
                 )
             finally:
                 with anyio.CancelScope(shield=True):
@@ -106,6 +111,7 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
         async with running(settings) as service:
             page = WebPage(coming=webpage.is_wanted(settings))
             application = app.create_app(service, settings, page=page, tracer=tracer)
+            service.readiness.ask()
             keep_for_good()
             collectors = (service.metrics, StateCollector(service.observatory.state))
             async with (

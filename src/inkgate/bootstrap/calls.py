@@ -28,6 +28,7 @@ class ModelServers:
 
     Attributes:
         managed: the one server, where it is ours.
+        balanced: what `upstream` sends calls to.
     """
 
     upstream: ScheduledCalls
@@ -37,6 +38,7 @@ class ModelServers:
     monitor: Monitor
     replicas: tuple[Replica[Server], ...]
     managed: ManagedServer | None
+    balanced: Balanced
 
 
 def model_servers(
@@ -62,4 +64,4 @@ def model_servers(
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
     calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, watch)
     runs = (BackgroundTask("balancer", balanced.run), BackgroundTask("server_metrics", monitor.run))
-    return ModelServers(calls, runs, scheduler, ledger, monitor, balanced.set.replicas, managed)
+    return ModelServers(calls, runs, scheduler, ledger, monitor, balanced.set.replicas, managed, balanced)

@@ -13,11 +13,10 @@ import anyio
 from inkgate.bootstrap.calls import ModelServers
 from inkgate.bootstrap.observed import KeptPages, Observed
 from inkgate.bootstrap.shown_settings import shown_flags, shown_settings, without_password
-from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.vllm.managed import supervisor
 from inkgate.serving.balancer import Server
 from inkgate.serving.batcher import BatchFigures
-from inkgate.serving.breaker import Breaker, BreakerState
+from inkgate.serving.breaker import Breaker
 from inkgate.serving.cache import Source
 from inkgate.serving.ladder import RUNGS
 from inkgate.serving.ledger import Ledger
@@ -78,7 +77,7 @@ class Observatory:
         self._pdf = pdf
         self._clock = clock
         self._started_at = clock()
-        self._why_not: list[Callable[[], Iterable[str]]] = [self._faults]
+        self._why_not: list[Callable[[], Iterable[str]]] = []
         self._processes = Processes(self._places)
         self._history = History(self._without_history, work.take_durations)
 
@@ -145,16 +144,6 @@ class Observatory:
         for breaker in (self._observed.breaker, None if kept is None else kept.breaker):
             if breaker is not None:
                 yield breaker
-
-    def _faults(self) -> Iterator[str]:
-        """What keeps the engine from reading, as far as that is known without asking it."""
-        seen = self._observed
-        if seen.breaker is not None and seen.breaker.state is BreakerState.OPEN:
-            yield f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}"
-        if seen.servers is not None and not seen.servers.monitor.up:
-            yield "engine: no model server takes calls"
-        if seen.workers is not None and seen.build.engine == PpOcr.name and not seen.workers.pids:
-            yield "engine: none of its workers is ready"
 
     def _places(self) -> Iterator[Place]:
         seen = self._observed

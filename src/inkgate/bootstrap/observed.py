@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.calls import ModelServers
 from inkgate.bootstrap.gpus import LastRead
+from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.workers.pool import WorkerPool
 from inkgate.runtimes.base import Runtime
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.breaker import Breaker
+from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.cache import Cache
 from inkgate.serving.ladder import Ladder, Shedding
 from inkgate.serving.scheduler import Scheduler
@@ -55,3 +56,15 @@ class Observed:
     servers: ModelServers | None = None
     gpus: LastRead | None = None
     supervisor: Supervisor | None = None
+
+
+def faults(seen: Observed) -> list[str]:
+    """What keeps pages from being read, as far as that is known without asking the engine."""
+    found = []
+    if seen.breaker is not None and seen.breaker.state is BreakerState.OPEN:
+        found.append(f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}")
+    if seen.servers is not None and not seen.servers.monitor.up:
+        found.append("engine: no model server takes calls")
+    if seen.workers is not None and seen.build.engine == PpOcr.name and not seen.workers.pids:
+        found.append("engine: none of its workers is ready")
+    return found + ([] if seen.supervisor is None else seen.supervisor.complaints(needed=True))

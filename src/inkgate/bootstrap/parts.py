@@ -10,6 +10,7 @@ from inkgate.bootstrap.observed import Observed
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.serving.limiter import Limiter
+from inkgate.serving.readiness import Readiness
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.metrics import NO_MODEL, Metrics, ModelName
 from inkgate.telemetry.watch import Watch
@@ -41,6 +42,7 @@ class Parts:
         watch: who is told of it: `metrics`, or nobody.
         observed: what the service says of itself is made of these.
         supervisor: keeps `background` running.
+        readiness: whether documents should be sent here.
     """
 
     engine: Engine
@@ -51,3 +53,4 @@ class Parts:
     watch: Watch
     observed: Observed
     supervisor: Supervisor
+    readiness: Readiness

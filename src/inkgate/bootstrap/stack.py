@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from inkgate.bootstrap.background import Background
 from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.build import build_of
 from inkgate.bootstrap.engines import Embedded, embedded_engine, page_layout, reading, runtime_of
 from inkgate.bootstrap.gpus import gpu_background, last_read
 from inkgate.bootstrap.model_names import others, own_model
-from inkgate.bootstrap.observed import KeptPages, Observed
+from inkgate.bootstrap.observed import KeptPages, Observed, faults
 from inkgate.bootstrap.parts import Parts, Reading
 from inkgate.bootstrap.places import embedded_places
 from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.on_demand import OnDemand
+from inkgate.engines.probe import Probe, blank_page_probe
 from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.breaker import Breaker
@@ -26,6 +29,7 @@ from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.quarantine import Quarantine, Quarantined
 from inkgate.serving.rate import Rate
+from inkgate.serving.readiness import Progress, Readiness
 from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import SPARING, MemoryStore, SparedStore
@@ -48,9 +52,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
     runtime = runtime_of(settings)
     layout = page_layout(settings, runtime)
     metrics = Metrics()
-    watch: Watch = metrics if settings.metrics.enabled else UNWATCHED
-    if settings.tracing.endpoint:
-        watch = Traced(watch)
+    watch = _watch(settings, metrics)
     supervisor = supervisor or Supervisor()
     batchers = Batchers(ppocr.batching, watch, supervisor)
     workers = pool_of(ppocr, supervisor)
@@ -66,16 +68,16 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
     engine: Engine = found.engine
     breaker: Breaker | None = None
     gpus = last_read(settings)
-    background: Background = (BackgroundTask("batchers", batchers.run, needed=True), *found.background)
-    if workers is not None:
-        background = (BackgroundTask("engine_workers", workers.run, needed=True), *background)
+    own_tasks = () if workers is None else (BackgroundTask("engine_workers", workers.run, needed=True),)
+    background: Background = (*own_tasks, BackgroundTask("batchers", batchers.run, needed=True), *found.background)
     if found.upstream is not None:
         breaker = Breaker(engine.name)
         engine = Guarded(engine, breaker)
     background = (*background, *gpu_background(settings, gpus, breaker))
     scheduler = Scheduler(places, Ledger(None), Rate(), settings.serving.scheduling)
     ladder = Ladder(settings.serving.ladder, lambda: scheduler.queue_s)
-    engine = ScheduledPages(Degrading(engine, ladder, settings.serving.ladder, embedded), scheduler, ladder, watch)
+    progress, probe = _progress(Degrading(engine, ladder, settings.serving.ladder, embedded), found)
+    engine = ScheduledPages(progress, scheduler, ladder, watch)
     if found.upstream is not None:
         engine = Quarantined(engine, quarantine)
     engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
@@ -101,7 +103,23 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
         gpus,
         supervisor,
     )
-    return Parts(engine, door, found.upstream, background, metrics, watch, observed, supervisor)
+    readiness = Readiness(progress, probe, partial(faults, observed), settings.limits.time_s)
+    tasks = (*background, BackgroundTask("readiness", readiness.run))
+    return Parts(engine, door, found.upstream, tasks, metrics, watch, observed, supervisor, readiness)
+
+
+def _watch(settings: Settings, metrics: Metrics) -> Watch:
+    """Who is told of what the parts do."""
+    watch: Watch = metrics if settings.metrics.enabled else UNWATCHED
+    return Traced(watch) if settings.tracing.endpoint else watch
+
+
+def _progress(engine: Engine, found: Reading) -> tuple[Progress, Probe]:
+    """What knows whether pages get on at `engine`, and what asks it beside all that waits."""
+    if found.servers is None:
+        return Progress(engine), blank_page_probe(found.engine)
+    balanced = found.servers.balanced
+    return Progress(engine, lambda: balanced.heard_at), balanced.probe
 
 
 def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached, KeptPages]:

@@ -130,6 +130,39 @@ class Balanced:
                     self._failed(replica, error.code)
         raise first or _nobody("none is known")
 
+    async def probe(self) -> None:
+        """Returns when one of the servers that take calls does real work, asked beside all that waits. One that is not
+        there is taken out.
+
+        Raises:
+            InkgateError: none does; the error is the first one's.
+        """
+        failures: list[InkgateError] = []
+        works = anyio.Event()
+
+        async def one(replica: Replica[Server]) -> None:
+            try:
+                await replica.server.probe()
+            except InkgateError as error:
+                failures.append(error)
+                if error.code in _GONE:
+                    self._failed(replica, error.code)
+            else:
+                works.set()
+                tasks.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            for replica in self.set.replicas:
+                if replica.state is ReplicaState.UP:
+                    tasks.start_soon(one, replica)
+        if not works.is_set():
+            raise failures[0] if failures else _nobody("none is known to work")
+
+    @property
+    def heard_at(self) -> float:
+        """Clock time in seconds when a server last sent part of an answer."""
+        return max(replica.heard_at for replica in self.set.replicas)
+
     @asynccontextmanager
     async def send(self, call: Call) -> AsyncIterator[Answer]:
         """See Upstream. What is sent again was not answered in any part; from then on it is the caller's to do.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -27,6 +28,7 @@ class Replica(Generic[ServerT]):
         name: its address, for logs and metrics.
         outstanding: tokens that its calls may still take.
         silent_s: seconds with calls but without a part of an answer, up to when the last call ended.
+        heard_at: clock time in seconds when it last sent part of an answer.
         why: it was taken out the last time.
         taken_out: how often that was.
         failed_here: contents of calls that failed here and were answered elsewhere, since it last answered one.
@@ -40,6 +42,7 @@ class Replica(Generic[ServerT]):
         self.outstanding = 0
         self.leases: set[Lease[ServerT]] = set()
         self.progressed_at = 0.0
+        self.heard_at = -math.inf
         self.silent_s = 0.0
         self.why = ""
         self.taken_out = 0
@@ -84,7 +87,7 @@ class Lease(Generic[ServerT]):
     def progressed(self) -> None:
         """Something came: about a token."""
         self.heard = True
-        self.replica.progressed_at = self._clock()
+        self.replica.progressed_at = self.replica.heard_at = self._clock()
         self.replica.silent_s = 0.0
         if self._tokens:
             self._tokens -= 1

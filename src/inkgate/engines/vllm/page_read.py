@@ -34,7 +34,6 @@ class PageReader:
             pixels = await page.pixels(max(target.width, target.height))
             blank = await self.images.threads.run(is_blank, pixels.rgb)
         if blank:
-            await self.images.client.models()  # nothing to ask, but who reads a page wants to know that pages are read
             read = ImageRead(Answer(""))
         else:
             read = await self.images.read(Picture(pixels.rgb, page.size), plan, timings)
