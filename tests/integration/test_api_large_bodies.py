@@ -44,6 +44,13 @@ def bodies() -> dict[str, tuple[str, str, bytes, str]]:
         "escapes in a form": ("/ocr", FORM, b"image_data=" + filled(b"%41"), "type_unsupported"),
         "escapes in a part": ("/ocr", MULTIPART, part("file", escapes), "type_unsupported"),
         "escapes in JSON": ("/v1/ocr", JSON, b'{"document":{"image_url":"' + escapes + b'"}}', "type_unsupported"),
+        "an emoji": ("/ocr", JSON, b'{"image":"' + filled(b"a") + "🙂".encode() + b'"}', "base64_invalid"),
+        "an escaped emoji": (
+            *("/v1/ocr", JSON, b'{"document":{"image_url":"' + filled(b"a") + rb'\ud83d\ude42"}}'),
+            "base64_invalid",
+        ),
+        "an emoji in a form": ("/ocr", FORM, b"image_data=" + filled(b"a") + b"%F0%9F%99%82", "base64_invalid"),
+        "an emoji in a part": ("/ocr", MULTIPART, part("file", filled(b"a") + "🙂".encode()), "type_unsupported"),
         "a long URL": ("/ocr", JSON, b'{"image":"http://a/' + filled(b"a") + b'"}', "url_forbidden"),
     }
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.api.decoding import MAX_JSON_VALUES, decode_data_url, decode_percent, parse_json
+from inkgate.api.decoding import LARGE, MAX_JSON_VALUES, check_texts, decode_data_url, decode_percent, parse_json
 from inkgate.errors import InputRejected
 
 PIECE = 64 * 1024
@@ -77,3 +77,11 @@ def test_a_million_characters_of_text_are_one_value() -> None:
 def test_json_nested_deeply_is_refused() -> None:
     with pytest.raises(InputRejected, match="json_invalid"):
         parse_json(b"[" * 100_000 + b"]" * 100_000)
+
+
+def test_long_texts_that_are_no_ascii_are_refused_wherever_they_are() -> None:
+    wide = "a" * LARGE + "🙂"
+    for value in (wide, {"document": {"image_url": wide}}, {wide: 1}, [[[wide]]]):
+        with pytest.raises(InputRejected, match="base64_invalid"):
+            check_texts(value)
+    check_texts({"short": "🙂", "long": "a" * LARGE + "a", "many": ["🙂"] * 1000, "none": None})

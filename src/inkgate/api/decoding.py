@@ -20,12 +20,13 @@ from inkgate.errors import InputRejected
 P = ParamSpec("P")
 T = TypeVar("T")
 
-MAX_JSON_VALUES = 200_000
+MAX_JSON_VALUES = 100_000
 """Values of one JSON text, counted by the marks between them: commas and opening brackets. Those within strings count
 too; base64 has none, and no prompt that fits into a model has as many."""
 _MARKS = (b",", b"[", b"{")
 _PIECE = 64 * 1024
-_LARGE = 1_000_000
+LARGE = 1_000_000
+"""In bytes, or characters."""
 _WHITESPACE = b" \t\r\n\f\v"
 _END = b"=" + _WHITESPACE
 _URLSAFE = bytes.maketrans(b"-_", b"+/")
@@ -42,7 +43,7 @@ class BodyThreads:
 
     async def run(self, size: int, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """`function(*args, **kwargs)`, run in a thread; `size` is that of what it decodes, in bytes."""
-        threads = self._large if size > _LARGE else self._small
+        threads = self._large if size > LARGE else self._small
         return await threads.run(function, *args, **kwargs)
 
 
@@ -70,6 +71,31 @@ def check_json_values(raw: bytes) -> None:
         marks += sum(raw.count(mark, start, start + _PIECE) for mark in _MARKS)
         if marks > MAX_JSON_VALUES:
             raise InputRejected("body_too_complex", f"JSON may have {MAX_JSON_VALUES} values (commas and brackets).")
+
+
+def check_texts(value: object) -> None:
+    """As `check_text`, of all texts in `value`. Blocking."""
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            waiting += node.keys()
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node
+        elif isinstance(node, str):
+            check_text(node)
+
+
+def check_text(text: str | bytes) -> None:
+    """Refuses a long text that is not ASCII: for one emoji, Python keeps each of its characters in four bytes. Neither
+    base64 nor a URL has any.
+
+    Raises:
+        InputRejected: "base64_invalid".
+    """
+    if len(text) > LARGE and not text.isascii():
+        raise InputRejected("base64_invalid", "A text of a megabyte or more is no file: it is not ASCII.")
 
 
 def decode_percent(data: bytes) -> bytes:

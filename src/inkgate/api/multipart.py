@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
+from inkgate.api.decoding import LARGE
 from inkgate.errors import InputRejected
 
 MAX_PARTS = 100
@@ -28,6 +29,8 @@ class Part:
     def text(self) -> str | None:
         """The value of a plain field; None when the part is a file: by its filename, its type, or its bytes."""
         if self.filename is not None or self.content_type.startswith(("image/", "application/")):
+            return None
+        if len(self.data) > LARGE and not self.data.isascii():
             return None
         try:
             return self.data.decode()

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 from starlette.requests import Request
 
-from inkgate.api.decoding import BodyThreads, decode_percent, parse_json
+from inkgate.api.decoding import LARGE, BodyThreads, check_text, check_texts, decode_percent, parse_json
 from inkgate.api.multipart import MultipartReader, Part
 from inkgate.errors import InputRejected
 from inkgate.serving.limiter import CallerLeft
@@ -19,6 +19,7 @@ from inkgate.settings import LimitSettings
 _SMALL = 64 * 1024
 """Bodies up to this many bytes are parsed where they arrive: a thread would cost more than it saves."""
 _MAX_FIELDS = 100
+_SPACES = bytes.maketrans(b"+", b" ")
 _LENGTH_DIGITS = 18
 """Digits of a Content-Length that are looked at: more than any limit has, and few enough for int()."""
 
@@ -124,10 +125,18 @@ async def _gather(request: Request, limits: LimitSettings) -> bytes:
 
 
 async def _json(raw: bytes, threads: BodyThreads) -> Body:
-    value = parse_json(raw) if len(raw) <= _SMALL else await threads.run(len(raw), parse_json, raw)
+    value = parse_json(raw) if len(raw) <= _SMALL else await threads.run(len(raw), _value, raw)
     if not isinstance(value, dict):
         raise InputRejected("request_malformed", "The body is JSON, but not an object.")
     return Body(value)
+
+
+def _value(raw: bytes) -> object:
+    """The value of JSON, which takes no more memory than `raw` but for its values' heads. Blocking."""
+    value = parse_json(raw)
+    if len(raw) > LARGE:
+        check_texts(value)
+    return value
 
 
 async def _urlencoded(raw: bytes, threads: BodyThreads) -> Body:
@@ -148,7 +157,9 @@ def _pairs(raw: bytes) -> dict[str, str]:
 def _form_text(encoded: bytes) -> str:
     if not encoded.isascii():
         encoded.decode()  # in a form, only what is percent-encoded may be something else than UTF-8
-    return decode_percent(encoded.replace(b"+", b" ")).decode(errors="replace")
+    text = decode_percent(encoded.translate(_SPACES))
+    check_text(text)
+    return text.decode(errors="replace")
 
 
 def _form(parts: list[Part]) -> Body:
