@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.api.chat import _WholeLines
-from inkgate.api.chat_request import renamed, understood
+from inkgate.api.chat_request import MAX_IMAGES, renamed, understood
 from inkgate.api.served import ServedModels
 from inkgate.engines.vllm.upstream import Answer, Call
 from inkgate.errors import EngineFailed, InputRejected
@@ -107,6 +107,13 @@ def test_no_text_hides_a_field(pieces: list[str]) -> None:
 def test_any_object_is_understood(fields: dict[str, object], messages: object) -> None:
     asked = understood(json.dumps(fields | {"messages": messages}).encode())
     assert asked.tokens >= 0
+
+
+def test_more_images_than_any_model_takes_are_refused() -> None:
+    assert understood(request(*["data:a"] * MAX_IMAGES)).key
+    assert understood(request(*["data:" + 3000 * "a"] * MAX_IMAGES)).key
+    with pytest.raises(InputRejected, match="options_invalid: A request may have 999 images"):
+        understood(request(*["data:a"] * (MAX_IMAGES + 1)))
 
 
 @pytest.mark.parametrize(

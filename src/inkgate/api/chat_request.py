@@ -30,6 +30,8 @@ _DATA_URL = b'"data:'
 _BEFORE_A_STRING = frozenset((b":", b" ", b",", b"[", b"\t", b"\n", b"\r"))
 _BACKSLASH = ord("\\")
 _LARGE = 2048
+MAX_IMAGES = 999
+"""Of a request: as many as vLLM takes unless it is told otherwise, and few enough to look at each on the event loop."""
 _DATA_URLS = 1000
 """Of a request that are looked at: what begins like one may stand in a text a million times."""
 _KIND = 80
@@ -79,16 +81,18 @@ def understood(body: bytes) -> ChatRequest:
     """The request that `body` is. What it doesn't need to know of it is for the model server to judge.
 
     Raises:
-        InputRejected: it is no JSON object, or asks for too many answers at once.
+        InputRejected: it is no JSON object, has too many images, or asks for too many answers at once.
     """
     rest, images = _without_large_data_urls(body)
     fields = _parsed(rest)
-    characters = 0
+    characters, cut = 0, len(images)
     for part in _parts(fields.get("messages")):
         if isinstance(part, str):
             characters += len(part)
         else:
             images.append(_image(part))
+        if len(images) > cut + MAX_IMAGES:
+            raise InputRejected("options_invalid", f"A request may have {MAX_IMAGES} images.")
     tokens = characters // _CHARACTERS_PER_TOKEN + sum(map(_image_tokens, images))
     model = fields.get("model")
     name = model if isinstance(model, str) else ""
