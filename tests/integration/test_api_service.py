@@ -155,3 +155,13 @@ async def test_the_pattern_of_pages_allows_what_the_service_takes(path: str, fir
         except InputRejected:
             taken = False
         assert (pattern.search(text) is not None) == taken, text
+
+
+async def test_head_is_answered_as_get_without_a_body() -> None:
+    async with running_api() as api:
+        for path in ("/livez", "/readyz", "/health", "/"):
+            answer = await api.client.head(path)
+            assert answer.status_code == (await api.client.get(path)).status_code, path
+            assert "HEAD" not in str((await api.client.get("/openapi.json")).json()["paths"].get(path, ""))
+        wrong = await api.client.post("/livez")
+        assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET, HEAD")

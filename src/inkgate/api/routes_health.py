@@ -37,18 +37,21 @@ class Ready(BaseModel):
     )
 
 
+@router.head("/health", include_in_schema=False)
 @router.get("/health", operation_id="get_health", summary="Whether the service answers")
 async def health(request: Request) -> Health:
     """200 for as long as the service is able to answer."""
     return Health(engine=context_of(request).service.engine.name, version=__version__)
 
 
+@router.head("/livez", include_in_schema=False)
 @router.get("/livez", operation_id="get_livez", summary="Whether the process lives")
 async def livez() -> Alive:
     """200 for as long as the process is alive: restart it when this fails."""
     return Alive()
 
 
+@router.head("/readyz", include_in_schema=False)
 @router.get(
     "/readyz",
     operation_id="get_readyz",

@@ -50,6 +50,7 @@ async def favicon() -> Response:
     return Response(ICON, media_type="image/x-icon", headers={"Cache-Control": "max-age=86400"})
 
 
+@router.head("/")
 @router.get("/")
 async def home(request: Request) -> Response:
     """Browsers are sent to the web page; a curl gets what it can use."""
