@@ -26,8 +26,8 @@ def desk_of(api: Api) -> Desk:
 
 
 async def uploaded(api: Api, data: bytes, name: str) -> dict[str, str]:
-    # From the address that the desk calls from: files belong to whoever sent them.
-    transport = httpx.ASGITransport(api.app, client=("127.0.0.1", 1))
+    # From the visitor's address, for whom the desk calls: files belong to whoever sent them.
+    transport = httpx.ASGITransport(api.app, client=(ANYBODY.address, 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost") as client:
         answer = await client.post("/v1/files", files={"file": (name, data)}, headers=api_headers(api))
     return {"id": answer.json()["id"], "name": name}
@@ -68,7 +68,7 @@ async def test_progress_is_told_page_by_page_and_pages_can_be_shown_and_saved() 
 async def test_a_failed_file_is_told_and_the_next_one_is_read() -> None:
     async with running_api() as api:
         files = [await uploaded(api, b"no document", "a.txt"), await uploaded(api, png(), "b.png")]
-        _, end = await last(desk_of(api).read({"files": files}, Visitor("", "", "zh")))
+        _, end = await last(desk_of(api).read({"files": files}, Visitor("", ANYBODY.address, "zh")))
         failed, good = end["jobs"]
         assert failed["error"]["code"] == "type_unsupported"
         assert failed["error"]["title"] == "不支持这种文件"
@@ -114,5 +114,5 @@ async def test_a_result_that_is_gone_or_was_never_there_is_told_so() -> None:
 
 
 async def test_a_service_that_is_not_there_is_told_in_plain_words() -> None:
-    told = await Desk("http://127.0.0.1:9").live(Visitor("", "", "zh"))
+    told = await Desk("http://127.0.0.1:9").live(Visitor("", ANYBODY.address, "zh"))
     assert told["error"]["title"] == "无法连接服务"

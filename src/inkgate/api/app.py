@@ -36,6 +36,7 @@ from inkgate.api.measure import Measure
 from inkgate.api.openapi import DESCRIPTION, openapi_of
 from inkgate.api.origins import CheckOrigin, Origins
 from inkgate.api.problems import Problems, http_error, validation_error
+from inkgate.api.proxies import BehindProxies, UnderRoot
 from inkgate.api.ratelimit import LimitRate, RateLimiter, build_rate_limiter
 from inkgate.api.request_id import RequestId
 from inkgate.api.served import ServedModels
@@ -98,8 +99,11 @@ def create_app(
         bodies=bodies,
         page=page or WebPage(),
     )
-    # Outermost: what is for the page is none of the API's business.
-    app.add_middleware(ServeWebPage, page=app.state.context.page, origins=Origins(settings))
+    # Outside of all else: what is for the page is none of the API's business.
+    app.add_middleware(
+        ServeWebPage, page=app.state.context.page, origins=Origins(settings), root_path=settings.server.root_path
+    )
+    app.add_middleware(BehindProxies, settings=settings.server)
     for routes in _ROUTES:
         app.include_router(routes.router)
     measure.knows([*app.routes, *(route for routes in _ROUTES for route in routes.router.routes)])
@@ -123,7 +127,7 @@ def _middleware(
     ]
     if rate_limiter is not None:
         stack.append(Middleware(LimitRate, limiter=rate_limiter))
-    stack.append(Middleware(routes_chat.AnswerChat))
+    stack += [Middleware(routes_chat.AnswerChat), Middleware(UnderRoot, root_path=settings.server.root_path)]
     return stack
 
 

@@ -23,7 +23,7 @@ MAX_TOTAL_BYTES = 512 * 1024 * 1024
 MAX_FILES = 20_000
 FILE_BYTES = 800
 """What a file takes beside its data and names: 0.4 kB measured with CPython 3.11, 0.63 where each has another owner."""
-_SIGNED_PATH = re.compile(r"/v1/files/([0-9a-f-]{36})/content")
+_SIGNED_PATH = re.compile(r".*/v1/files/([0-9a-f-]{36})/content")
 _TIME = re.compile("[0-9]{1,12}")
 
 
@@ -135,7 +135,7 @@ class FileStore:
         return f"{base_url.rstrip('/')}/v1/files/{file.id}/content?expires={expires}&signature={signature}"
 
     def by_signed_url(self, url: str, owner: str) -> StoredFile | None:
-        """The file of a URL that this store signed, whatever host it names; None when it did not.
+        """The file of a URL that this store signed, whatever host and root path it names; None when it did not.
 
         Raises:
             InputRejected: it was signed here, but the file is gone or the URL has expired.

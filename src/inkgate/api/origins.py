@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from inkgate.api.proxies import forwarded_host
 from inkgate.errors import InputRejected
 from inkgate.settings import Settings
 
@@ -49,6 +50,10 @@ class Origins:
         # Browsers always send one.
         if host is not None and not self._is_ours(_without_port(host)):
             raise InputRejected("host_forbidden", f"The Host header names {host[:_SHOWN]!r}.")
+        forwarded = forwarded_host(scope)
+        if forwarded is not None and not self._is_ours(_without_port(forwarded)):
+            raise InputRejected("host_forbidden", f"The X-Forwarded-Host header names {forwarded[:_SHOWN]!r}.")
+        host = forwarded or host
         if not self._is_welcome(scope["method"], headers, host or ""):
             origin = headers.get("origin", "of another site")
             raise InputRejected("origin_forbidden", f"The request comes from a web page {origin[:_SHOWN]!r}.")

@@ -118,7 +118,13 @@ async def http_error(request: Request, error: Exception) -> Response:
     problem = Problem.of(rejected, request_id_of(request))
     if error.status_code == 405:
         problem.headers["Allow"] = ", ".join(sorted(_methods_at(request)))
-    return error_answer(problem, path)
+    return error_answer(problem, _route_path(request))
+
+
+def _route_path(request: Request) -> str:
+    """The path without the service's root path, by which forms go."""
+    path: str = request.scope["path"]
+    return path.removeprefix(request.scope.get("root_path", ""))
 
 
 def _methods_at(request: Request) -> set[str]:
@@ -135,4 +141,4 @@ async def validation_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     rejected = InputRejected("options_invalid", describe(list(error.errors())))
-    return error_answer(Problem.of(rejected, request_id_of(request)), request.url.path)
+    return error_answer(Problem.of(rejected, request_id_of(request)), _route_path(request))

@@ -31,15 +31,15 @@ REFRESH<title>inkgate</title>
 PRESENCE
 <pre>curl -F file=@page.png http://HOST/ocr
 curl -F file=@scan.pdf -H 'Accept: text/markdown' http://HOST/ocr</pre>
-<p>All requests and answers: <a href="/docs">/docs</a>, or
-<a href="/openapi.json">/openapi.json</a>. State: <a href="/readyz">/readyz</a>.</p>
+<p>All requests and answers: <a href="docs">/docs</a>, or
+<a href="openapi.json">/openapi.json</a>. State: <a href="readyz">/readyz</a>.</p>
 </html>
 """
 _PRESENCE = {
     Presence.ABSENT: """<p>A web page to drop documents on is an extra:
 <code>pip install '.[ui]'</code> in inkgate's checkout, then restart the service.</p>""",
     Presence.COMING: "<p>The web page is being loaded; this takes a few seconds. The API answers already.</p>",
-    Presence.THERE: """<p>The web page is at <a href="/ui/">/ui/</a>.</p>""",
+    Presence.THERE: """<p>The web page is at <a href="ui/">/ui/</a>.</p>""",
 }
 _REFRESH_S = 1
 
@@ -59,4 +59,4 @@ async def home(request: Request) -> Response:
         return RedirectResponse("ui/", 307)
     refresh = f'<meta http-equiv="refresh" content="{_REFRESH_S}">\n' if presence is Presence.COMING else ""
     page = _PAGE.replace("REFRESH", refresh).replace("PRESENCE", _PRESENCE[presence])
-    return HTMLResponse(page.replace("HOST", escape(request.url.netloc)))
+    return HTMLResponse(page.replace("HOST", escape(request.url.netloc + request.scope.get("root_path", ""))))

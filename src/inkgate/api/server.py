@@ -63,8 +63,7 @@ async def serve(
         log_config=None,
         access_log=False,
         server_header=False,
-        # Whoever calls from this machine says for whom: proxies, and the web page for its visitors.
-        forwarded_allow_ips=["127.0.0.1", "::1", settings.server.host],
+        proxy_headers=False,  # proxies.py knows them
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_CLOSE_S,
     )

@@ -44,10 +44,11 @@ class WebPage:
 class ServeWebPage:
     """Passes what is for the page to it; everything else, and all while there is none, goes on to the API."""
 
-    def __init__(self, app: ASGIApp, page: WebPage, origins: Origins) -> None:
+    def __init__(self, app: ASGIApp, page: WebPage, origins: Origins, root_path: str) -> None:
         self._app = app
         self._page = page
         self._origins = origins
+        self._root = root_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope.get("path", "")
@@ -56,12 +57,13 @@ class ServeWebPage:
             return
         if self._page.app is None:
             # The small page at `/` says what is missing, or that it takes a moment.
-            await RedirectResponse("/", 307)(scope, receive, send)
+            await RedirectResponse(f"{self._root}/", 307)(scope, receive, send)
             return
         try:
             self._origins.check(scope)
         except InputRejected as error:
             await Problem.of(error, "").response()(scope, receive, send)
             return
-        root = scope.get("root_path", "") + PATH
-        await self._page.app({**scope, "app_root_path": root, "root_path": root}, receive, send)
+        root = self._root + PATH
+        scope = {**scope, "app_root_path": root, "root_path": root, "path": self._root + path}
+        await self._page.app(scope, receive, send)

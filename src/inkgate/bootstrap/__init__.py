@@ -116,6 +116,6 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
             collectors = (service.metrics, StateCollector(service.observatory.state))
             async with (
                 metrics_server.served(settings.metrics, collectors, settings.server.port, service.supervisor),
-                webpage.beside(page, on_ready) as ready,
+                webpage.beside(page, on_ready, settings.server.root_path) as ready,
             ):
                 await server.serve(application, settings, on_ready=ready)

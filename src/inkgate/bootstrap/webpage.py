@@ -30,8 +30,13 @@ def is_wanted(settings: Settings) -> bool:
 
 
 @asynccontextmanager
-async def beside(page: WebPage, on_ready: Callable[[str], None] | None) -> AsyncIterator[Callable[[str], None]]:
-    """What to call, in place of `on_ready`, with the service's URL when it answers; then the page is loaded."""
+async def beside(
+    page: WebPage, on_ready: Callable[[str], None] | None, root_path: str = ""
+) -> AsyncIterator[Callable[[str], None]]:
+    """What to call, in place of `on_ready`, with the service's URL when it answers; then the page is loaded.
+
+    `root_path`: as in the settings.
+    """
     with single_error():
         async with anyio.create_task_group() as tasks:
 
@@ -39,18 +44,18 @@ async def beside(page: WebPage, on_ready: Callable[[str], None] | None) -> Async
                 if on_ready is not None:
                     on_ready(url)
                 if page.coming:
-                    tasks.start_soon(_keep, page, url)
+                    tasks.start_soon(_keep, page, url, root_path)
 
             yield ready
             tasks.cancel_scope.cancel()
 
 
-async def _keep(page: WebPage, url: str) -> None:
+async def _keep(page: WebPage, url: str, root_path: str) -> None:
     for anywhere, here in _ANY.items():
         url = url.replace(f"//{anywhere}:", f"//{here}:")
     begun = perf_counter()
     try:
-        made = await Threads("webpage", 1).run(_made, url)
+        made = await Threads("webpage", 1).run(_made, url, root_path)
     except Exception:  # whatever is wrong with the page or its packages, the API goes on without it
         log.exception("web_page_failed")
         page.coming = False
@@ -65,8 +70,8 @@ async def _keep(page: WebPage, url: str) -> None:
             page.app = None
 
 
-def _made(url: str) -> Page:
+def _made(url: str, root_path: str) -> Page:
     from inkgate.api.webpage import PATH
     from inkgate.ui.page import build_page
 
-    return build_page(url, PATH)
+    return build_page(url, root_path + PATH)

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from ipaddress import ip_network
 from typing import Annotated
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
+
+_PATH = re.compile(r"(/[\w.~-]+)*", re.ASCII)
+_OWN_PATHS = frozenset({"v1", "docs", "ui"})
+
+
+def _network(value: str) -> str:
+    """`value`, if it is an address or a network. Raises ValueError."""
+    ip_network(value, strict=False)
+    return value
+
+
+def _root_path(value: str) -> str:
+    """A path without a slash at its end. Raises ValueError."""
+    path = value.rstrip("/")
+    if not _PATH.fullmatch(path):
+        raise ValueError("a path begins with a slash, and has letters, digits and ._~- between slashes")
+    if path.split("/")[1:2] and path.split("/")[1] in _OWN_PATHS:
+        raise ValueError("the service has addresses of its own below this path")
+    return path
+
+
+Network = Annotated[str, AfterValidator(_network)]
+RootPath = Annotated[str, AfterValidator(_root_path)]
 
 
 def _key_hash(given: str) -> str:
@@ -44,6 +68,14 @@ class ServerSettings(Branch):
     head_timeout_s: PositiveFloat = Field(10.0, description="Time for a request's head (its line and headers).")
     send_timeout_s: PositiveFloat = Field(
         30.0, description="Longest time in which a client takes nothing of its answer; then the connection is closed."
+    )
+    trusted_proxies: tuple[Network, ...] = Field(
+        (),
+        description="Reverse proxies on other machines, as addresses or networks such as `10.0.0.0/8`, whose "
+        "`X-Forwarded-For`, `-Proto` and `-Host` are believed; those on this machine always are (behind-a-proxy.md).",
+    )
+    root_path: RootPath = Field(
+        "", description="Path below which a reverse proxy serves this service, such as `/inkgate` (behind-a-proxy.md)."
     )
     cors_origins: tuple[str, ...] = Field((), description="Origins allowed by CORS; none by default.")
 
