@@ -68,7 +68,8 @@ INPUT_CODES: dict[str, Code] = {
     "url_forbidden": Code("The URL may not be fetched", "Send the file itself, or allow its host in `fetch`."),
     "url_unreachable": Code("The URL could not be fetched", "Check that the URL answers 200 with the file itself."),
     "upstream_rejected": Code(
-        "The model server refused the page", "Read its reason: scale the page down, or fit `engine.vllm` to the server."
+        "The model server refused the request",
+        "Shorten the prompt, scale the page down, or leave out what is named above; the log has the server's words.",
     ),
     "content_quarantined": Code(
         "This page took the engine down before", "Send it again much later, or scan it anew; other pages are read."

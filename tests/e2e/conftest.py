@@ -44,7 +44,7 @@ def model_server() -> Iterator[StubUpstream]:
             case "endless":
                 return Reply(_PIECES, endless=True)
             case "wrong":
-                return error_reply(400, "temperature must be 0 or more")
+                return error_reply(400, "max_tokens=9000 cannot be greater than max_model_len=4096. Secret.")
             case "broken":
                 return Reply(_PIECES, broken="close")
         return Reply(_PIECES)

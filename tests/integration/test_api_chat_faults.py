@@ -15,6 +15,7 @@ from support.stub_upstream import Reply, error_reply
 
 pytestmark = pytest.mark.anyio
 
+INTERNAL = "internal: /srv/vllm/engine.py"
 BREAKS_OFF = [
     (Reply(["Hel", "lo"], broken="end"), "upstream_cut_off"),
     (Reply(["Hel", "lo"], broken="close"), "upstream_cut_off"),
@@ -23,24 +24,55 @@ BREAKS_OFF = [
 
 
 @pytest.mark.parametrize(
-    ("status", "outcome"),
-    [(400, Outcome.REJECTED), (404, Outcome.REJECTED), (422, Outcome.REJECTED), (500, Outcome.FAILED)],
+    ("status", "kept", "code", "outcome"),
+    [
+        (400, 400, "upstream_rejected", Outcome.REJECTED),
+        (404, 404, "engine_unknown", Outcome.REJECTED),
+        (422, 422, "upstream_rejected", Outcome.REJECTED),
+        (500, 502, "upstream_failed", Outcome.FAILED),
+    ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-async def test_errors_of_the_model_server_are_kept(status: int, outcome: Outcome, *, stream: bool) -> None:
-    reply = error_reply(status, "The model `x` does not exist.")
-    async with relay(reply) as (api, _):
+async def test_errors_of_the_model_server_keep_their_status_and_are_in_our_words(
+    status: int, kept: int, code: str, outcome: Outcome, *, stream: bool
+) -> None:
+    async with relay(error_reply(status, INTERNAL)) as (api, _):
         answer = await api.client.post(PATH, json=chat(stream=stream))
-    assert (answer.status_code, answer.content) == (status, reply.body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (kept, code)
     assert answer.headers["content-type"] == "application/json"
+    assert "internal" not in answer.text
+    (said,) = [line for line in api.logs if line["event"] == "model_server_refused"]
+    assert (said["said"], said["request_id"]) == (INTERNAL, answer.headers["x-request-id"])
     assert api.limiter.ended == {outcome: 1}
+
+
+async def test_an_error_within_a_stream_is_in_our_words_too() -> None:
+    events = b'data: {"choices": [{"delta": {"content": "{\\"error\\": 1}"}}]}\n\n'
+    events += b'data: {"error": {"message": "secret", "type": "InternalServerError", "code": 500}}\n\ndata: [DONE]\n\n'
+    async with relay(Reply(body=events, content_type="text/event-stream")) as (api, _):
+        answer = await api.client.post(PATH, json=chat(stream=True))
+    first, second, last = answer.text.split("\n\n")[:3]
+    assert (first.encode(), last) == (events.split(b"\n\n")[0], "data: [DONE]")
+    error = json.loads(second.removeprefix("data: "))["error"]
+    assert (error["code"], error["request_id"]) == ("upstream_failed", answer.headers["x-request-id"])
+    assert "secret" not in answer.text
+    assert api.limiter.ended == {Outcome.FAILED: 1}
+
+
+async def test_a_stream_whose_text_says_done_is_not_whole_for_that() -> None:
+    async with relay(Reply(["data: [DONE]\n", "[DONE]"], broken="end")) as (api, _):
+        answer = await api.client.post(PATH, json=chat(stream=True))
+    *_, last = [line for line in answer.text.split("\n") if line]
+    assert json.loads(last.removeprefix("data: "))["error"]["code"] == "upstream_cut_off"
+    assert api.limiter.ended == {Outcome.FAILED: 1}
 
 
 async def test_a_busy_model_server_is_told_of_with_a_time_to_return() -> None:
     async with relay(error_reply(503, "The queue is full.")) as (api, _):
         answer = await api.client.post(PATH, json=chat())
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
-    assert "The queue is full." in answer.text
+    assert answer.json()["error"]["code"] == "upstream_busy"
+    assert "The queue is full." not in answer.text
     assert api.limiter.ended == {Outcome.FAILED: 1}
 
 

@@ -89,9 +89,9 @@ async def test_the_key_is_sent() -> None:
 @pytest.mark.parametrize(
     ("reply", "code", "said"),
     [
-        (error_reply(400, "maximum context length is 2048 tokens"), "upstream_rejected", "2048 tokens"),
-        (error_reply(500, "CUDA error"), "upstream_failed", "CUDA error"),
-        (error_reply(503, "queue full"), "upstream_busy", "queue full"),
+        (error_reply(400, "wrong at /srv/vllm/x.py"), "upstream_rejected", "refused the request (400)."),
+        (error_reply(500, "CUDA error"), "upstream_failed", "failed (500)."),
+        (error_reply(503, "queue full"), "upstream_busy", "no more requests (503)."),
         (error_reply(401, "Unauthorized"), "upstream_denied", "401"),
         (Reply(status=502, body=b"<html>", content_type="text/html"), "upstream_failed", "502"),
         (Reply(body=b"<html>hello</html>", content_type="text/html"), "upstream_garbled", "event stream"),
@@ -107,7 +107,7 @@ async def test_the_key_is_sent() -> None:
                 body=b'data: {"error": {"message": "engine died", "code": 500}}\n\n', content_type="text/event-stream"
             ),
             "upstream_failed",
-            "engine died",
+            "failed (500).",
         ),
     ],
 )

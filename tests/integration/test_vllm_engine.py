@@ -220,8 +220,10 @@ async def test_a_fault_while_asking_again_keeps_what_was_read() -> None:
 
 
 async def test_what_the_server_refuses_is_the_pages_error() -> None:
-    with pytest.raises(InputRejected, match="too long") as rejected:
-        await read(error_reply(400, "The prompt is too long"))
+    with pytest.raises(InputRejected, match="The prompt has 5000 tokens") as rejected:
+        await read(
+            error_reply(400, "The decoder prompt (length 5000) is longer than the maximum model length of 4096.")
+        )
     assert rejected.value.code == "upstream_rejected"
 
 

@@ -146,14 +146,24 @@ def test_a_stream_is_let_through_in_whole_lines_and_nothing_is_lost(chunks: list
     assert all(not piece or piece.endswith(b"\n") for piece in passed)
 
 
-def test_the_end_of_a_stream_is_seen_wherever_it_is_cut() -> None:
-    whole = b'data: {"text": "[DONE"}\n\ndata: [DONE]\n\n'
-    for at in range(len(whole) - 6):
+@pytest.mark.parametrize("end", [b"data: [DONE]\n\n", b"data:[DONE]\r\n\r\n", b"data: [DONE]"])
+def test_the_end_of_a_stream_is_seen_wherever_it_is_cut_and_nowhere_else(end: bytes) -> None:
+    text = b'data: {"text": "[DONE]"}\n\ndata: {"text": "data: [DONE]"}\n\n: data: [DONE]\n\n'
+    for at in range(len(text + end)):
         lines = _WholeLines()
-        lines.feed(whole[:at])
-        assert not lines.done
-        lines.feed(whole[at:])
+        lines.feed((text + end)[:at])
+        assert not lines.done or at >= len(text) + len(b"data:[DONE]")
+        lines.feed((text + end)[at:])
         assert lines.done
+
+
+def test_a_line_of_any_length_is_one_line() -> None:
+    lines = _WholeLines()
+    assert lines.feed(b"data: " + b"x" * 2_000_000)
+    lines.feed(b"data: [DONE]\n")
+    assert not lines.done
+    lines.feed(b"data: [DONE]\n")
+    assert lines.done
 
 
 class _Listed:

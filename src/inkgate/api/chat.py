@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -20,11 +21,12 @@ from inkgate.api.chat_media import with_media_inlined
 from inkgate.api.chat_request import ChatRequest, renamed, understood
 from inkgate.api.context import Context, caller_of
 from inkgate.api.error_forms import openai_error
-from inkgate.api.errors import TRANSIENT_S, Problem, unexpected
+from inkgate.api.errors import Problem, unexpected
 from inkgate.api.exchange import cancelled_when_left
+from inkgate.engines.vllm.refusals import chat_error
 from inkgate.engines.vllm.upstream import Answer, Upstream
-from inkgate.engines.vllm.wire import IGNORED_HEADER
-from inkgate.errors import EngineFailed, InkgateError
+from inkgate.engines.vllm.wire import IGNORED_HEADER, event_error
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.limiter import Outcome, Permit, outcome_of
 from inkgate.serving.work import as_caller, current_caller
 from inkgate.settings import Settings
@@ -36,6 +38,9 @@ _MAX_ANSWER = 64_000_000
 """Bytes of an answer that isn't streamed: it is held until it is whole. 10,000 tokens with 20 log-probabilities each
 have 20 MB."""
 _MAX_LINE = 1_000_000
+_DONE = re.compile(rb"^data: ?\[DONE\]\r?$", re.MULTILINE)
+_ERROR = b'"error"'
+"""In an event only where it is one: within text the quotes have backslashes."""
 _SHOWN = 100
 """Characters of a model's name in the log."""
 
@@ -139,10 +144,10 @@ class _Relay:
             async with upstream.send(asked.call(sent)) as answer:
                 self.noted["upstream_status"] = answer.status
                 _refuse_what_is_no_answer(answer)
-                if answer.headers.get("content-type", "").startswith(EVENTS):
+                if answer.status < 400 and answer.headers.get("content-type", "").startswith(EVENTS):
                     await self._stream(answer, scope, last_moment)
                 else:
-                    await self._whole(answer)
+                    await self._whole(answer, asked.model)
         if not scope.cancelled_caught:
             return
         if anyio.current_time() >= last_moment:
@@ -150,7 +155,7 @@ class _Relay:
         awaited = "next token" if self.begun else "first token"
         raise EngineFailed("upstream_stalled", f"The {awaited} did not come in time.")
 
-    async def _whole(self, answer: Answer) -> None:
+    async def _whole(self, answer: Answer, model: str) -> None:
         pieces: list[bytes] = []
         size = 0
         async for chunk in answer.chunks:
@@ -159,16 +164,32 @@ class _Relay:
             if size > _MAX_ANSWER:
                 raise EngineFailed("upstream_garbled", "The model server's answer has no end.")
         body = b"".join(pieces)
+        if answer.status >= 400:
+            await self._refusal(answer, body, model)
+            return
         headers = _kept(answer)
         headers.append((b"content-length", b"%d" % len(body)))
-        if answer.status >= 400:
-            busy = answer.status in {429, 503}
-            self.permit.report(Outcome.FAILED if busy or answer.status >= 500 else Outcome.REJECTED)
-            if busy and "retry-after" not in answer.headers:
-                headers.append((b"retry-after", b"%d" % TRANSIENT_S["upstream_busy"]))
         self.begun = True
         await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
+
+    async def _refusal(self, answer: Answer, body: bytes, model: str) -> None:
+        """Sends an error of the model server in our words, with its own status where the request is at fault.
+
+        Raises:
+            EngineFailed: the server is at fault.
+        """
+        error = chat_error(answer.status, body, model[:_SHOWN])
+        if not isinstance(error, InputRejected):
+            raise error
+        self.permit.report(Outcome.REJECTED)
+        self.noted["code"] = error.code
+        problem = replace(self._problem(error), status=answer.status)
+        told = orjson.dumps(openai_error(problem))
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(told))]
+        self.begun = True
+        await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": told})
 
     async def _stream(self, answer: Answer, scope: anyio.CancelScope, last_moment: float) -> None:
         """Sends events as they come. Time that the client takes to read them is not the model server's."""
@@ -180,39 +201,67 @@ class _Relay:
                 # X-Accel-Buffering: nginx would hold the events back otherwise.
                 headers = [*_kept(answer), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
                 await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
-            await self.send({"type": "http.response.body", "body": lines.feed(chunk), "more_body": True})
+            await self.send({"type": "http.response.body", "body": self._told(lines.feed(chunk)), "more_body": True})
             scope.deadline = min(last_moment, anyio.current_time() + self.settings.engine.vllm.progress_s)
         if not lines.done:
             raise EngineFailed("upstream_cut_off", "The model server's answer ended before it was whole.")
         scope.deadline = last_moment
         await self.send({"type": "http.response.body", "body": lines.rest})
 
+    def _told(self, lines: bytes) -> bytes:
+        """Lines of a stream, with the model server's errors in our words."""
+        if _ERROR not in lines:
+            return lines
+        return b"\n".join(map(self._line_told, lines.split(b"\n")))
+
+    def _line_told(self, line: bytes) -> bytes:
+        error = event_error(line[5:]) if line.startswith(b"data:") and _ERROR in line else None
+        if error is None:
+            return line
+        self.permit.report(outcome_of(error))
+        self.noted["code"] = error.code
+        return b"data: " + orjson.dumps(openai_error(self._problem(error)))
+
+    def _problem(self, error: InkgateError) -> Problem:
+        return Problem.of(error, str(self.noted.get("request_id", "")))
+
     async def _last_event(self, error: InkgateError) -> None:
         """An event as vLLM sends it when it fails, without the [DONE] by which clients know a whole answer."""
-        problem = Problem.of(error, str(self.noted.get("request_id", "")))
         # An empty line before it ends what was begun.
-        event = b"\ndata: " + orjson.dumps(openai_error(problem)) + b"\n\n"
+        event = b"\ndata: " + orjson.dumps(openai_error(self._problem(error))) + b"\n\n"
         await self.send({"type": "http.response.body", "body": event})
 
 
 class _WholeLines:
-    """Lets lines of a stream through when they are whole, so that one that breaks off can be followed by an error."""
+    """Lets lines of a stream through when they are whole, so that one that breaks off can be followed by an error.
+
+    Attributes:
+        rest: what has come of the line that isn't whole.
+    """
 
     def __init__(self) -> None:
         self.rest = b""
-        self.done = False
-        self._tail = b""
+        self._done = False
+        self._within = False
+
+    @property
+    def done(self) -> bool:
+        """Whether a line has come by which clients know a whole answer; text of the answer may hold the word, too."""
+        return self._done or (not self._within and _DONE.match(self.rest) is not None)
 
     def feed(self, chunk: bytes) -> bytes:
-        """What of the stream may be sent now. `done` is set when [DONE] has come."""
+        """What of the stream may be sent now."""
         data = self.rest + chunk if self.rest else chunk
         end = data.rfind(b"\n") + 1
         if len(data) - end > _MAX_LINE:
             end = len(data)
         self.rest = data[end:]
-        self._tail = (self._tail + chunk)[-32:]
-        self.done = self.done or b"[DONE]" in self._tail
-        return data if end == len(data) else data[:end]
+        passed = data if end == len(data) else data[:end]
+        if passed:
+            start = passed.find(b"\n") + 1 if self._within else 0
+            self._done = self._done or _DONE.search(passed, start) is not None
+            self._within = not passed.endswith(b"\n")
+        return passed
 
 
 def _kept(answer: Answer) -> list[tuple[bytes, bytes]]:
@@ -222,7 +271,7 @@ def _kept(answer: Answer) -> list[tuple[bytes, bytes]]:
 
 
 def _refuse_what_is_no_answer(answer: Answer) -> None:
-    """Lets answers and the model server's own errors through.
+    """Lets answers and the model server's errors about the request through.
 
     Raises:
         EngineFailed: the server asks for another key (which is ours, not the client's), or it is no model server.

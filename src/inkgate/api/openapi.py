@@ -65,7 +65,7 @@ _OPENAI_ERROR: Json = {
                 "message": {"type": "string", "description": "What is wrong, and what to do about it."},
                 "type": {"type": "string"},
                 "param": {"type": ["string", "null"]},
-                "code": {"description": "Stable: programs may rely on it. A number in the model server's own errors."},
+                "code": {"description": "Stable: programs may rely on it."},
                 "request_id": {"type": "string"},
             },
         }

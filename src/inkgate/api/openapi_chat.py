@@ -77,7 +77,7 @@ CHAT_OPERATION: Json = {
     "summary": "Ask the model, as OpenAI's clients do",
     "operation_id": "complete_chat",
     "description": "A chat completion, passed on to the model servers under the same admission as documents. Errors "
-    "come in OpenAI's form; those of the model server as it words them. Needs an engine that asks model servers.",
+    "come in OpenAI's form; those of the model server keep their status. Needs an engine that asks model servers.",
     "responses": _responses(),
     "openapi_extra": {"requestBody": _REQUEST},
 }

@@ -28,7 +28,10 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     "not_acceptable": ("没有所要求的格式", "可用格式：text、markdown、json、hocr、alto。"),
     "url_forbidden": ("不允许读取此网址", "请直接发送文件，或在 `fetch` 中允许该主机。"),
     "url_unreachable": ("无法读取此网址", "请确认该网址返回 200 和文件本身。"),
-    "upstream_rejected": ("模型服务器拒绝了此页", "请看其理由：缩小页面，或使 `engine.vllm` 与服务器相符。"),
+    "upstream_rejected": (
+        "模型服务器拒绝了此请求",
+        "请缩短提示或缩小页面，或去掉上面所列的内容；服务器自己的说明见日志。",
+    ),
     "content_quarantined": ("此页曾使引擎崩溃", "请过较长时间再发送，或重新扫描；其他页照常识别。"),
     "task_unsupported": ("引擎不能完成此任务", "请选择其他任务或其他引擎。"),
     "engine_incomplete": ("引擎缺少设置", "请补上上面所列的设置；方法见 docs/settings.md。"),

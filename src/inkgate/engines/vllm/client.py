@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 import anyio
 import orjson
 
+from inkgate.engines.vllm.refusals import upstream_error
 from inkgate.engines.vllm.upstream import Answer, Call, Upstream
-from inkgate.engines.vllm.wire import Delta, EventLines, delta_of, garbled, upstream_error
+from inkgate.engines.vllm.wire import Delta, EventLines, delta_of, garbled
 from inkgate.errors import EngineFailed, InkgateError
 
 UNKNOWN = Call(b"")

@@ -16,8 +16,9 @@ import structlog
 from aiohttp.payload import BytesPayload, Payload
 
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
+from inkgate.engines.vllm.refusals import upstream_error
 from inkgate.engines.vllm.upstream import Answer, Call, ModelName
-from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled, refuses_mm_kwargs, upstream_error, without_mm_kwargs
+from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled, refuses_mm_kwargs, without_mm_kwargs
 from inkgate.errors import EngineFailed
 from inkgate.telemetry.tracing import event, outgoing_headers
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 import orjson
 
-from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.engines.vllm.refusals import upstream_error
+from inkgate.errors import EngineFailed, InkgateError
 
 _MAX_LINE = 4_000_000
 """Bytes of one event; one delta with its log-probabilities has some hundred."""
-_SHOWN = 300
-"""Characters of a server's own words that are passed on."""
 IGNORED_HEADER = "x-inkgate-ignored"
 """Of an answer: the fields of the request that its server refused, and that were left out."""
 _MM_KWARGS = ("mm_processor_kwargs", "media_io_kwargs")
@@ -86,6 +85,17 @@ def delta_of(payload: bytes) -> Delta:
         raise garbled("The model server sent an event that is no part of a chat completion.") from error
 
 
+def event_error(payload: bytes) -> InkgateError | None:
+    """The error that one event tells of; None for all others."""
+    try:
+        event = orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(event, Mapping) or not (event.get("error") or event.get("object") == "error"):
+        return None
+    return upstream_error(_status(event.get("error", event)), payload)
+
+
 def _delta(chunk: Mapping[str, object]) -> Delta:
     usage = chunk.get("usage")
     choices = chunk.get("choices") if usage else chunk["choices"]
@@ -123,18 +133,6 @@ def _status(error: object) -> int:
     return code if isinstance(code, int) else 500
 
 
-def upstream_error(status: int, body: bytes) -> InkgateError:
-    """The error that an HTTP status other than 200 and its body are. 404 is for the caller to explain."""
-    said = words_of(body)
-    if status in {400, 413, 415, 422}:
-        return InputRejected("upstream_rejected", f"The model server refused the page ({status}){said}")
-    if status in {401, 403}:
-        return EngineFailed("upstream_denied", f"The model server did not let us in ({status}){said}")
-    if status in {429, 503}:
-        return EngineFailed("upstream_busy", f"The model server takes no more requests ({status}){said}")
-    return EngineFailed("upstream_failed", f"The model server failed ({status}){said}")
-
-
 def refuses_mm_kwargs(status: int, body: bytes) -> bool:
     """Whether an answer says that its server takes no `mm_processor_kwargs`, as vLLM does from 0.32 on unless it was
     started with the flag that its refusal names.
@@ -152,20 +150,6 @@ def without_mm_kwargs(body: bytes) -> tuple[bytes, tuple[str, ...]]:
         return body, ()
     found = tuple(name for name in _MM_KWARGS if isinstance(fields, dict) and fields.pop(name, None))
     return (orjson.dumps(fields) if found else body), found
-
-
-def words_of(body: bytes) -> str:
-    """`: ` and what the server's error body says, made short; a full stop where it says nothing."""
-    try:
-        found = orjson.loads(body)
-        error = found.get("error", found)
-        message = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
-    except (orjson.JSONDecodeError, AttributeError):
-        return "."
-    if not isinstance(message, str) or not message.strip():
-        return "."
-    one_line = " ".join(message.split())
-    return f": {one_line if len(one_line) <= _SHOWN else one_line[:_SHOWN] + '…'}"
 
 
 def garbled(detail: str) -> EngineFailed:

@@ -1,0 +1,94 @@
+"""What a model server says of its errors: for us in the log as it is, for whoever asked in our own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import orjson
+import structlog
+
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+
+log = structlog.get_logger(__name__)
+
+_LOGGED = 500
+"""Characters of a server's own words in the log."""
+_REFUSED = frozenset({400, 413, 415, 422})
+_PROMPT_TOO_LONG = "The prompt has {1} tokens; the model takes {0}, its answer included."
+_ANSWER_TOO_LONG = "`{0}` is {1}; the model takes {2} tokens, prompt and answer together."
+_TOO_LONG = (
+    (re.compile(r"context length is (\d+) tokens.*?contains (?:at least )?(\d+) input tokens"), _PROMPT_TOO_LONG),
+    (
+        re.compile(r"context length is (\d+) tokens.*?contains (\d+) characters"),
+        "The prompt has {1} characters, more than the model's {0} tokens can hold.",
+    ),
+    (
+        re.compile(r"context length is (\d+) tokens.*?requested (\d+) (?:output )?tokens"),
+        "The request asks for {1} tokens; the model takes {0}, prompt and answer together.",
+    ),
+    (re.compile(r"\b(max_\w*tokens)=(\d+) cannot be greater than \w+ ?= ?(\d+)"), _ANSWER_TOO_LONG),
+    (
+        re.compile(r"prompt \(length (\d+)\).*?maximum model length of (\d+)"),
+        "The prompt has {0} tokens; the model takes {1}, its answer included.",
+    ),
+    (
+        re.compile(r"Input length \((\d+)\) exceeds model's maximum context length \((\d+)\)"),
+        "The prompt has {0} tokens; the model takes {1}, its answer included.",
+    ),
+)
+"""How vLLM words it that a request is too long (0.32, and the versions before), and how we do."""
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,63}")
+
+
+def upstream_error(status: int, body: bytes) -> InkgateError:
+    """The error that an HTTP status other than 200 and its body are. 404 is for the caller to explain.
+
+    The server's own words go to the log: they may hold paths, versions and parts of other requests.
+    """
+    error = _error_of(body)
+    message, field = str(error.get("message") or error.get("detail") or ""), error.get("param")
+    said = message or body[:_LOGGED].decode(errors="replace")
+    log.warning("model_server_refused", status=status, said=" ".join(said.split())[:_LOGGED])
+    if status in _REFUSED:
+        reason = _reason(message, field)
+        return InputRejected("upstream_rejected", reason or f"The model server refused the request ({status}).")
+    if status in {401, 403}:
+        return EngineFailed("upstream_denied", f"The model server did not let us in ({status}).")
+    if status in {429, 503}:
+        return EngineFailed("upstream_busy", f"The model server takes no more requests ({status}).")
+    return EngineFailed("upstream_failed", f"The model server failed ({status}).")
+
+
+def chat_error(status: int, body: bytes, model: str) -> InkgateError:
+    """As `upstream_error`, for a client that wrote the request itself and asked for `model`."""
+    if status != 404:
+        return upstream_error(status, body)
+    if not _error_of(body):  # an error of the protocol says more than the server's framework does
+        return EngineFailed("upstream_garbled", "The model server's address has no chat completions.")
+    upstream_error(status, body)  # for the log
+    return InputRejected("engine_unknown", f"The model server has no model {model!r}.")
+
+
+def _error_of(body: bytes) -> Mapping[str, object]:
+    """The `error` of an error's body, or the body itself where it is flat, as older servers have it; else empty."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    if not isinstance(found, Mapping):
+        return {}
+    error = found.get("error", found if "message" in found else {})
+    return error if isinstance(error, Mapping) else {"message": error}
+
+
+def _reason(message: str, field: object) -> str:
+    """What the caller can mend, in our words; empty where the server doesn't say it in a way that is known."""
+    one_line = " ".join(message.split())
+    for pattern, told in _TOO_LONG:
+        found = pattern.search(one_line)
+        if found is not None:
+            return told.format(*found.groups())
+    if isinstance(field, str) and _FIELD.fullmatch(field):
+        return f"The model server does not accept the request's `{field}`."
+    return ""
