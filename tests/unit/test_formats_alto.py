@@ -10,8 +10,9 @@ from lxml import etree
 
 from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
+from inkgate.documents.formats.alto import SCHEMA
 from inkgate.documents.formats.characters import one_line
-from inkgate.types import Block, BlockType, DocumentResult, Line, PageResult, Quad
+from inkgate.types import Block, BlockType, DocumentResult, Line, PageResult, Quad, Word
 from support import alto_rules, strategies
 from support import sample_results as sample
 from support.alto_rules import ALTO
@@ -151,6 +152,45 @@ def test_a_word_broken_at_a_line_end_has_a_hyphen_element(first: str, second: st
     root = alto(PageResult(0, 100, 100, lines=lines))
     assert [element.get("CONTENT") for element in root.iter(f"{ALTO}HYP")] == ([] if hyphen is None else [hyphen])
     assert alto_rules.text(etree.tostring(root)) == [first, second]
+
+
+def worded(text: str, top: float) -> Line:
+    words = [Word(word, upright(90 * i, top, 90 * i + 80, top + 20), 0.9) for i, word in enumerate(text.split())]
+    return Line(text, upright(0, top, 300, top + 20), 0.9, tuple(words))
+
+
+@pytest.mark.parametrize(
+    ("texts", "parts"),
+    [
+        (
+            ["read in hyphen-", "ated lines"],
+            [("hyphen", "HypPart1", "hyphenated"), ("ated", "HypPart2", "hyphenated")],
+        ),
+        (["soft\u00ad", "ware"], [("soft", "HypPart1", "software"), ("ware", "HypPart2", "software")]),
+        (["one hyphen", "ated"], []),
+        (["Anglo-", "Saxon"], []),
+        (["un-", "hyphen-", "ated"], []),
+    ],
+)
+def test_the_parts_of_a_broken_word_name_the_whole(texts: list[str], parts: list[tuple[str, str, str]]) -> None:
+    root = alto(PageResult(0, 300, 100, lines=tuple(worded(text, 24 * i) for i, text in enumerate(texts))))
+    named = [string for string in root.iter(f"{ALTO}String") if string.get("SUBS_TYPE")]
+    found = [(each.get("CONTENT"), each.get("SUBS_TYPE"), each.get("SUBS_CONTENT")) for each in named]
+    assert found == parts
+    assert alto_rules.violations(etree.tostring(root)) == []
+
+
+def test_a_line_whose_words_are_not_known_is_no_part_of_one() -> None:
+    lines = (Line("read in hyphen-", upright(0, 0, 90, 20), 0.9), Line("ated lines", upright(0, 24, 90, 44), 0.9))
+    root = alto(PageResult(0, 100, 100, lines=lines))
+    assert not [string for string in root.iter(f"{ALTO}String") if string.get("SUBS_TYPE")]
+
+
+def test_the_version_is_the_one_that_the_schema_in_ci_has() -> None:
+    run = (Path(__file__).parents[2] / ".ci" / "run").read_text(encoding="utf-8")
+    version = str(alto(sample.PAGE).get("SCHEMAVERSION"))
+    assert f"alto-{version.replace('.', '-')}.xsd" in run
+    assert SCHEMA.endswith(f"alto-{version.replace('.', '-')}.xsd")
 
 
 def test_a_hyphen_on_the_last_line_of_a_block_stays_in_its_word() -> None:

@@ -1,6 +1,6 @@
-"""ALTO 4.4: the XML that libraries and archives keep beside their page images.
+"""ALTO 4.2: the XML that libraries and archives keep beside their page images.
 
-Written by the schema at https://www.loc.gov/standards/alto/v4/alto-4-4.xsd. The measurement unit is whole pixels
+Written by the schema at https://www.loc.gov/standards/alto/v4/alto-4-2.xsd. The measurement unit is whole pixels
 from the page's top left corner. What was done to a page, and what went wrong with it, are `Processing`
 notes, which the page refers to; what a block is, and the level of a heading, are `Tags`.
 """
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, zip_longest
 
 from inkgate import __version__
 from inkgate.documents.coordinates import Coordinates
@@ -18,13 +19,13 @@ from inkgate.documents.formats.characters import one_line
 from inkgate.types import BlockType, DocumentResult, PageResult, Quad
 
 NAMESPACE = "http://www.loc.gov/standards/alto/ns-v4#"
-SCHEMA = "http://www.loc.gov/standards/alto/v4/alto-4-4.xsd"
+SCHEMA = "http://www.loc.gov/standards/alto/v4/alto-4-2.xsd"
 
 _ROOT = {
     "xmlns": NAMESPACE,
     "xmlns:xsi": "http://www.w3.org/2001/XMLSchema-instance",
     "xsi:schemaLocation": f"{NAMESPACE} {SCHEMA}",
-    "SCHEMAVERSION": "4.4",
+    "SCHEMAVERSION": "4.2",
 }
 # A letter, then a hyphen or a soft hyphen, at the end of a row.
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]$")
@@ -106,11 +107,11 @@ def _page(layout: ET.Element, page: PageResult, placed: AreaPage) -> None:
     rows = words = 0
     for count, area in enumerate(placed.areas, 1):
         block = _block(space, area, f"{number}_{count}")
-        for place, row in enumerate(area.rows):
+        hyphens = [_hyphen(row, following) for row, following in zip_longest(area.rows, area.rows[1:])]
+        for row, hyphen, parts in zip(area.rows, hyphens, _parts(area.rows, hyphens), strict=True):
             rows += 1
-            following = area.rows[place + 1] if place + 1 < len(area.rows) else None
             line = ET.SubElement(block, "TextLine", {"ID": f"line_{number}_{rows}", **_place(row.box)})
-            words = _line(line, row, following, (number, words))
+            words = _line(line, row, hyphen, parts, (number, words))
 
 
 def _block(space: ET.Element, area: Area, number: str) -> ET.Element:
@@ -130,15 +131,29 @@ def _common_angle(rows: Sequence[Row]) -> int:
     return angles.pop() if len(angles) == 1 else 0
 
 
-def _line(line: ET.Element, row: Row, following: Row | None, numbers: tuple[int, int]) -> int:
-    """Add the row's words; how many the page has now. `numbers`: of the page, and of the words before."""
+def _line(
+    line: ET.Element, row: Row, hyphen: str, parts: Mapping[int, Mapping[str, str]], numbers: tuple[int, int]
+) -> int:
+    """Add the row's words; how many the page has now.
+
+    Args:
+        line: of the row.
+        row: its words.
+        hyphen: that the last of them breaks off with; empty for none.
+        parts: attributes of words that are parts of a broken one, by their place in the row.
+        numbers: of the page, and of the words before.
+    """
     page, words = numbers
     _shape(line, row.quad, row.box)
-    hyphen = _hyphen(row, following)
     for count, word in enumerate(row.words, 1):
         words += 1
         content = word.text[:-1] if hyphen and count == len(row.words) else word.text
-        attributes = {"ID": f"string_{page}_{words}", "CONTENT": content, **_place(word.box)}
+        attributes = {
+            "ID": f"string_{page}_{words}",
+            "CONTENT": content,
+            **_place(word.box),
+            **parts.get(count - 1, {}),
+        }
         if word.confidence is not None:
             attributes["WC"] = f"{word.confidence:.4f}"
         _shape(ET.SubElement(line, "String", attributes), word.quad, word.box)
@@ -153,6 +168,21 @@ def _hyphen(row: Row, following: Row | None) -> str:
     """The hyphen that the row's last word breaks off with; empty where the next row doesn't go on in lower case."""
     end = _HYPHENATED.search(row.words[-1].text)
     return end.group() if end and following is not None and following.text[0].islower() else ""
+
+
+def _parts(rows: Sequence[Row], hyphens: Sequence[str]) -> list[dict[int, dict[str, str]]]:
+    """For each row the attributes of its words, by their place in it, that are one of the two parts of a broken word.
+
+    Words of three parts aren't named, nor those of rows whose words aren't known.
+    """
+    parts: list[dict[int, dict[str, str]]] = [{} for _ in rows]
+    for i, (row, following) in enumerate(pairwise(rows)):
+        whole = row.words[-1].text[:-1] + following.words[0].text
+        chained = (len(row.words) == 1 and i and hyphens[i - 1]) or (len(following.words) == 1 and hyphens[i + 1])
+        if hyphens[i] and not chained and " " not in whole:
+            parts[i][len(row.words) - 1] = {"SUBS_TYPE": "HypPart1", "SUBS_CONTENT": whole}
+            parts[i + 1][0] = {"SUBS_TYPE": "HypPart2", "SUBS_CONTENT": whole}
+    return parts
 
 
 def _place(box: PixelBox) -> dict[str, str]:
