@@ -1,0 +1,86 @@
+"""Which models the model servers have, while one of them hangs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from inkgate.api.served import ServedModels
+from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.errors import EngineFailed
+
+pytestmark = pytest.mark.anyio
+
+
+class Upstream:
+    """Says its models when it is let. `asked`: how often it was."""
+
+    def __init__(self) -> None:
+        self.answers = anyio.Event()
+        self.asked = 0
+        self.failure: EngineFailed | None = None
+
+    async def models(self) -> tuple[str, ...]:
+        self.asked += 1
+        await self.answers.wait()
+        if self.failure is not None:
+            raise self.failure
+        return ("one",)
+
+    async def close(self) -> None: ...
+
+    @asynccontextmanager
+    async def send(self, call: Call) -> AsyncIterator[Answer]:
+        raise NotImplementedError
+        yield
+
+
+async def test_those_who_come_while_a_server_hangs_wait_for_one_answer_together() -> None:
+    upstream = Upstream()
+    served = ServedModels(upstream, patience_s=0.05)
+    codes: list[str] = []
+
+    async def ask() -> None:
+        try:
+            await served.names()
+        except EngineFailed as error:
+            codes.append(error.code)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(50):
+            tasks.start_soon(ask)
+    assert (codes, upstream.asked) == (["upstream_stalled"] * 50, 1)
+    assert await served.known() == ()
+    assert upstream.asked == 1
+
+
+async def test_a_failure_is_forgotten_after_a_moment() -> None:
+    now = [0.0]
+    upstream = Upstream()
+    upstream.answers.set()
+    upstream.failure = EngineFailed("upstream_unreachable", "Nobody is there.")
+    served = ServedModels(upstream, now=lambda: now[0])
+    for _ in range(3):
+        with pytest.raises(EngineFailed, match="upstream_unreachable"):
+            await served.names()
+    assert upstream.asked == 1
+    upstream.failure = None
+    now[0] += 2.0
+    assert await served.names() == ("one",)
+    assert upstream.asked == 2
+
+
+async def test_who_asks_and_leaves_gives_the_next_one_no_longer_to_wait() -> None:
+    now = [0.0]
+    upstream = Upstream()
+    served = ServedModels(upstream, now=lambda: now[0])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(served.names)
+        await anyio.wait_all_tasks_blocked()
+        now[0] += 4.99
+        tasks.cancel_scope.cancel()
+    with anyio.fail_after(4), pytest.raises(EngineFailed, match="upstream_stalled"):
+        await served.names()
