@@ -37,6 +37,7 @@ class FakeServer:
         self.base_url = name
         self.reading = reading
         self.asked = 0
+        self.hangs: anyio.Event | None = None
 
     async def models(self) -> tuple[str, ...]:
         return ("fake",)
@@ -55,6 +56,8 @@ class FakeServer:
 
     async def readings(self) -> ServerReading | None:
         self.asked += 1
+        if self.hangs is not None:
+            await self.hangs.wait()
         return self.reading
 
     async def tokens_generated(self) -> float | None:
@@ -70,14 +73,15 @@ async def _nothing() -> AsyncIterator[bytes]:
 class Watched:
     """A monitor over servers with these readings, and what it tells."""
 
-    def __init__(self, *readings: ServerReading | None, adaptive: bool = True) -> None:
+    def __init__(self, *readings: ServerReading | None, adaptive: bool = True, later: float = 1.0) -> None:
+        """`later`: seconds between two looks."""
         self.clock = Clock()
         self.servers = [FakeServer(f"http://{number}/v1", reading) for number, reading in enumerate(readings)]
         self.replicas = [Replica[Server](server.base_url, server) for server in self.servers]
         self.set = ReplicaSet(self.replicas, 60.0, self.clock)
         self.limit = AdaptiveLimit(AdaptiveSettings(initial=8), self.clock)
         self.ledger = Ledger(None)
-        self.monitor = Monitor(self.replicas, self.limit if adaptive else None, self.ledger, 1.0, self.clock)
+        self.monitor = Monitor(self.replicas, self.limit if adaptive else None, self.ledger, later, self.clock)
 
     async def looks(self, times: int = 1, later_s: float = 4.0) -> None:
         for _ in range(times):
@@ -158,6 +162,23 @@ async def test_a_server_that_is_out_presses_nobody() -> None:
     await watched.looks(5)
     assert watched.limit.value == 8
     assert watched.servers[1].asked == 0
+
+
+async def test_a_server_whose_metrics_hang_keeps_nothing_of_the_others_from_being_heard() -> None:
+    watched = Watched(IDLE, IDLE, later=0.01)
+    hangs = watched.servers[0].hangs = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watched.monitor.run)
+        with anyio.fail_after(60):
+            while watched.servers[1].asked < 20:  # noqa: ASYNC110 - a look is 10 ms, the first one a second
+                await anyio.sleep(0.01)
+        assert watched.servers[0].asked == 1
+        assert set(watched.monitor.read) == {watched.replicas[1]}
+        hangs.set()
+        with anyio.fail_after(60):
+            while set(watched.monitor.read) != set(watched.replicas):  # noqa: ASYNC110 - as above
+                await anyio.sleep(0.001)
+        tasks.cancel_scope.cancel()
 
 
 async def test_preemptions_of_any_server_are_damage() -> None:

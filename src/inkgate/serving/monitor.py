@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import anyio
+import structlog
+from anyio.abc import TaskGroup
 
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.serving.balancer import Server
@@ -15,6 +17,11 @@ from inkgate.serving.limits import AdaptiveLimit, Limit
 from inkgate.serving.pressure import Pressure, PressureGauge
 from inkgate.serving.replicas import Replica, ReplicaState
 from inkgate.serving.scheduler import Scheduler
+
+log = structlog.get_logger(__name__)
+
+_DEADLINE_S = 1.0
+"""How long a look waits for servers. /metrics takes milliseconds; one that is busy with images answers later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,14 @@ class EachServer:
     def ended(self, outcome: Outcome, at: float) -> None:
         """See Limit."""
         self.each.ended(outcome, at)
+
+
+class _ServerRead:
+    """One server being read."""
+
+    def __init__(self, replica: Replica[Server]) -> None:
+        self.replica = replica
+        self.ended = anyio.Event()
 
 
 class Monitor:
@@ -64,6 +79,8 @@ class Monitor:
         self._kv_tokens: dict[Replica[Server], int] = {}
         self.read: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
         self.scheduler: Scheduler | None = None
+        self._reading: set[Replica[Server]] = set()
+        self._arrived: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
 
     @property
     def up(self) -> int:
@@ -71,28 +88,45 @@ class Monitor:
         return sum(replica.state is ReplicaState.UP for replica in self._gauges)
 
     async def run(self) -> None:
-        """Reads, until cancelled."""
-        while True:
-            await self.look()
-            await anyio.sleep(self._interval_s)
+        """Reads, until cancelled. A server that doesn't answer keeps the others from being heard for a second, once."""
+        async with anyio.create_task_group() as tasks:
+            while True:
+                await self._look(tasks)
+                await anyio.sleep(self._interval_s)
 
     async def look(self) -> None:
         """Reads every server once, side by side."""
-        read: dict[Replica[Server], tuple[ServerReading, Pressure | None]] = {}
-
-        async def one(replica: Replica[Server]) -> None:
-            at, in_flight = self._clock(), len(replica.leases)
-            reading = await replica.server.readings()
-            pressure = self._gauges[replica].read(reading, at, in_flight)
-            if reading is not None:
-                read[replica] = reading, pressure
-
         async with anyio.create_task_group() as tasks:
-            for replica in self._gauges:
-                if replica.state is not ReplicaState.OUT:
-                    tasks.start_soon(one, replica)
-        self.read = read
-        self._tell(read)
+            await self._look(tasks)
+
+    async def _look(self, tasks: TaskGroup) -> None:
+        """Has every server read that isn't being read already, and tells what came within the deadline. What comes
+        later is told with the next look.
+        """
+        begun = [_ServerRead(replica) for replica in self._gauges if replica.state is not ReplicaState.OUT]
+        begun = [each for each in begun if each.replica not in self._reading]
+        for each in begun:
+            self._reading.add(each.replica)
+            tasks.start_soon(self._read_one, each)
+        with anyio.move_on_after(_DEADLINE_S):
+            for each in begun:
+                await each.ended.wait()
+        self.read, self._arrived = self._arrived, {}
+        self._tell(self.read)
+
+    async def _read_one(self, this: _ServerRead) -> None:
+        at, in_flight = self._clock(), len(this.replica.leases)
+        reading: ServerReading | None = None
+        try:
+            reading = await this.replica.server.readings()
+        except Exception:  # the border of one server: whatever it says, the others are heard
+            log.exception("model_server_metrics_not_read", url=this.replica.name)
+        finally:
+            self._reading.discard(this.replica)
+        pressure = self._gauges[this.replica].read(reading, at, in_flight)
+        if reading is not None:
+            self._arrived[this.replica] = reading, pressure
+        this.ended.set()
 
     def _tell(self, read: dict[Replica[Server], tuple[ServerReading, Pressure | None]]) -> None:
         self._kv_tokens |= {replica: reading.kv_tokens for replica, (reading, _) in read.items() if reading.kv_tokens}
