@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 import anyio
 import pytest
@@ -32,10 +31,8 @@ class Upstream:
 
     async def close(self) -> None: ...
 
-    @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Answer]:
-        raise NotImplementedError
-        yield
+    def send(self, call: Call) -> AbstractAsyncContextManager[Answer]:
+        raise AssertionError("nothing is to be sent")
 
 
 async def test_those_who_come_while_a_server_hangs_wait_for_one_answer_together() -> None:
