@@ -213,3 +213,40 @@ async def test_the_example_of_the_description_works_as_described() -> None:
     jsonschema_rs.validate(content["schema"], example["value"])
     assert answer.status_code == 200
     assert stub.seen == [example["value"]]
+
+
+WAITS: list[tuple[dict[str, object], dict[str, str], bool]] = [
+    ({"chat_wait_s": 60}, {}, True),
+    ({}, {"X-Inkgate-Wait": "60"}, True),
+    ({}, {}, False),
+    ({"chat_wait_s": 60}, {"X-Inkgate-Wait": "0"}, False),
+    ({"chat_wait_s": 60, "waiting_chats": 5}, {}, False),
+]
+"""Settings, headers, whether all of many requests at once are answered."""
+
+
+@pytest.mark.parametrize(("admission", "headers", "all_answered"), WAITS)
+async def test_many_requests_at_once_wait_for_room_where_they_may(
+    admission: dict[str, object], headers: dict[str, str], *, all_answered: bool
+) -> None:
+    statuses: list[int] = []
+    slow = Reply(["Hello"], pause_s=0.02)
+    async with relay(slow, limits={"max_in_flight": 4}, serving={"admission": admission}) as (api, stub):
+
+        async def ask() -> None:
+            answer = await api.client.post(PATH, json=chat(stream=True), headers=headers, timeout=60)
+            statuses.append(answer.status_code)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(40):
+                tasks.start_soon(ask)
+    assert (set(statuses) == {200}) is all_answered
+    assert set(statuses) <= {200, 503}
+    assert stub.most_at_once <= 4
+
+
+async def test_how_long_to_wait_is_a_number_of_seconds() -> None:
+    async with relay() as (api, _):
+        for wait in ("-1", "nan", "long"):
+            answer = await api.client.post(PATH, json=chat(), headers={"X-Inkgate-Wait": wait})
+            assert (answer.status_code, answer.json()["error"]["code"]) == (422, "options_invalid")

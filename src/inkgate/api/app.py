@@ -44,6 +44,7 @@ from inkgate.api.sources import Sources
 from inkgate.api.trace import Trace
 from inkgate.api.webpage import ServeWebPage, WebPage
 from inkgate.concurrency import Threads
+from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.telemetry.tracing import NOT_RECORDING, Tracer
 
@@ -97,6 +98,7 @@ def create_app(
         served=ServedModels(service.upstream),
         threads=threads,
         bodies=bodies,
+        waiting_room=WaitingRoom(settings.serving.admission.waiting_chats),
         page=page or WebPage(),
     )
     # Outside of all else: what is for the page is none of the API's business.

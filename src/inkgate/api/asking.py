@@ -17,15 +17,20 @@ from inkgate.settings import Settings
 
 PRIORITY_HEADER = "X-Inkgate-Priority"
 TIMEOUT_HEADER = "X-Inkgate-Timeout"
+WAIT_HEADER = "X-Inkgate-Wait"
 _ANEW = ("no-store", "no-cache")
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The same request at the door, and inside."""
+    """The same request at the door, and inside.
+
+    `wait_s`: how long it waits for room, in seconds; None where it doesn't say.
+    """
 
     arrival: Arrival
     caller: Caller
+    wait_s: float | None = None
 
 
 def asking_of(request: Request, settings: Settings) -> Asking:
@@ -61,7 +66,7 @@ def asking_of(request: Request, settings: Settings) -> Asking:
         anew,
         deadline_given=timeout_s <= settings.limits.time_s,
     )
-    return Asking(arrival, caller)
+    return Asking(arrival, caller, _wait_s(request))
 
 
 def _timeout_s(request: Request) -> float:
@@ -75,6 +80,19 @@ def _timeout_s(request: Request) -> float:
     if not timeout_s > 0:
         raise InputRejected("options_invalid", f"{TIMEOUT_HEADER}: seconds are needed, such as 2.5.")
     return timeout_s
+
+
+def _wait_s(request: Request) -> float | None:
+    text = request.headers.get(WAIT_HEADER)
+    if text is None:
+        return None
+    try:
+        wait_s = float(text)
+    except ValueError:
+        wait_s = -1.0
+    if not wait_s >= 0:
+        raise InputRejected("options_invalid", f"{WAIT_HEADER}: seconds are needed, such as 300, or 0.")
+    return wait_s
 
 
 def _priority(request: Request) -> Priority | None:

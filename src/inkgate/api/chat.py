@@ -61,7 +61,8 @@ class ChatExchange(Response):
         noted = scope["state"]
         request = Request(scope, receive)
         asking = asking_of(request, context.settings)
-        async with context.service.limiter.admit(asking.arrival) as permit:
+        wait_s = context.settings.serving.admission.chat_wait_s if asking.wait_s is None else asking.wait_s
+        async with await context.waiting_room.admit(context.service.limiter, asking.arrival, wait_s) as permit:
             begun = perf_counter()
             with permit.receiving():
                 body = await uploads.receive_json(request, context.settings.limits)

@@ -20,6 +20,7 @@ from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import Limiter
 from inkgate.serving.readiness import Readiness
+from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.state import State
@@ -82,6 +83,7 @@ class Context:
     Attributes:
         threads: where answers are rendered.
         bodies: where bodies are decoded.
+        waiting_room: where chat requests wait for room.
     """
 
     service: Service
@@ -92,6 +94,7 @@ class Context:
     served: ServedModels
     threads: Threads
     bodies: BodyThreads
+    waiting_room: WaitingRoom
     page: WebPage = field(default_factory=WebPage)
 
 

@@ -10,7 +10,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from inkgate.api.asking import PRIORITY_HEADER, TIMEOUT_HEADER
+from inkgate.api.asking import PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER
 from inkgate.api.exchange import STATUS_HEADER
 from inkgate.api.request_id import HEADER as REQUEST_ID_HEADER
 from inkgate.api.stream import PAGES_HEADER
@@ -18,7 +18,7 @@ from inkgate.engines.vllm.wire import IGNORED_HEADER
 
 _HEADERS = (
     *("Authorization", "X-API-Key", "Content-Type", "Cache-Control", "Idempotency-Key", "User-Agent"),
-    *(REQUEST_ID_HEADER, PRIORITY_HEADER, TIMEOUT_HEADER, "OpenAI-Organization", "OpenAI-Project"),
+    *(REQUEST_ID_HEADER, PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER, "OpenAI-Organization", "OpenAI-Project"),
 )
 """What clients that run in a browser send: those of this service, of OpenAI and of Mistral."""
 _OF_CLIENT = re.compile("x-stainless-[a-z-]{1,60}")

@@ -141,7 +141,7 @@ class AdmissionLimiter:
         try:
             return self._admitted(arrival, self._clock())
         except Overloaded as error:
-            self.refused[error.code] += 1
+            self.refused[error.code] += not arrival.waits
             raise
 
     @property

@@ -123,6 +123,6 @@ class Shedding:
         try:
             self._ladder.check(arrival.priority)
         except Overloaded:
-            self.refused += 1
+            self.refused += not arrival.waits
             raise
         return self._inner.admit(arrival)

@@ -88,12 +88,14 @@ class Arrival:
     Attributes:
         tenant, priority, deadline: as in Work.
         body_bytes: its Content-Length; the largest body that is allowed, where it comes in chunks.
+        waits: it comes again if there is no room, and doesn't count as refused.
     """
 
     tenant: str = ""
     priority: Priority = Priority.NORMAL
     body_bytes: int = 0
     deadline: float = math.inf
+    waits: bool = False
 
 
 ANYBODY = Arrival()

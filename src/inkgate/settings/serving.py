@@ -40,6 +40,12 @@ class AdmissionSettings(Branch):
     reserve: float = Field(
         0.125, ge=0, lt=1, description="Part of the house kept from tenants over their share while others are there."
     )
+    chat_wait_s: float = Field(
+        0.0,
+        ge=0,
+        description="How long chat requests wait for room before they are refused; `X-Inkgate-Wait` overrides it.",
+    )
+    waiting_chats: int = Field(2000, ge=0, description="Chat requests that wait for room at once; more are refused.")
     remember_s: PositiveFloat = Field(30.0, description="How long a tenant that was refused counts as there.")
     body_patience_s: PositiveFloat = Field(
         5.0, description="How long a body may arrive before a full house gives its place to tenants who hold less."

@@ -1,0 +1,93 @@
+"""Requests that wait for room instead of being refused."""
+
+from __future__ import annotations
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from inkgate.errors import Overloaded
+from inkgate.serving.limiter import Arrival, FixedLimiter
+from inkgate.serving.waiting_room import WaitingRoom
+
+pytestmark = pytest.mark.anyio
+
+
+class Door:
+    """A waiting room before a limiter with one place."""
+
+    def __init__(self, most: int = 10) -> None:
+        self.limiter = FixedLimiter(1)
+        self.room = WaitingRoom(most)
+        self.came_in: list[str] = []
+        self.go = anyio.Event()
+
+    async def enters(self, name: str, wait_s: float = 60.0, tenant: str = "a") -> None:
+        async with await self.room.admit(self.limiter, Arrival(tenant), wait_s):
+            self.came_in.append(name)
+            await self.go.wait()
+
+
+async def test_who_waits_gets_room_in_the_order_of_arrival() -> None:
+    door = Door()
+    async with anyio.create_task_group() as tasks:
+        for name in "abcde":
+            tasks.start_soon(door.enters, name)
+            await anyio.lowlevel.checkpoint()
+        await anyio.sleep(0.12)
+        assert (door.came_in, door.room.waiting) == (["a"], 4)
+        door.go.set()
+    assert door.came_in == list("abcde")
+    assert (door.room.waiting, door.room._rows, door.limiter.in_flight) == (0, {}, 0)
+
+
+async def test_who_does_not_wait_is_refused_at_once_and_who_waits_when_the_time_is_over() -> None:
+    door = Door()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(door.enters, "a")
+        await anyio.wait_all_tasks_blocked()
+        for wait_s in (0.0, 0.1):
+            with pytest.raises(Overloaded, match="service_full"):
+                await door.enters("b", wait_s)
+        with pytest.raises(Overloaded, match="service_full"):
+            deadline = anyio.current_time() + 0.05
+            await door.room.admit(door.limiter, Arrival("a", deadline=deadline), 1e9)
+        door.go.set()
+    assert not door.room._rows
+
+
+async def test_no_more_wait_than_may() -> None:
+    door = Door(most=2)
+    async with anyio.create_task_group() as tasks:
+        for name in "abc":
+            tasks.start_soon(door.enters, name)
+            await anyio.lowlevel.checkpoint()
+        with pytest.raises(Overloaded):
+            await door.enters("d")
+        door.go.set()
+    assert door.came_in == list("abc")
+
+
+async def test_a_tenant_does_not_wait_behind_the_row_of_another() -> None:
+    door = Door(most=100)
+    async with anyio.create_task_group() as tasks:
+        for number in range(50):
+            tasks.start_soon(door.enters, f"many {number}")
+        await anyio.lowlevel.checkpoint()
+        tasks.start_soon(door.enters, "one", 60.0, "b")
+        await anyio.sleep(0.12)
+        door.go.set()
+    assert door.came_in.index("one") < 50
+
+
+async def test_who_leaves_while_waiting_makes_room_for_the_next() -> None:
+    door = Door()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(door.enters, "a")
+        await anyio.lowlevel.checkpoint()
+        with anyio.move_on_after(0.08):
+            await door.enters("left")
+        assert door.room.waiting == 0
+        tasks.start_soon(door.enters, "b")
+        door.go.set()
+    assert door.came_in == ["a", "b"]
