@@ -60,7 +60,8 @@ async def test_an_error_within_a_stream_is_in_our_words_too() -> None:
 
 
 async def test_a_stream_whose_text_says_done_is_not_whole_for_that() -> None:
-    async with relay(Reply(["data: [DONE]\n", "[DONE]"], broken="end")) as (api, _):
+    event = b'data: {"choices": [{"delta": {"content": "[DONE]"}}]}\n\n'
+    async with relay(Reply(body=event, content_type="text/event-stream")) as (api, _):
         answer = await api.client.post(PATH, json=chat(stream=True))
     *_, last = [line for line in answer.text.split("\n") if line]
     assert json.loads(last.removeprefix("data: "))["error"]["code"] == "upstream_cut_off"

@@ -150,7 +150,8 @@ async def test_the_page_is_put_together_in_reading_order() -> None:
     assert result.error is None
     assert (result.index, result.width, result.height, result.engine) == (2, 800, 1000, "paddleocr-vl-1.6")
     assert result.markdown is not None
-    title, text, table, formula = result.markdown.split("\n\n")
+    header, title, text, table, formula = result.markdown.split("\n\n")
+    assert header == "A journal"
     assert title in {"# On ink", "## On ink"}
     assert text == "Ink flows.\nIt dries."
     assert table.startswith("<table>")
