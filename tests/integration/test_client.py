@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
+import orjson
 import pytest
 from PIL import Image
 
@@ -146,6 +147,51 @@ def test_a_stream_that_failed_raises_what_its_summary_says() -> None:
         with pytest.raises(ServiceError, match="Too late") as failed:
             list(pages)
         assert failed.value.code == "deadline_exceeded"
+
+
+class LaterService(httpx.AsyncBaseTransport):
+    """A service whose answers have one more key in every object, as those of a later version may."""
+
+    def __init__(self, api: Api) -> None:
+        self._inner = httpx.ASGITransport(api.app)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = await self._inner.handle_async_request(request)
+        body = await answer.aread()
+        if "json" in answer.headers["content-type"]:
+            lines = [orjson.loads(line) for line in body.split(b"\n") if line]
+            body = b"".join(orjson.dumps(later(line)) + b"\n" for line in lines)
+        headers = {name: value for name, value in answer.headers.items() if name != "content-length"}
+        return httpx.Response(answer.status_code, headers=headers, content=body)
+
+
+def later(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: later(item) for key, item in value.items()} | {"one_more": 1}
+    return [later(item) for item in value] if isinstance(value, list) else value
+
+
+@anyio_test
+async def test_keys_of_a_later_version_are_ignored_everywhere() -> None:
+    as_blocks = ReadAs(task="parse")
+    async with (
+        running_api() as api,
+        AsyncInkgateClient("http://inkgate.localhost", transport=LaterService(api)) as later_client,
+        client_of(api) as client,
+    ):
+        found, known = await later_client.read(png(), as_blocks), await client.read(png(), as_blocks)
+        assert (found.pages[0].lines, found.pages[0].blocks) == (known.pages[0].lines, known.pages[0].blocks)
+        async with later_client.stream(png(), as_blocks) as pages:
+            assert [page.index async for page in pages] == [0]
+            assert pages.summary.status == "complete"
+        assert await later_client.engine() == "fake"
+        assert await later_client.models() == await client.models()
+        assert (await later_client.state()).build.version == (await client.state()).build.version
+        file_id = await later_client.upload(png())
+        await later_client.delete_file(file_id)
+        with pytest.raises(ServiceError) as refused:
+            await later_client.file(file_id)
+        assert refused.value.code == "file_unknown"
 
 
 def test_who_should_come_back_is_told_when() -> None:

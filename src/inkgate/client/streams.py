@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from inkgate.client.errors import ServiceError, told
 from inkgate.client.requests import PAGE, understood
@@ -26,6 +27,9 @@ class Summary:
     engine: str
     pages_answered: int
     pages_failed: int
+
+
+_SUMMARY: TypeAdapter[Summary] = TypeAdapter(Summary)
 
 
 class _Lines:
@@ -62,12 +66,13 @@ class _End:
             return False
         try:
             found: dict[str, Any] = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
+            self._summary = _SUMMARY.validate_python(found)
+        except (orjson.JSONDecodeError, ValidationError) as error:
             raise ServiceError(f"{self._url} broke the answer off in its last line.") from error
-        problem = found.pop("error", None)
-        self._summary = Summary(**found)
+        problem = found.get("error")
         if problem:
-            raise ServiceError(f"{problem['title']}. {problem['detail']} {problem['remedy']}", None, problem)
+            said = [str(problem.get(name) or "") for name in ("title", "detail", "remedy")]
+            raise ServiceError("{}. {} {}".format(*said), None, problem)
         return True
 
     @property
