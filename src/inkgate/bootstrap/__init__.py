@@ -95,7 +95,8 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
 async def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
     """Runs the service over HTTP until a signal ends it. `on_ready` hears the URL once requests are accepted.
 
-    The engine is started before the address is listened on: who can connect can be answered.
+    The engine is started, and what the web page needs is imported, before the address is listened on: who can connect
+    can be answered.
 
     Raises:
         TracingUnavailable: traces are wanted, and what makes them is not installed.
@@ -107,15 +108,15 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
     from inkgate.api.webpage import WebPage
     from inkgate.bootstrap import webpage
 
-    with tracer_of(settings.tracing) as tracer:
-        async with running(settings) as service:
-            page = WebPage(coming=webpage.is_wanted(settings))
+    with tracer_of(settings.tracing) as tracer, single_error():
+        async with webpage.loading(settings) as page_loaded, running(settings) as service:
+            page = WebPage(coming=await page_loaded())
             application = app.create_app(service, settings, page=page, tracer=tracer)
             service.readiness.ask()
             keep_for_good()
             collectors = (service.metrics, StateCollector(service.observatory.state))
             async with (
                 metrics_server.served(settings.metrics, collectors, settings.server.port, service.supervisor),
-                webpage.beside(page, on_ready, settings.server.root_path) as ready,
+                webpage.beside(page, on_ready, service.supervisor, settings.server.root_path) as ready,
             ):
                 await server.serve(application, settings, on_ready=ready)
