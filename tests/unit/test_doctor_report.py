@@ -43,6 +43,11 @@ Nothing holds it back."""
     )
 
 
+def test_cores_that_other_programs_use_are_told_apart() -> None:
+    state = replace(STATE, history=history(cpu=2.0, cpu_all=0.95))
+    assert "   machine 2.0 of 8 cores (and other programs 5.6), 1.1 GB" in text(state, (), "at http://host")
+
+
 def test_a_finding_says_what_was_seen_and_what_to_set() -> None:
     said = text(STATE, (FINDING,), "at http://host")
     assert (

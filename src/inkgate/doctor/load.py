@@ -9,6 +9,8 @@ from inkgate.telemetry.state import Point, Queue, State
 
 LOOK_BACK_S = 60.0
 """What is now: points of the last minute. A load that ended before it holds nobody back."""
+WORTH_A_WORD = 0.2
+"""Part of the cores that others use from which on it is said."""
 SUSTAINED_S = 15.0
 """Waiting that is over sooner is no shortage: a document of many pages waits for itself."""
 

@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Number
-from inkgate.doctor.load import mean, recent, uptime_s, waiting
+from inkgate.doctor.load import WORTH_A_WORD, busy_share, cpu_share, mean, recent, uptime_s, waiting
 from inkgate.telemetry.state import Point, State
 
 HEALTHY = "Nothing holds it back."
@@ -85,6 +85,8 @@ def _facts(state: State, *, running: bool) -> Iterator[tuple[str, str]]:
     yield "queue", "; ".join((f"{_count(state.house.documents, 'document')} in the service", *queues))
     used = mean(points, lambda point: point.cpu)
     cores = f"{build.cores} cores" if used is None else f"{used:.1f} of {build.cores} cores"
+    if (others := (busy_share(state, points) or 0.0) - (cpu_share(state, points) or 0.0)) >= WORTH_A_WORD:
+        cores += f" (and other programs {others * build.cores:.1f})"
     gpu = mean(points, lambda point: point.gpu)
     whole = f" of {_amount(build.memory_bytes, 'bytes')}" if build.memory_bytes else ""
     memory = f", {_amount(_memory_bytes(state), 'bytes')}{whole} of memory"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
 from inkgate.doctor.load import (
+    WORTH_A_WORD,
     busy_share,
     cpu_share,
     embedded,
@@ -24,8 +25,6 @@ SMALL = 4.0
 _ENOUGH_PAGES = 10
 _OURS = 0.6
 """Part of the cores that the service uses where it is by itself, and busy."""
-_OTHERS = 0.2
-"""Part of the cores that others use from which on they are worth a word."""
 _OWN_CORES = (
     "Other programs, or a hypervisor's other guests, use the processors: give the service cores of its own, or move "
     "them or it."
@@ -80,7 +79,7 @@ def cores_taken(state: State) -> Finding | None:
     ours, every = cpu_share(state, points), busy_share(state, points)
     if not on_cores(state) or ours is None or every is None or _held_back(state):
         return None
-    if ours >= _OURS or every - ours < _OTHERS or (every < BUSY and stalled_share(points) < 0.5):
+    if ours >= _OURS or every - ours < WORTH_A_WORD or (every < BUSY and stalled_share(points) < 0.5):
         return None
     evidence = (
         Evidence("cores in use by the service", ours, "share", f"under {_OURS:.0%}"),
