@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
-from typing import BinaryIO
+from typing import Protocol, runtime_checkable
 
 from inkgate.client.errors import FileUnreadable
 
-File = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
+
+@runtime_checkable
+class BinaryFile(Protocol):
+    """A file that is open in binary mode; wrappers such as those of tempfile are no IOBase."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """All that is left."""
+        ...
+
+
+File = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryFile
 """A path, the bytes themselves, or a file that is open in binary mode and is read from where it stands."""
 
 
@@ -26,21 +35,21 @@ def loaded(file: File, name: str) -> tuple[str, bytes]:
         if isinstance(file, str | os.PathLike):
             path = Path(file)
             return name or path.name, path.read_bytes()
-        if isinstance(file, io.IOBase) or hasattr(file, "read"):  # wrappers of tempfile are no IOBase
+        if isinstance(file, BinaryFile):
             return name or _name_of(file), _bytes_of(file)
     except (OSError, ValueError) as error:  # ValueError: the file is closed, or the path has a null byte
         raise FileUnreadable(f"{_shown(file)} can't be read: {_reason(error)}.") from error
     raise TypeError(f"A document is a path, bytes or a file opened in binary mode, not {type(file).__name__}.")
 
 
-def _bytes_of(file: BinaryIO) -> bytes:
+def _bytes_of(file: BinaryFile) -> bytes:
     data: object = file.read()
     if not isinstance(data, bytes):
         raise TypeError('Open the file in binary mode: open(path, "rb").')
     return data
 
 
-def _name_of(file: BinaryIO) -> str:
+def _name_of(file: BinaryFile) -> str:
     name: object = getattr(file, "name", None)  # io.BytesIO has none; that of a pipe is a number
     return Path(name).name if isinstance(name, str) else "document"
 
