@@ -41,7 +41,15 @@ def box(left: float, top: float, right: float, bottom: float) -> Quad:
     ],
 )
 def test_character_errors_are_edits_in_reading_order(truth: str, read: str, edits: int, characters: int) -> None:
-    assert character_errors(truth, read) == CharacterErrors(edits, characters)
+    found = character_errors(truth, read)
+    assert (found.edits, found.characters) == (edits, characters)
+
+
+def test_edits_beyond_the_truths_characters_are_kept_apart() -> None:
+    found = character_errors("ab", "abxyz!")
+    assert found == CharacterErrors(2, 2, excess=2)
+    assert (found.rate, found.uncapped_rate) == (1.0, 2.0)
+    assert character_errors("", "x").uncapped_rate == 0.0
 
 
 def test_case_counts_unless_it_is_folded() -> None:

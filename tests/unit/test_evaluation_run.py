@@ -149,6 +149,18 @@ async def test_tables_show_each_candidate_and_each_failure(manifest: Path) -> No
     assert "ZeroDivisionError: x" in shown
 
 
+async def test_the_uncapped_rate_is_shown_where_it_is_another(manifest: Path) -> None:
+    invented = {path: Transcript("#" * 40, 1) for path in READ}
+    own = await score(Recited("own", invented), load_manifest(manifest), ignore)
+    assert summarize(own.files).cer == 1.0
+    assert summarize(own.files).cer_uncapped == 80 / 10
+    evaluation = Evaluation("manifest.json", (own,), ())
+    console = Console(file=io.StringIO(), width=200, record=True)
+    console.print(tables(evaluation))
+    assert "800.0" in console.export_text()
+    assert as_json(evaluation)["candidates"][0]["files"][0]["cer_uncapped"] == 40 / 8
+
+
 async def test_json_holds_every_figure_and_what_it_was_measured_on(manifest: Path) -> None:
     document = json.loads(json.dumps(as_json(await measured(manifest))))
     own, other = document["candidates"]

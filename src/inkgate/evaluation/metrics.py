@@ -52,22 +52,30 @@ class CharacterErrors:
     """Edits (Levenshtein) from what was read to the truth, and the truth's characters.
 
     `edits` are never more than `characters`: a page on which much was invented is wholly wrong, and can't outweigh
-    others beyond that.
+    others beyond that. `excess`: the edits beyond that.
     """
 
     edits: int
     characters: int
+    excess: int = 0
 
     @property
     def rate(self) -> float:
         """Character error rate, in [0, 1]; 0 without any truth."""
         return self.edits / self.characters if self.characters else 0.0
 
+    @property
+    def uncapped_rate(self) -> float:
+        """The same of all edits: above 1 where more was invented than there is; 0 without any truth."""
+        return (self.edits + self.excess) / self.characters if self.characters else 0.0
+
 
 def character_errors(truth: str, read: str, *, fold_case: bool = False) -> CharacterErrors:
     """Errors in reading order. Both texts in NFKC; white space doesn't count; case counts unless folded."""
     wanted, got = (_closed(_folded(text) if fold_case else _composed(text)) for text in (truth, read))
-    return CharacterErrors(min(len(wanted), Levenshtein.distance(wanted, got)), len(wanted))
+    edits = Levenshtein.distance(wanted, got)
+    capped = min(len(wanted), edits)
+    return CharacterErrors(capped, len(wanted), edits - capped)
 
 
 def f1(truth: str, read: str) -> float:

@@ -17,8 +17,9 @@ from inkgate.evaluation.run import CandidateScores, FileScore, Probe
 from inkgate.evaluation.summary import Summary, groups, summarize
 from inkgate.telemetry.processor import processor_name
 
-FIGURES = ("CER", "a=A", "F1", "lines", "tests")
-"""Columns of a candidate; `a=A` is the character error rate whatever the case."""
+FIGURES = ("CER", "uncapped", "a=A", "F1", "lines", "tests")
+"""Columns of a candidate; `uncapped` is the character error rate with all edits, where that is another; `a=A` is the
+one whatever the case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ def _cells(summaries: Sequence[Summary], shown: Sequence[str]) -> list[str]:
 
 def _figures(summary: Summary) -> dict[str, str]:
     tests = f"{summary.tests_passed}/{summary.tests}" if summary.tests else ""
-    shares = (summary.cer, summary.cer_folded, summary.f1, summary.line_recall)
+    uncapped = None if summary.cer_uncapped == summary.cer else summary.cer_uncapped
+    shares = (summary.cer, uncapped, summary.cer_folded, summary.f1, summary.line_recall)
     return dict(zip(FIGURES, [*map(_percent, shares), tests], strict=True))
 
 
@@ -164,6 +166,7 @@ def _file(score: FileScore) -> dict[str, Any]:
         "language": score.entry.language,
         "kind": score.entry.kind,
         "cer": score.errors.rate if score.errors else None,
+        "cer_uncapped": score.errors.uncapped_rate if score.errors else None,
         "cer_folded": score.folded_errors.rate if score.folded_errors else None,
         "characters": score.errors.characters if score.errors else None,
         "f1": score.f1,

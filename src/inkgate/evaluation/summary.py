@@ -16,7 +16,8 @@ class Summary:
 
     Attributes:
         cer: character error rate of all files as if they were one: long ones count more.
-        cer_folded: the same, whatever the case.
+        cer_uncapped: the same, with all edits of each file, also where they are more than its characters.
+        cer_folded: as `cer`, whatever the case.
         cer_mean, f1, line_recall: means over files, each counting the same.
         files: how many have any ground truth; `texts` and `boxed`: how many have text, and lines with boxes.
         tests_passed, tests: unit tests over all files.
@@ -28,6 +29,7 @@ class Summary:
     texts: int
     boxed: int
     cer: float | None
+    cer_uncapped: float | None
     cer_folded: float | None
     cer_mean: float | None
     f1: float | None
@@ -50,8 +52,9 @@ def summarize(scores: Sequence[FileScore]) -> Summary:
         files=len(scores),
         texts=sum(score.errors is not None for score in scores),
         boxed=sum(score.line_recall is not None for score in scores),
-        cer=_pooled(score.errors for score in scores),
-        cer_folded=_pooled(score.folded_errors for score in scores),
+        cer=_rate(_pooled(score.errors for score in scores)),
+        cer_uncapped=_uncapped_rate(_pooled(score.errors for score in scores)),
+        cer_folded=_rate(_pooled(score.folded_errors for score in scores)),
         cer_mean=_mean(score.errors.rate if score.errors else None for score in scores),
         f1=_mean(score.f1 for score in scores),
         line_recall=_mean(score.line_recall for score in scores),
@@ -84,11 +87,23 @@ def _grouped(scores: Sequence[FileScore], key: Callable[[Entry], str]) -> dict[s
     return {group: summarize(files) for group, files in members.items()}
 
 
-def _pooled(errors: Iterable[CharacterErrors | None]) -> float | None:
+def _pooled(errors: Iterable[CharacterErrors | None]) -> CharacterErrors | None:
     known = [each for each in errors if each is not None]
     if not known:
         return None
-    return CharacterErrors(sum(each.edits for each in known), sum(each.characters for each in known)).rate
+    return CharacterErrors(
+        sum(each.edits for each in known),
+        sum(each.characters for each in known),
+        sum(each.excess for each in known),
+    )
+
+
+def _rate(errors: CharacterErrors | None) -> float | None:
+    return None if errors is None else errors.rate
+
+
+def _uncapped_rate(errors: CharacterErrors | None) -> float | None:
+    return None if errors is None else errors.uncapped_rate
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
