@@ -44,7 +44,12 @@ INPUT_CODES: dict[str, Code] = {
         "The image is too long for its width", "Cut it into pieces, or leave out the margin along its long sides."
     ),
     "pdf_corrupt": Code("The PDF is damaged", "Repair it (for example print it to a new PDF), and send that."),
-    "pdf_encrypted": Code("The PDF needs a password", "Remove the password, and send the file again."),
+    "pdf_encrypted": Code(
+        "The PDF needs a password", "Give it as `password` in the body, or remove the encryption; then send it again."
+    ),
+    "pdf_password_wrong": Code(
+        "The PDF's password is wrong", "Give the password that a viewer opens the file with as `password` in the body."
+    ),
     "pdf_empty": Code("The PDF has no pages", "Send a PDF that has at least one page."),
     "page_broken": Code("The page could not be rendered", "Repair the file, or leave this page out with `pages`."),
     "page_memory": Code("The page needed too much memory", "Simplify the page, or raise `pdf.worker_memory_mb`."),

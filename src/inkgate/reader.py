@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import anyio
@@ -28,11 +28,12 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What is asked of a document. None means: every page; as the settings say."""
+    """What is asked of a document. None means: every page; as the settings say. `password`: of an encrypted PDF."""
 
     task: Task = Task()
     pages: PageSelection | None = None
     pdf_text: PdfText | None = None
+    password: str = field(default="", repr=False)
 
 
 class Reading:
@@ -122,7 +123,7 @@ class PageReads:
     async def _result(self, index: int) -> PageResult:
         try:
             begun = perf_counter()
-            page = await self.opened.page(index)
+            page = await self.opened.page(index, current_caller().priority.rank)
             self.told.watch.stage("open", perf_counter() - begun)
             return await self.engine.read(page, self.task)
         except InkgateError as error:
@@ -164,7 +165,9 @@ class Reader:
         deadline = min(caller.deadline, anyio.current_time() + self._limits.time_s)
         begun = perf_counter()
         try:
-            async with self._opener.open(document, options.pdf_text) as opened:
+            rank = by_size(caller, 1, len(document.data)).priority.rank  # how many pages it has isn't known yet
+            opening = self._opener.open(document, options.pdf_text, password=options.password, rank=rank)
+            async with opening as opened:
                 self._watch.stage("open", perf_counter() - begun)
                 selected = self._select(opened.page_count, options.pages)
                 caller = by_size(replace(caller, deadline=deadline), len(selected), len(document.data))

@@ -200,6 +200,50 @@ async def test_calls_that_wait_are_served_in_the_order_they_came() -> None:
     assert order == ["large 0", "large 1", "small 0", "large 2"]
 
 
+async def test_an_interactive_pdf_does_not_wait_behind_the_jobs_of_batches() -> None:
+    interactive, batch = 0, 2
+    order: list[str] = []
+
+    async def ask(pdf: PdfDocument, index: int) -> None:
+        await pdf.page(index, batch)
+        order.append("batch")
+
+    async def open_and_render(pool: PdfPool) -> None:
+        async with pool.open(numbered_pages(), PdfText.NEVER, rank=interactive) as small:
+            await (await small.page(0, interactive)).pixels(100)
+        order.append("interactive")
+
+    async with (
+        PdfPool(ONE_WORKER) as pool,
+        pool.open(numbered_pages(4), PdfText.NEVER) as large,
+        anyio.create_task_group() as tasks,
+    ):
+        for number in range(256):
+            tasks.start_soon(ask, large, number % 4)
+        await checkpoint()
+        assert pool.jobs == (1, 1, 255)
+        tasks.start_soon(open_and_render, pool)
+    assert len(order) == 257
+    assert order.index("interactive") < 128  # three jobs, and what was done while its bytes were copied
+
+
+async def test_batches_get_on_while_urgent_jobs_keep_coming() -> None:
+    order: list[int] = []
+
+    async def ask(pdf: PdfDocument, rank: int) -> None:
+        await pdf.page(0, rank)
+        order.append(rank)
+
+    async with (
+        PdfPool(ONE_WORKER) as pool,
+        pool.open(numbered_pages(), PdfText.NEVER) as pdf,
+        anyio.create_task_group() as tasks,
+    ):
+        for rank in [2] * 4 + [0] * 60:
+            tasks.start_soon(ask, pdf, rank)
+    assert max(place for place, rank in enumerate(order) if rank == 2) <= 4 * 8
+
+
 async def test_workers_start_when_needed_and_prefer_documents_they_know() -> None:
     async with PdfPool(PdfSettings(workers=3, warm_workers=0)) as pool:
         assert pool.worker_pids == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
 import zlib
 from dataclasses import dataclass, field
 
@@ -119,6 +121,52 @@ def encrypted_pdf() -> bytes:
     writer.add_page(paragraph())
     lock = b"/Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -4 /O <%s> /U <%s> >> /ID [<%s> <%s>]"
     return writer.build(trailer=lock % (b"1f" * 32, b"2e" * 32, b"3d" * 16, b"3d" * 16))
+
+
+def locked_pdf(password: str, *contents: bytes) -> bytes:
+    """A PDF of pages with `contents` that `password` opens: the standard handler's revision 2, 40 bits of RC4.
+
+    Source: ISO 32000-1, 7.6.3.
+    """
+    writer = PdfWriter()
+    for content in contents:
+        writer.add_page(content)
+    padded = (password.encode("latin-1") + _PADDING)[:32]
+    owner = _rc4(_md5(padded)[:5], padded)
+    permissions, identity = struct.pack("<i", -4), b"\x3d" * 16
+    key = _md5(padded + owner + permissions + identity)[:5]
+    for index, body in enumerate(writer.objects):
+        head, is_stream, rest = body.partition(b"\nstream\n")
+        if is_stream:
+            own = _md5(key + struct.pack("<I", index + 1)[:3] + bytes(2))[:10]
+            locked = _rc4(own, rest.removesuffix(b"\nendstream"))
+            writer.objects[index] = head + is_stream + locked + b"\nendstream"
+    lock = b"/Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s> >> /ID [<%s> <%s>]"
+    user = _rc4(key, _PADDING)
+    return writer.build(trailer=lock % tuple(part.hex().encode() for part in (owner, user, identity, identity)))
+
+
+_PADDING = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a")
+
+
+def _md5(data: bytes) -> bytes:
+    return hashlib.md5(data, usedforsecurity=False).digest()
+
+
+def _rc4(key: bytes, data: bytes) -> bytes:
+    state = list(range(256))
+    j = 0
+    for i in range(256):
+        j = (j + state[i] + key[i % len(key)]) % 256
+        state[i], state[j] = state[j], state[i]
+    i = j = 0
+    out = bytearray()
+    for byte in data:
+        i = (i + 1) % 256
+        j = (j + state[i]) % 256
+        state[i], state[j] = state[j], state[i]
+        out.append(byte ^ state[(state[i] + state[j]) % 256])
+    return bytes(out)
 
 
 def pdf_with_missing_page() -> bytes:

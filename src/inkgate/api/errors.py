@@ -28,6 +28,7 @@ STATUSES: dict[str, int] = {
     "image_too_narrow": 422,
     "pdf_corrupt": 422,
     "pdf_encrypted": 422,
+    "pdf_password_wrong": 422,
     "pdf_empty": 422,
     "page_broken": 422,
     "page_memory": 422,

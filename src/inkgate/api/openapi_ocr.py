@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inkgate.api.openapi import pages_pattern, problems
+from inkgate.api.options import BODY_ONLY, LONGEST_PASSWORD
 from inkgate.api.sample import SAMPLE_PNG_BASE64
 from inkgate.documents.formats import Format
 
@@ -23,6 +24,10 @@ _OPTIONS: dict[str, tuple[str, Json]] = {
         "When a PDF's own text is taken instead of its pixels.",
         {"type": "string", "enum": ["auto", "never", "always"]},
     ),
+    "password": (
+        "Of a PDF that needs one. Taken from the body only: addresses are logged.",
+        {"type": "string", "format": "password", "maxLength": LONGEST_PASSWORD},
+    ),
     "coordinates": (
         "Coordinates of the picture as it was `sent` (default of hOCR and ALTO) or turned `upright` (JSON).",
         {"type": "string", "enum": ["upright", "sent"]},
@@ -31,6 +36,7 @@ _OPTIONS: dict[str, tuple[str, Json]] = {
 _PARAMETERS = [
     {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
     for name, (description, schema) in _OPTIONS.items()
+    if name not in BODY_ONLY
 ]
 _FIELDS: Json = {name: {**schema, "description": description} for name, (description, schema) in _OPTIONS.items()}
 _BINARY: Json = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}

@@ -30,6 +30,9 @@ from inkgate.types import Task, TaskKind
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 MOST_FIELDS = 100
+LONGEST_PASSWORD = 500
+BODY_ONLY = frozenset({"password"})
+"""Options that are not taken from the query."""
 LONGEST_FIELD = 200
 """In characters. The names become a part of the prompt."""
 
@@ -65,6 +68,10 @@ class OcrOptions(BaseModel):
     pdf_text: Annotated[PdfText | None, Field(description="When a PDF's own text is taken instead of its pixels.")] = (
         None
     )
+    password: Annotated[
+        Annotated[StrictStr, Field(max_length=LONGEST_PASSWORD, pattern=r"^[^\x00]*$")] | None,
+        Field(repr=False, description="Of a PDF that needs one. Taken from the body only: addresses are logged."),
+    ] = None
     format: Annotated[
         Word | None, Field(description="text, markdown, json, hocr, alto or ndjson; wins over the Accept header.")
     ] = None
@@ -117,7 +124,7 @@ class OcrOptions(BaseModel):
 
     def read_options(self, task: Task) -> ReadOptions:
         """What the Reader is asked for. Raises InputRejected("pages_invalid")."""
-        return ReadOptions(task=task, pages=self.selection(), pdf_text=self.pdf_text)
+        return ReadOptions(task, self.selection(), self.pdf_text, self.password or "")
 
     def selection(self) -> PageSelection | None:
         """The pages asked for; None for all. Raises InputRejected("pages_invalid")."""
@@ -143,7 +150,8 @@ def parse(model: type[ModelT], fields: Mapping[str, Any], query: Mapping[str, st
     Raises:
         InputRejected: "options_invalid", naming every value that is wrong.
     """
-    given = {**{key: value for key, value in (query or {}).items() if key in model.model_fields}, **fields}
+    taken = model.model_fields.keys() - BODY_ONLY
+    given = {**{key: value for key, value in (query or {}).items() if key in taken}, **fields}
     # A form can't leave a field out that it shows: what is empty was not filled in.
     given = {key: value for key, value in given.items() if value != ""}
     try:

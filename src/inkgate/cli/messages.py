@@ -15,6 +15,8 @@ _REMEDIES = {
     "engine_unavailable": "Try again; `inkgate serve` with the same settings says more in its log.",
     "engine_failed": "Try again; report it if it stays.",
     "internal": "Try again; report it if it stays.",
+    "pdf_encrypted": "Give it with --password, or remove the encryption.",
+    "pdf_password_wrong": "Give the password that a viewer opens the file with, with --password.",
 }
 """Where what a client of the service should do isn't what a person at the command line can do."""
 

@@ -73,6 +73,14 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
         PdfText | None,
         typer.Option(help="Take the text that a PDF page carries itself: auto takes it when it can be trusted."),
     ] = None,
+    password: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="Of PDFs that need one. Users of this machine can see it while the command runs.",
+            show_default=False,
+        ),
+    ] = "",
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,
     vllm_model: VllmModelOption = None,
@@ -102,7 +110,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     else:
         to, sources = _into(Path(output), formats, inputs.sources, existing)
     to = replace(to, coordinates=coordinates)
-    tally = _run(settings, Order(sources, to, formats, selection, pdf_text)) if sources else Tally()
+    tally = _run(settings, Order(sources, to, formats, selection, pdf_text, password)) if sources else Tally()
     say_skipped(inputs.skipped)
     if isinstance(to, ToFolder):
         say(summary(tally, to.folder, len(inputs.sources) - len(sources), len(inputs.skipped)))

@@ -33,13 +33,14 @@ class Order:
     formats: tuple[Format, ...]
     pages: PageSelection | None
     pdf_text: PdfText | None
+    password: str = field(default="", repr=False)
 
     @property
     def options(self) -> ReadOptions:
         """One reading serves all formats: as much as the most demanding of them needs."""
         kinds = {wanted.task_kind for wanted in self.formats}
         kind = TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT
-        return ReadOptions(Task(kind), self.pages, self.pdf_text)
+        return ReadOptions(Task(kind), self.pages, self.pdf_text, self.password)
 
 
 @dataclass(slots=True)

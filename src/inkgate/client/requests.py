@@ -57,6 +57,7 @@ class ReadAs:
         pages: from 1, such as `1-3,7`; empty for all.
         fields: for the task `extract`; language: for `translate`.
         pdf_text: `auto`, `never` or `always`; empty: as the service's settings say.
+        password: of a PDF that needs one.
         priority: `interactive`, `normal` or `batch`; empty: as the service finds.
         timeout_s: after which nobody waits for the answer.
     """
@@ -68,6 +69,7 @@ class ReadAs:
     language: str = ""
     priority: str = ""
     timeout_s: float | None = None
+    password: str = field(default="", repr=False)
 
 
 TEXT = ReadAs()
@@ -118,7 +120,7 @@ class Ask:
 def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float) -> Ask:
     """The request that has `file` (its name, and its bytes) read and answered in the format `shape`."""
     options = {"task": read_as.task, "pages": read_as.pages, "pdf_text": read_as.pdf_text, "format": shape}
-    options |= {"fields": ",".join(read_as.fields), "language": read_as.language}
+    options |= {"fields": ",".join(read_as.fields), "language": read_as.language, "password": read_as.password}
     headers = {}
     if read_as.priority:
         headers["X-Inkgate-Priority"] = read_as.priority

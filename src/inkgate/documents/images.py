@@ -100,7 +100,7 @@ class ImageDocument:
     def page_count(self) -> int:
         return len(self._frames)
 
-    async def page(self, index: int) -> ImagePage:
+    async def page(self, index: int, rank: int = 0) -> ImagePage:  # noqa: ARG002 - the port's; images don't queue
         """The page, by its header.
 
         Raises:

@@ -10,7 +10,7 @@ from typing import Protocol, Self
 
 from inkgate.concurrency import Threads
 from inkgate.documents.images import DecodeThreads, open_image
-from inkgate.documents.pdf.pool import PdfDocument, PdfPool
+from inkgate.documents.pdf.pool import USUAL_RANK, PdfDocument, PdfPool
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.settings import LimitSettings, PdfSettings, PdfText
 from inkgate.supervision import Supervisor
@@ -28,8 +28,10 @@ class OpenDocument(Protocol):
     @property
     def page_count(self) -> int: ...
 
-    async def page(self, index: int) -> Page:
+    async def page(self, index: int, rank: int = USUAL_RANK) -> Page:
         """The page with this index from 0: its size and text layer are known, its pixels are not made yet.
+
+        `rank`: how urgent it is, among the pages that wait to be opened and rendered; 0 goes first.
 
         Raises:
             InputRejected: this page is broken or too large; the others may be fine.
@@ -47,8 +49,8 @@ class _OpenPdf:
         self._document = document
         self.page_count = document.page_count
 
-    async def page(self, index: int) -> Page:
-        return await self._document.page(index)
+    async def page(self, index: int, rank: int = USUAL_RANK) -> Page:
+        return await self._document.page(index, rank)
 
 
 class Opener:
@@ -90,16 +92,21 @@ class Opener:
         return self._pool.jobs
 
     @asynccontextmanager
-    async def open(self, document: Document, pdf_text: PdfText | None = None) -> AsyncIterator[OpenDocument]:
-        """The document, open until the context ends. `pdf_text` None: as the settings say.
+    async def open(
+        self, document: Document, pdf_text: PdfText | None = None, *, password: str = "", rank: int = USUAL_RANK
+    ) -> AsyncIterator[OpenDocument]:
+        """The document, open until the context ends. `pdf_text` None: as the settings say. `password`: of a PDF that
+        needs one. `rank`: see `OpenDocument.page`.
 
         Raises:
             InputRejected: `document_empty`, `type_unsupported`, `image_corrupt`, `image_too_large`, `too_many_pages`,
-                `pdf_corrupt`, `pdf_encrypted`, `pdf_empty`, and `page_timeout` or `page_memory` of opening a PDF.
+                `pdf_corrupt`, `pdf_encrypted`, `pdf_password_wrong`, `pdf_empty`, and
+                `page_memory` of opening a PDF.
+            EngineFailed: `page_timeout` of opening a PDF.
         """
         file_type = sniff(document.data)
         if file_type is FileType.PDF:
-            async with self._pool.open(document.data, pdf_text or self._pdf.text) as opened:
+            async with self._pool.open(document.data, pdf_text or self._pdf.text, password, rank) as opened:
                 yield _OpenPdf(opened)
         else:
             yield await open_image(document.data, file_type, self._limits.max_pixels, self._threads)

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import FileIO
+from itertools import count
 
 import anyio
 
 from inkgate.documents.pdf.wire import Call
 from inkgate.errors import EngineFailed
 
+OLDEST_EVERY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What was uploaded: its length, what stands for its bytes, and the password that came with it; empty for none."""
+
+    size: int
+    digest: bytes
+    password: str = field(repr=False)
+
 
 class Source:
     """A document's bytes in shared memory, ready to be sent to workers: open until the last who holds it leaves.
 
     Used from one event loop. `on_close` is called once, when it has been closed.
+
+    Attributes:
+        number: of the document, which every opening has its own of: what one password opened serves no other caller.
     """
 
-    def __init__(self, number: int, file: FileIO, size: int, digest: bytes, on_close: Callable[[], None]) -> None:
+    def __init__(self, content: Content, number: int, file: FileIO, on_close: Callable[[], None]) -> None:
         self.number = number
         self.file = file
-        self.size = size
-        self.digest = digest
+        self.size = content.size
+        self.digest = content.digest
+        self.password = content.password
         self._on_close = on_close
         self._holders = 0
 
@@ -52,10 +69,11 @@ class Source:
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """A call that somebody waits for: `done` is set when either `value` or `error` is there."""
+    """A call that somebody waits for: `done` is set when either `value` or `error` is there. Rank 0 goes first."""
 
     source: Source
     call: Call
+    rank: int
     bitmap: FileIO | None = None
     done: anyio.Event = field(default_factory=anyio.Event)
     value: dict[str, object] = field(default_factory=dict)
@@ -74,6 +92,36 @@ class Job:
     def fail(self, error: Exception) -> None:
         self.error = error
         self.done.set()
+
+
+class JobQueue:
+    """Jobs that wait for a worker: the least rank first, and within a rank in the order in which they came.
+
+    Every `OLDEST_EVERY`th is the one that has waited longest, whatever its rank: so that all of them get on.
+    """
+
+    def __init__(self) -> None:
+        self._ranks: dict[int, deque[tuple[int, Job]]] = {}
+        self._put = count()
+        self._taken = 0
+
+    def __len__(self) -> int:
+        return sum(not job.abandoned for jobs in self._ranks.values() for _, job in jobs)
+
+    def put(self, job: Job) -> None:
+        self._ranks.setdefault(job.rank, deque()).append((next(self._put), job))
+
+    def take(self) -> Job | None:
+        """The next that somebody still waits for."""
+        for jobs in self._ranks.values():
+            while jobs and jobs[0][1].abandoned:
+                jobs.popleft()
+        waiting = [jobs for _, jobs in sorted(self._ranks.items()) if jobs]
+        if not waiting:
+            return None
+        self._taken += 1
+        is_oldests = self._taken % OLDEST_EVERY == 0
+        return (min(waiting, key=lambda jobs: jobs[0][0]) if is_oldests else waiting[0]).popleft()[1]
 
 
 def stopped() -> EngineFailed:

@@ -165,7 +165,7 @@ class Lane:
         files = [] if job.bitmap is None else [job.bitmap]
         if source.number not in self._open:
             self._make_room()
-            call = replace(call, document_bytes=source.size)
+            call = replace(call, document_bytes=source.size, password=source.password)
             files.insert(0, source.file)
         self._open[source.number] = source
         self._open.move_to_end(source.number)

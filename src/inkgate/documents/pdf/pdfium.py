@@ -22,7 +22,6 @@ from inkgate.types import Box, RgbArray
 Handle = Any
 """One of pdfium's pointers."""
 
-_LOCKED = {pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY}
 _errno_location = ctypes.CDLL(None)["__errno_location"]
 _errno_location.restype = ctypes.POINTER(ctypes.c_int)
 
@@ -66,24 +65,35 @@ class NoticedMemory:
             raise MemorySuspected
 
 
+def _why_not_open(password: str) -> PdfFault:
+    match pdfium.FPDF_GetLastError():
+        case pdfium.FPDF_ERR_SECURITY:
+            return PdfFault("pdf_encrypted", "The PDF is encrypted in a way that no password opens.")
+        case pdfium.FPDF_ERR_PASSWORD if password:
+            return PdfFault("pdf_password_wrong", "The PDF does not open with this password.")
+        case pdfium.FPDF_ERR_PASSWORD:
+            return PdfFault("pdf_encrypted", "The PDF opens only with a password.")
+    return PdfFault("pdf_corrupt", "The PDF's structure can't be made out.")
+
+
 class PdfiumDocument:
-    """An open document. `data` must live, unchanged, until `close`.
+    """An open document. `data` must live, unchanged, until `close`. `password` is ignored where it needs none.
 
     Raises:
-        PdfFault: pdf_corrupt or pdf_encrypted.
+        PdfFault: pdf_corrupt, pdf_encrypted or pdf_password_wrong.
         MemoryError: there is not enough.
     """
 
-    def __init__(self, data: NDArray[np.uint8]) -> None:
+    def __init__(self, data: NDArray[np.uint8], password: str = "") -> None:
         self._data = data
         with NoticedMemory() as memory:
-            self.handle: Handle = pdfium.FPDF_LoadMemDocument64(data.ctypes.data, data.size, None)
+            self.handle: Handle = self._load(password)
+            if not self.handle and password:
+                self.handle = self._load("")
         if not self.handle:
             if memory.failed:
                 raise MemoryError
-            if pdfium.FPDF_GetLastError() in _LOCKED:
-                raise PdfFault("pdf_encrypted", "The PDF opens only with a password.")
-            raise PdfFault("pdf_corrupt", "The PDF's structure can't be made out.")
+            raise _why_not_open(password)
         self._form: Handle = None
         self._form_config: Any = None
         if memory.failed:
@@ -91,6 +101,9 @@ class PdfiumDocument:
             raise MemorySuspected
         if pdfium.FPDF_GetFormType(self.handle) != pdfium.FORMTYPE_NONE:
             self._start_form()
+
+    def _load(self, password: str) -> Handle:
+        return pdfium.FPDF_LoadMemDocument64(self._data.ctypes.data, self._data.size, password.encode() or None)
 
     def _start_form(self) -> None:
         self._form_config = pdfium.FPDF_FORMFILLINFO(version=2)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from io import FileIO
 from itertools import count
@@ -18,7 +18,7 @@ from inkgate.concurrency import Threads, single_error
 from inkgate.documents.content import digest, page_key
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
-from inkgate.documents.pdf.jobs import Job, Source, stopped
+from inkgate.documents.pdf.jobs import Content, Job, JobQueue, Source, stopped
 from inkgate.documents.pdf.lane import Lane, LaneSettings
 from inkgate.documents.pdf.room import machine_has_room
 from inkgate.documents.pdf.shared import make_bitmap, map_bitmap, seal_bytes
@@ -28,9 +28,11 @@ from inkgate.settings import PdfSettings, PdfText
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.types import Pixels, TextLayer
 
+USUAL_RANK = 1
+
 
 class PdfPool:
-    """Runs calls on PDF documents in worker processes, first come, first served, page by page.
+    """Runs calls on PDF documents in worker processes, page by page, the most urgent first (jobs.py).
 
     A worker is started when there is work for it, the first `warm_workers` at once. One that crashes, hangs or takes
     too much memory costs the page it was at, and is replaced; so a document of a thousand pages holds nobody up for
@@ -53,7 +55,7 @@ class PdfPool:
             timeout_s=settings.page_timeout_s,
         )
         self._numbers = count(1)
-        self._waiting: deque[Job] = deque()
+        self._waiting = JobQueue()
         self._idle: list[Lane] = []
         self._lanes: list[Lane] = []
         self._stack = AsyncExitStack()
@@ -79,8 +81,8 @@ class PdfPool:
             return await self._stack.__aexit__(kind, error, trace)
         finally:
             self._idle.clear()
-            while self._waiting:
-                self._waiting.popleft().fail(stopped())
+            while (job := self._waiting.take()) is not None:
+                job.fail(stopped())
 
     @property
     def worker_pids(self) -> tuple[int, ...]:
@@ -98,15 +100,17 @@ class PdfPool:
     @property
     def jobs(self) -> tuple[int, int, int]:
         """Places for workers; those that have a job; jobs that wait for one."""
-        waiting = sum(not job.abandoned for job in self._waiting)
-        return len(self._lanes), len(self._lanes) - len(self._idle), waiting
+        return len(self._lanes), len(self._lanes) - len(self._idle), len(self._waiting)
 
     @asynccontextmanager
-    async def open(self, data: bytes, pdf_text: PdfText) -> AsyncIterator[PdfDocument]:
-        """The document in `data`. `pdf_text` says whether its pages offer their own text.
+    async def open(
+        self, data: bytes, pdf_text: PdfText, password: str = "", rank: int = USUAL_RANK
+    ) -> AsyncIterator[PdfDocument]:
+        """The document in `data`. `pdf_text` says whether its pages offer their own text; `rank`, how urgent it is to
+        open it, 0 being the most urgent.
 
         Raises:
-            InputRejected: pdf_corrupt, pdf_encrypted, pdf_empty or page_memory.
+            InputRejected: pdf_corrupt, pdf_encrypted, pdf_password_wrong, pdf_empty or page_memory.
             EngineFailed: page_timeout.
             Overloaded: the machine has no room for it.
         """
@@ -115,9 +119,9 @@ class PdfPool:
         content = await self._threads.run(digest, data)
         with machine_has_room():
             file = await self._threads.run(seal_bytes, data)
-        source = Source(next(self._numbers), file, len(data), content, self._close_documents)
+        source = Source(Content(len(data), content, password), next(self._numbers), file, self._close_documents)
         with source.hold():
-            opened = await self.call(source, Call(Op.OPEN, source.number))
+            opened = await self.call(source, Call(Op.OPEN, source.number), rank)
             page_count = whole(opened.get("page_count"))
             if page_count < 1:
                 raise InputRejected("pdf_empty", "The PDF has no pages.")
@@ -128,7 +132,7 @@ class PdfPool:
         for lane in self._idle:
             lane.close_documents()
 
-    async def call(self, source: Source, call: Call, bitmap: FileIO | None = None) -> dict[str, Any]:
+    async def call(self, source: Source, call: Call, rank: int, bitmap: FileIO | None = None) -> dict[str, Any]:
         """What a worker answers to `call`, as soon as it is this call's turn.
 
         Raises:
@@ -137,8 +141,8 @@ class PdfPool:
         if not self._running:
             raise stopped()
         with source.hold():
-            job = Job(source, call, bitmap)
-            self._waiting.append(job)
+            job = Job(source, call, rank, bitmap)
+            self._waiting.put(job)
             self._dispatch()
             try:
                 await job.done.wait()
@@ -166,11 +170,8 @@ class PdfPool:
         self._dispatch()
 
     def _dispatch(self) -> None:
-        """The oldest job to the idle lane that is readiest for its document, until one or the other runs out."""
-        while self._waiting and self._idle:
-            job = self._waiting.popleft()
-            if job.abandoned:
-                continue
+        """The next job to the idle lane that is readiest for its document, until one or the other runs out."""
+        while self._idle and (job := self._waiting.take()) is not None:
             lane = max(self._idle, key=lambda lane: lane.readiness(job.source))
             self._idle.remove(lane)
             lane.give(job)
@@ -188,8 +189,8 @@ class PdfDocument:
         self._settings = settings
         self._pdf_text = pdf_text
 
-    async def page(self, index: int) -> PdfPage:
-        """The page's size, and its own text where that is to be used; pixels come later.
+    async def page(self, index: int, rank: int = USUAL_RANK) -> PdfPage:
+        """The page's size, and its own text where that is to be used; pixels come later, as urgently as this.
 
         Raises:
             InputRejected: page_broken or page_memory.
@@ -205,21 +206,32 @@ class PdfDocument:
             max_side=self._settings.max_side,
             text=self._pdf_text.value,
         )
-        answer = await self._pool.call(self._source, call)
+        answer = await self._pool.call(self._source, call, rank)
         try:
             found = PageFacts.of(answer)
         except (KeyError, ValueError, TypeError) as error:
             raise InputRejected("page_broken", f"Page {index + 1} could not be read.") from error
         content_key = page_key(self._source.digest, index, call.dpi, call.max_side, call.text)
-        return PdfPage(self._pool, self._source, content_key, index, found)
+        place = _Place(content_key, index, rank)
+        return PdfPage(self._pool, self._source, place, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Which page it is, and how urgent."""
+
+    content_key: bytes
+    index: int
+    rank: int
 
 
 class PdfPage:
     """A page of an open PDF (`types.Page`). `text_verdict` says why its text is taken, or why not."""
 
-    def __init__(self, pool: PdfPool, source: Source, content_key: bytes, index: int, facts: PageFacts) -> None:
-        self.content_key = content_key
-        self.index = index
+    def __init__(self, pool: PdfPool, source: Source, place: _Place, facts: PageFacts) -> None:
+        self.content_key = place.content_key
+        self.index = place.index
+        self._rank = place.rank
         self.size = facts.size
         self.dpi = facts.dpi
         self.text_layer = TextLayer(facts.lines) if facts.lines is not None else None
@@ -238,7 +250,7 @@ class PdfPage:
             bitmap = make_bitmap(size)
         with bitmap:
             call = Call(Op.RENDER, self._source.number, index=self.index, width=size.width, height=size.height)
-            await self._pool.call(self._source, call, bitmap)
+            await self._pool.call(self._source, call, self._rank, bitmap)
             with machine_has_room():
                 rgb = map_bitmap(bitmap.fileno(), size)
         return Pixels(rgb, max(self.size.width, self.size.height) / max(size.width, size.height))

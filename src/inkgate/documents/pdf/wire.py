@@ -10,7 +10,7 @@ from __future__ import annotations
 import array
 import socket
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -38,6 +38,7 @@ class Call:
     Attributes:
         document: the number the service gave the document.
         document_bytes: its length when its descriptor comes with this call, else 0.
+        password: of the document, with its descriptor; empty for none.
         index: of the page, from 0.
         dpi, max_side, text: for `page`: resolution wanted, longest side in pixels, a value of `PdfText`.
         width, height: for `render`: pixels of the shared bitmap whose descriptor comes last with this call.
@@ -46,6 +47,7 @@ class Call:
     op: Op
     document: int
     document_bytes: int = 0
+    password: str = field(default="", repr=False)
     index: int = 0
     dpi: float = 72.0
     max_side: int = 0

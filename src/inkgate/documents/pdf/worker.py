@@ -54,7 +54,7 @@ class PdfHandler:
     """Answers calls with pdfium. Keeps documents open until told to close them."""
 
     def __init__(self) -> None:
-        self._sources: dict[int, mmap.mmap] = {}
+        self._sources: dict[int, tuple[mmap.mmap, str]] = {}
         self._documents: dict[int, PdfiumDocument] = {}
         self._least_mb = 0.0
 
@@ -71,7 +71,7 @@ class PdfHandler:
             self._close(call.document)
             return {}
         if call.document_bytes:
-            self._sources[call.document] = map_bytes(fds[0], call.document_bytes)
+            self._sources[call.document] = (map_bytes(fds[0], call.document_bytes), call.password)
         document = self._document(call.document)
         if call.op is Op.OPEN:
             return {"page_count": document.page_count}
@@ -86,8 +86,8 @@ class PdfHandler:
         if number in self._documents and _private_mb() > self._least_mb + MAX_GROWTH_MB:
             self._forget(number)
         if number not in self._documents:
-            data = np.frombuffer(self._sources[number], np.uint8)
-            self._documents[number] = PdfiumDocument(data)
+            data, password = self._sources[number]
+            self._documents[number] = PdfiumDocument(np.frombuffer(data, np.uint8), password)
             self._least_mb = _private_mb()
         return self._documents[number]
 

@@ -1,0 +1,94 @@
+"""PDFs that need a password, by every way in which one can be given."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import anyio
+import pytest
+
+from inkgate.client.requests import ReadAs, reading
+from inkgate.documents.open import Opener
+from inkgate.errors import InputRejected
+from inkgate.reader import ReadOptions
+from inkgate.serving.cached import Cached
+from inkgate.serving.store import MemoryStore
+from inkgate.settings import LimitSettings, PdfSettings
+from inkgate.types import Document, Task
+from support.api_client import running_api
+from support.pdf_writer import encrypted_pdf, locked_pdf, paragraph
+from support.scripted_engine import ScriptedEngine
+from support.server import inkgate
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "open sésame"  # noqa: S105 - of a document that is made here
+GUESS = "open sesame"
+LOCKED = locked_pdf(SECRET, paragraph())
+
+
+async def test_a_form_and_json_take_a_password_and_an_address_does_not() -> None:
+    image = base64.b64encode(LOCKED).decode()
+    async with running_api() as api:
+
+        async def code(**options: str) -> str:
+            address = options.pop("address", "/ocr")
+            form = await api.client.post(address, files={"file": ("a.pdf", LOCKED)}, data=options)
+            simple = await api.client.post(address, json={"image": image, **options})
+            assert form.json().get("code") == simple.json().get("code")
+            return str(form.json().get("code", form.status_code))
+
+        assert await code(password=SECRET) == "200"
+        assert await code(password=GUESS) == "pdf_password_wrong"
+        assert await code() == "pdf_encrypted"
+        assert await code(password="x" * 501) == "options_invalid"
+        assert await code(password=GUESS + "\0") == "options_invalid"
+        assert await code(address=f"/ocr?password={SECRET}") == "pdf_encrypted"
+        by_client = reading(("a.pdf", LOCKED), ReadAs(password=SECRET), "json", 60.0)
+        assert (await api.client.send(by_client.build(api.client))).status_code == 200
+        assert SECRET not in str(api.logs)
+
+
+async def test_no_password_opens_what_needs_another_or_is_ignored_where_none_is_needed() -> None:
+    async with Opener(LimitSettings(), PdfSettings(workers=1)) as opener:
+        with pytest.raises(InputRejected, match="pdf_password_wrong"):
+            async with opener.open(Document(encrypted_pdf()), password=GUESS):
+                pass
+        async with opener.open(Document(locked_pdf("", paragraph())), password=GUESS) as opened:
+            assert (await opened.page(0)).text_layer is not None
+
+
+async def test_a_page_that_was_kept_is_not_for_who_does_not_know_the_password() -> None:
+    engine = ScriptedEngine()
+    cached = Cached(engine, MemoryStore(100_000), 60.0, "")
+    async with Opener(LimitSettings(), PdfSettings(workers=1)) as opener, anyio.create_task_group() as tasks:
+        tasks.start_soon(cached.run)
+
+        async def read(password: str) -> str:
+            async with opener.open(Document(LOCKED), password=password) as opened:
+                return (await cached.read(await opened.page(0), Task())).text
+
+        assert await read(SECRET) == "page 0"
+        for wrong, code in ((GUESS, "pdf_password_wrong"), ("", "pdf_encrypted")):
+            with pytest.raises(InputRejected, match=code):
+                await read(wrong)
+        assert await read(SECRET) == "page 0"
+        tasks.cancel_scope.cancel()
+    assert engine.begun == [0]
+
+
+def test_the_command_line_takes_a_password(tmp_path: Path) -> None:
+    path = tmp_path / "locked.pdf"
+    path.write_bytes(LOCKED)
+    told = inkgate("read", str(path), "--password", SECRET, "-f", "json")
+    assert told.returncode == 0, told.stderr
+    assert b"The harbour lay quiet in the early light" in told.stdout
+    refused = inkgate("read", str(path))
+    assert refused.returncode == 1
+    assert b"--password" in refused.stderr
+    assert SECRET.encode() not in told.stderr + refused.stderr
+
+
+def test_a_password_is_not_shown_where_options_are() -> None:
+    assert SECRET not in repr([ReadOptions(password=SECRET), ReadAs(password=SECRET)])
