@@ -176,14 +176,16 @@ def exchange(url: str, sent: bytes) -> bytes:
 
 
 def test_a_body_larger_than_allowed_is_refused_before_it_is_sent(guarded: tuple[Server, Path]) -> None:
-    head = b"POST /ocr HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 90000000\r\n\r\n"
+    head = (
+        b"POST /ocr HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 90000000\r\n\r\n"
+    )
     answer = exchange(guarded[0].url, head)
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b'"body_too_large"' in answer
 
 
 def test_a_body_that_stalls_is_given_up(guarded: tuple[Server, Path]) -> None:
-    head = b"POST /ocr HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n"
+    head = b"POST /ocr HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n"
     answer = exchange(guarded[0].url, head + b'{"image": "')
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert b'"body_timeout"' in answer

@@ -151,3 +151,14 @@ def test_endless_header_lines_keep_nobody_out(server: Server) -> None:
         for thread in threads:
             thread.join()
         assert len(refused) >= len(threads)
+
+
+def test_the_service_outlives_running_out_of_files() -> None:
+    few = {"INKGATE_SERVER__MAX_CONNECTIONS": "1000", "INKGATE_SERVER__HEAD_TIMEOUT_S": "2", "PYTHONPATH": TESTS}
+    program = ("-m", "support.limited_server", "200", "serve", "--port", "0")
+    with running_server(program=program, environment=few) as server, ExitStack() as stack:
+        idle = [stack.enter_context(connect(server)) for _ in range(300)]
+        until(lambda: open_files(server) >= 200, "files are used up")
+        until(lambda: all(map(is_closed, idle)), "connections are closed")
+        read_a_page(server)
+        assert server.process.poll() is None
