@@ -1,0 +1,154 @@
+"""/readyz, asked every second while ten times as many pages come as the service reads.
+
+    python -m benchmarks.readiness [--vllm] [--seconds 60] [--json FILE]
+
+The service is measured first, with four clients that each wait for their answer; then pages come at ten times that
+rate, whether earlier ones were answered or not. `--vllm`: inkgate before a real vLLM with the tests' tiny model
+(scripts/setup_vllm), instead of the embedded engine. Prints how often each status was answered, and the longest answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from time import perf_counter
+
+import anyio
+import httpx
+from PIL import Image, ImageDraw, ImageFont
+
+from benchmarks.overload.systems import gateway_command, vllm_process, wait_until_up
+from benchmarks.processes import free_port, running
+
+_LOAD = 10
+_FONT = ImageFont.load_default(size=28)
+
+
+@dataclass
+class Found:
+    """What /readyz answered: statuses, reasons, and seconds of each answer. `pages`: statuses of what was sent."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+    pages: Counter[str] = field(default_factory=Counter)
+
+
+def page(number: int) -> bytes:
+    """A page that nobody has sent before."""
+    image = Image.new("RGB", (640, 160), "white")
+    ImageDraw.Draw(image).text((20, 60), f"Page number {number}", fill="black", font=_FONT)
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+async def send(client: httpx.AsyncClient, number: int, found: Found) -> None:
+    try:
+        answer = await client.post("/ocr", files={"file": page(number)})
+        found.pages[str(answer.status_code)] += 1
+    except httpx.HTTPError as error:
+        found.pages[type(error).__name__] += 1
+
+
+async def capacity(client: httpx.AsyncClient, numbers: Iterator[int], seconds: float) -> float:
+    """Pages a second that four clients get, one at a time each."""
+    ends, found = perf_counter() + seconds, Found()
+
+    async def one() -> None:
+        while perf_counter() < ends:
+            await send(client, next(numbers), found)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(one)
+    return max(found.pages["200"] / seconds, 0.1)
+
+
+async def poll(client: httpx.AsyncClient, found: Found) -> None:
+    """Asks /readyz every second, until cancelled."""
+    while True:
+        began = perf_counter()
+        try:
+            answer = await client.get("/readyz", timeout=30)
+            found.statuses[str(answer.status_code)] += 1
+            found.reasons.update(answer.json()["reasons"])
+        except httpx.HTTPError as error:
+            found.statuses[type(error).__name__] += 1
+        found.seconds.append(perf_counter() - began)
+        await anyio.sleep(max(0.0, 1.0 - (perf_counter() - began)))
+
+
+async def measure(url: str, seconds: float) -> tuple[float, Found]:
+    """The capacity in pages a second, and what /readyz answered at ten times that."""
+    numbers, found = count(), Found()
+    limits = httpx.Limits(max_connections=None)
+    async with (
+        httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, limits=limits) as client,
+        httpx.AsyncClient(base_url=url, trust_env=False) as asker,
+    ):
+        rate = await capacity(client, numbers, min(20.0, seconds))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(poll, asker, found)
+            began = perf_counter()
+            for arrival in range(round(_LOAD * rate * seconds)):
+                await anyio.sleep(max(0.0, began + arrival / (_LOAD * rate) - perf_counter()))
+                tasks.start_soon(send, client, next(numbers), found)
+            tasks.cancel_scope.cancel()
+    return rate, found
+
+
+@contextmanager
+def service(vllm: bool) -> Iterator[str]:
+    """The service, ready; with `vllm` before a real one, which is started too."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        port = free_port()
+        command = [sys.executable, "-m", "inkgate", "serve", "--port", str(port)]
+        variables = {"INKGATE_LOG__LEVEL": "warning", "INKGATE_CACHE__ENABLED": "false"}
+        if vllm:
+            own = free_port()
+            stack.enter_context(vllm_process(own, ["--max-num-seqs", "16"], folder, kv_blocks=None))
+            command, more = gateway_command(port, f"http://127.0.0.1:{own}/v1")
+            variables |= more
+        url = f"http://127.0.0.1:{port}"
+        process = stack.enter_context(running(command, folder / "service.log", variables))
+        wait_until_up(f"{url}/readyz", process, folder / "service.log")
+        yield url
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--vllm", action="store_true", help="before a real vLLM with the tests' tiny model")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of load (default: 60)")
+    parser.add_argument("--json", type=Path, help="where to write what was measured")
+    asked = parser.parse_args()
+    with service(asked.vllm) as url:
+        rate, found = anyio.run(measure, url, asked.seconds)
+    result = {
+        "engine": "vllm" if asked.vllm else "ppocr",
+        "capacity_pages_per_s": round(rate, 2),
+        "offered_pages_per_s": round(_LOAD * rate, 2),
+        "seconds": asked.seconds,
+        "readyz": dict(found.statuses),
+        "reasons": dict(found.reasons),
+        "longest_answer_s": round(max(found.seconds, default=0.0), 3),
+        "pages": dict(found.pages),
+    }
+    for name, value in result.items():
+        print(f"{name:22} {value}")
+    if asked.json is not None:
+        asked.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
