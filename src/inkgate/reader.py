@@ -44,10 +44,11 @@ class Reading:
     """
 
     def __init__(
-        self, name: str, byte_count: int, opened: OpenDocument, selected: tuple[int, ...], reads: PageReads
+        self, document: Document, opened: OpenDocument, selected: tuple[int, ...], reads: PageReads, note: str = ""
     ) -> None:
-        self.name = name
-        self.byte_count = byte_count
+        self.name = document.name
+        self.byte_count = len(document.data)
+        self.notes = (note,) if note else ()
         self.mime_type = opened.mime_type
         self.page_count = opened.page_count
         self.engine = reads.engine.name
@@ -67,7 +68,9 @@ class Reading:
     async def all(self) -> DocumentResult:
         """Every page, when the last is read."""
         pages = tuple([page async for page in self])
-        return DocumentResult(self.name, self.mime_type, self.byte_count, self.page_count, self.engine, pages)
+        return DocumentResult(
+            self.name, self.mime_type, self.byte_count, self.page_count, self.engine, pages, self.notes
+        )
 
 
 class _Slot:
@@ -176,7 +179,8 @@ class Reader:
                         window = self._limits.page_window
                         told = Told(self._after_page, self._watch)
                         reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, told)
-                        yield Reading(document.name, len(document.data), opened, selected, reads)
+                        note = options.pages.note(opened.page_count) if options.pages else ""
+                        yield Reading(document, opened, selected, reads, note)
                         tasks.cancel_scope.cancel()
         finally:
             self._after_page()

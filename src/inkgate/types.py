@@ -258,6 +258,7 @@ class DocumentResult:
         pages: one for each page asked for.
         page_count: of the whole document, whatever was asked for.
         mime_type: found from the bytes, for example `application/pdf` or `image/png`.
+        notes: what the asker should know, such as pages asked for that the document doesn't have; for people.
     """
 
     name: str
@@ -266,6 +267,7 @@ class DocumentResult:
     page_count: int
     engine: str
     pages: tuple[PageResult, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def status(self) -> DocumentStatus:

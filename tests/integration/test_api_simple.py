@@ -147,6 +147,16 @@ async def test_coordinates_are_those_that_were_asked_for_in_every_format() -> No
     assert refused.json()["code"] == "options_invalid"
 
 
+async def test_pages_beyond_the_document_are_left_out_with_a_note() -> None:
+    async with running_api() as api:
+        for kind in ("json", "ndjson"):
+            answer = await api.client.post(f"/ocr?pages=1-3&format={kind}", files={"file": tiff(2)})
+            last = lines_of(answer)[-1] if kind == "ndjson" else answer.json()
+            assert last["notes"] == ["'1-3' goes beyond the document; the document has pages 1 to 2."]
+        refused = await api.client.post("/ocr?pages=3-4", files={"file": tiff(2)})
+    assert refused.json()["code"] == "pages_invalid"
+
+
 async def test_stream_gives_pages_in_order_and_a_summary() -> None:
     async with running_api() as api:
         answer = await api.client.post("/ocr", files={"file": tiff(6)}, headers={"accept": "application/x-ndjson"})

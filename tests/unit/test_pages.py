@@ -52,13 +52,31 @@ def test_what_is_no_page_is_named(text: str, named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "named"), [("1,4", "'4'"), ("2-9", "'2-9'"), ("4-", "'4-'"), ("1-999999999", "'1-999999999'")]
+    ("text", "left", "named"),
+    [
+        ("1,4", (0,), "'4'"),
+        ("2-9", (1, 2), "'2-9'"),
+        ("1,4-", (0,), "'4-'"),
+        ("1-999999999", (0, 1, 2), "'1-999999999'"),
+        ("9,1-3", (0, 1, 2), "'9'"),
+    ],
 )
-def test_pages_beyond_the_document_are_named_with_what_it_has(text: str, named: str) -> None:
+def test_pages_beyond_the_document_are_left_out_and_named(text: str, left: tuple[int, ...], named: str) -> None:
+    selection = parse_pages(text)
+    assert selection.indexes(3) == left
+    assert selection.note(3) == f"{named} goes beyond the document; the document has pages 1 to 3."
+
+
+@pytest.mark.parametrize("text", ["1-3", "2-", "3,1"])
+def test_nothing_is_told_of_pages_that_are_there(text: str) -> None:
+    assert parse_pages(text).note(3) == ""
+
+
+@pytest.mark.parametrize("text", ["4", "4-", "9-12,4"])
+def test_a_selection_of_which_nothing_is_left_is_refused(text: str) -> None:
     with pytest.raises(InputRejected) as caught:
         parse_pages(text).indexes(3)
     assert caught.value.code == "pages_invalid"
-    assert named in caught.value.detail
     assert "pages 1 to 3" in caught.value.detail
 
 
@@ -70,7 +88,7 @@ def test_a_list_without_pages_or_with_negative_ones_is_refused(numbers: list[int
 
 def test_a_list_counted_from_0_is_answered_in_its_own_numbers() -> None:
     with pytest.raises(InputRejected, match=r"'3'.*pages 0 to 2"):
-        parse_page_list([0, 3]).indexes(3)
+        parse_page_list([3, 4]).indexes(3)
 
 
 def test_pages_named_over_and_over_are_merged_in_linear_time() -> None:

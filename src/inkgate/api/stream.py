@@ -55,6 +55,7 @@ class _Tally:
             "engine": self._reading.engine,
             "pages_answered": self.pages,
             "pages_failed": self.failed,
+            "notes": self._reading.notes,
             "error": error.as_dict() if error else None,
         }
 

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from inkgate.bootstrap import running
 from inkgate.cli.inputs import Source
-from inkgate.cli.messages import remedy_here
+from inkgate.cli.messages import remedy_here, say
 from inkgate.cli.outputs import Output
 from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection
@@ -88,6 +88,8 @@ async def _read_one(reader: Reader, order: Order, source: Source, title: str, ta
     problem = ""
     try:
         result = await _result(reader, Document(source.data(), _printable(source.name)), order.options, title)
+        for note in result.notes:
+            say(f"{source.name}: {note}")
         if result.status is not DocumentStatus.FAILED:
             order.to.write(source, result)
     except InkgateError as error:
@@ -123,7 +125,13 @@ async def _result(reader: Reader, document: Document, options: ReadOptions, titl
                 pages.append(page)
                 advance(len(pages), len(reading.selected))
             return DocumentResult(
-                reading.name, reading.mime_type, reading.byte_count, reading.page_count, reading.engine, tuple(pages)
+                reading.name,
+                reading.mime_type,
+                reading.byte_count,
+                reading.page_count,
+                reading.engine,
+                tuple(pages),
+                reading.notes,
             )
 
 

@@ -40,19 +40,27 @@ class PageSelection:
 
     def indexes(self, page_count: int) -> tuple[int, ...]:
         """Page indexes from 0, in the order asked for, each once. Takes time for each part and each page once, however
-        often the parts name a page.
+        often the parts name a page. Pages beyond the document are left out.
 
         Raises:
-            InputRejected: `pages_invalid`, where a part lies outside the document.
+            InputRejected: `pages_invalid`, where none is left.
         """
         chosen = _Chosen()
         for part in self.ranges:
-            end = page_count - 1 if part.end is None else part.end
-            if part.start >= page_count or end >= page_count:
-                last = page_count - 1 + self.first
-                raise _invalid(part.written, f"the document has pages {self.first} to {last}")
-            chosen.add(part.start, end)
+            chosen.add(part.start, page_count - 1 if part.end is None else min(part.end, page_count - 1))
+        if not chosen.following:
+            raise _invalid(self.ranges[0].written, self._has(page_count))
         return tuple(chosen.following)
+
+    def note(self, page_count: int) -> str:
+        """What to tell of pages that were left out because the document ends before them; empty where none was."""
+        for part in self.ranges:
+            if max(part.start, part.end or 0) >= page_count:
+                return f"{_quoted(part.written)} goes beyond the document; {self._has(page_count)}."
+        return ""
+
+    def _has(self, page_count: int) -> str:
+        return f"the document has pages {self.first} to {page_count - 1 + self.first}"
 
 
 class _Chosen:
@@ -132,5 +140,8 @@ def _too_many() -> InputRejected:
 
 
 def _invalid(part: str, why: str) -> InputRejected:
-    shown = part if len(part) <= _SHOWN else part[:_SHOWN] + "…"
-    return InputRejected("pages_invalid", f"{shown!r} in the pages asked for: {why}.")
+    return InputRejected("pages_invalid", f"{_quoted(part)} in the pages asked for: {why}.")
+
+
+def _quoted(part: str) -> str:
+    return repr(part if len(part) <= _SHOWN else part[:_SHOWN] + "…")

@@ -52,6 +52,7 @@ def document_to_dict(result: DocumentResult, coordinates: Coordinates = Coordina
         "page_count": result.page_count,
         "engine": result.engine,
         "status": result.status.value,
+        "notes": [encodable(note) for note in result.notes],
         "pages": [page_to_dict(page, coordinates) for page in result.pages],
     }
 
