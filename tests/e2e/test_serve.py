@@ -74,7 +74,7 @@ def test_on_sigterm_what_has_begun_is_answered_and_what_is_new_is_sent_elsewhere
     image = SAMPLE.read_bytes()
     with running_server() as server, socket.create_connection(_address(server), timeout=60) as client:
         head = (
-            b"POST /ocr?format=text HTTP/1.1\r\nHost: inkgate\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+            b"POST /ocr?format=text HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\n"
             b"Expect: 100-continue\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
         )
         body = (

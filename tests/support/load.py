@@ -44,7 +44,7 @@ class Asked:
             message = {"role": "user", "content": f"Say {self.number}"}
             chat = {"model": "PaddleOCR-VL-1.6-0.9B", "messages": [message], "stream": self.kind == "stream"}
             path, content_type, body = "/v1/chat/completions", "application/json", json.dumps(chat).encode()
-        head = [f"POST {path} HTTP/1.1", "Host: inkgate", "Connection: close", f"Content-Type: {content_type}"]
+        head = [f"POST {path} HTTP/1.1", "Host: localhost", "Connection: close", f"Content-Type: {content_type}"]
         head += [f"Content-Length: {len(body)}"]
         head += [] if self.priority is None else [f"X-Inkgate-Priority: {self.priority}"]
         return "\r\n".join([*head, "", ""]).encode() + body
