@@ -30,6 +30,6 @@ def test_problem_has_the_members_of_rfc_9457_and_ours() -> None:
         "status": 422,
         "detail": "It is locked.",
         "code": "pdf_encrypted",
-        "remedy": "Remove the password, and send the file again.",
+        "remedy": "Give it as `password` in the body, or remove the encryption; then send it again.",
         "request_id": "id-1",
     }
