@@ -159,7 +159,8 @@ async def test_a_half_closed_client_gets_its_answer() -> None:
     async with served(engine) as server, await server.connect() as client:
         await client.send(posted(png()))
         await client.send_eof()
-        await engine.reading.wait()
+        with anyio.fail_after(60):
+            await engine.reading.wait()
         await anyio.sleep(SOON_S)  # longer than it takes to find out about one that left
         assert engine.gate is not None
         engine.gate.set()

@@ -64,13 +64,15 @@ async def served(
             tasks.start_soon(run)
             with anyio.fail_after(WAIT_S):
                 await ready.wait()
-            async with httpx.AsyncClient(base_url=urls[0], trust_env=False, timeout=WAIT_S) as client:
-                yield Served(api, client, urls[0], stopped)
-            if not stopped.is_set():
-                signal.raise_signal(signal.SIGTERM)
-                signal.raise_signal(signal.SIGTERM)
-            with anyio.fail_after(WAIT_S):
-                await stopped.wait()
+            try:
+                async with httpx.AsyncClient(base_url=urls[0], trust_env=False, timeout=WAIT_S) as client:
+                    yield Served(api, client, urls[0], stopped)
+            finally:
+                if not stopped.is_set():
+                    signal.raise_signal(signal.SIGTERM)
+                    signal.raise_signal(signal.SIGTERM)
+                with anyio.fail_after(WAIT_S):
+                    await stopped.wait()
 
 
 async def received(connection: anyio.abc.SocketStream) -> bytes:
