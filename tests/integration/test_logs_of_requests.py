@@ -121,8 +121,9 @@ async def test_lines_of_failures_have_their_ids_and_no_secrets() -> None:
     with running_stub(error_reply(500, WORDS)) as stub:
         lines, statuses = await logged(stub)
     assert statuses[0] >= 500
-    (out,) = [line for line in lines if line["event"] == "model_server_out"][:1]
-    assert (out["request_id"], out["trace_id"]) == ("mine", TRACE)
+    assert "model_server_refused" in {line["event"] for line in lines}
+    failed = [line for line in lines if line.get("status", 0) >= 500 and line["event"] == "request"]
+    assert {(line["request_id"], line["trace_id"]) for line in failed} == {("mine", TRACE)}
 
 
 async def test_lines_of_our_own_faults_have_their_ids_and_no_secrets() -> None:

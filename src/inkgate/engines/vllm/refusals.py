@@ -1,4 +1,4 @@
-"""What a model server says of its errors: for us in the log as it is, for whoever asked in our own words."""
+"""What a model server says of its errors, in our words: its own may hold paths, versions and parts of requests."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from inkgate.errors import EngineFailed, InkgateError, InputRejected
 
 log = structlog.get_logger(__name__)
 
-_LOGGED = 500
-"""Characters of a server's own words in the log."""
 _REFUSED = frozenset({400, 413, 415, 422})
 _PROMPT_TOO_LONG = "The prompt has {1} tokens; the model takes {0}, its answer included."
 _ANSWER_TOO_LONG = "`{0}` is {1}; the model takes {2} tokens, prompt and answer together."
@@ -38,20 +36,20 @@ _TOO_LONG = (
     ),
 )
 """How vLLM words it that a request is too long (0.32, and the versions before), and how we do."""
-_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,63}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,63}")
 
 
 def upstream_error(status: int, body: bytes) -> InkgateError:
     """The error that an HTTP status other than 200 and its body are. 404 is for the caller to explain.
 
-    The server's own words go to the log: they may hold paths, versions and parts of other requests.
+    The server's own text reaches neither the client nor the log: it may quote a page or a prompt. The server's own log
+    has it.
     """
     error = _error_of(body)
     message, field = str(error.get("message") or error.get("detail") or ""), error.get("param")
-    said = message or body[:_LOGGED].decode(errors="replace")
-    log.warning("model_server_refused", status=status, said=" ".join(said.split())[:_LOGGED])
+    reason = _reason(message, field) if status in _REFUSED else ""
+    log.warning("model_server_refused", status=status, type=_word(error.get("type")), reason=reason)
     if status in _REFUSED:
-        reason = _reason(message, field)
         return InputRejected("upstream_rejected", reason or f"The model server refused the request ({status}).")
     if status in {401, 403}:
         return EngineFailed("upstream_denied", f"The model server did not let us in ({status}).")
@@ -89,6 +87,10 @@ def _reason(message: str, field: object) -> str:
         found = pattern.search(one_line)
         if found is not None:
             return told.format(*found.groups())
-    if isinstance(field, str) and _FIELD.fullmatch(field):
-        return f"The model server does not accept the request's `{field}`."
-    return ""
+    name = _word(field)
+    return f"The model server does not accept the request's `{name}`." if name else ""
+
+
+def _word(value: object) -> str:
+    """A name, such as that of a field or of an error's type; empty where it is anything else."""
+    return value if isinstance(value, str) and _NAME.fullmatch(value) else ""
