@@ -25,7 +25,7 @@ from inkgate.engines.probe import blank_page_probe
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import FixedLimiter
-from inkgate.serving.readiness import Progress, Readiness
+from inkgate.serving.readiness import EngineProgress, Readiness
 from inkgate.settings import Settings, load_settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.watch import UNWATCHED, Watch
@@ -89,7 +89,7 @@ async def running_api(
             Opener(settings.limits, settings.pdf) as opener,
             _background() as background,
         ):
-            readiness = Readiness(Progress(engine), blank_page_probe(engine), list, settings.limits.time_s)
+            readiness = Readiness(EngineProgress(engine), blank_page_probe(engine), list, settings.limits.time_s)
             background.start_soon(readiness.run)
             readiness.engine_started()
             reader = Reader(opener, engine, settings.limits, watch=watch)

@@ -14,7 +14,7 @@ from inkgate.serving.ladder import Ladder
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.rate import Rate
-from inkgate.serving.readiness import Progress, Readiness
+from inkgate.serving.readiness import EngineProgress, Readiness
 from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import LadderSettings, SchedulingSettings
@@ -52,7 +52,7 @@ class Service:
         self.faults: list[str] = []
         self.heard_at = float("-inf")
         self.probes = 0
-        progress = Progress(engine, lambda: self.heard_at, self.clock)
+        progress = EngineProgress(engine, lambda: self.heard_at, self.clock)
         scheduler = Scheduler(FixedLimit(1), Ledger(None), Rate(), SchedulingSettings())
         self.pages = ScheduledPages(progress, scheduler, Ladder(LadderSettings(), lambda: None))
         self.probe_engine = FakeEngine()

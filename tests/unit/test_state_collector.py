@@ -10,7 +10,6 @@ from structlog.testing import capture_logs
 
 from inkgate.telemetry.catalog import STATE
 from inkgate.telemetry.state import (
-    BackgroundTask,
     Batches,
     BreakerReading,
     Build,
@@ -22,6 +21,7 @@ from inkgate.telemetry.state import (
     Queue,
     ReplicaReading,
     State,
+    TaskReading,
     Work,
 )
 from inkgate.telemetry.state_collector import StateCollector
@@ -49,7 +49,7 @@ BUSY = State(
     breakers=(BreakerReading("vl", "half_open", 2),),
     replicas=(ReplicaReading("a:8000", "up", "", 0, 4, kv_usage=0.5), ReplicaReading("b:8000", "out", "died", 1, 0)),
     gpus=(Gpu(0, "H200", 0.25, 3 * 2**30, 140 * 2**30, 60.0, 300.0, 1980.0, ("power",)),),
-    background=(BackgroundTask("history", "waiting", needed=False, keeps_failing=True, failures=4),),
+    background=(TaskReading("history", "waiting", needed=False, keeps_failing=True, failures=4),),
     history=(POINT,),
 )
 IDLE = replace(

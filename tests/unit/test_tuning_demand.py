@@ -14,7 +14,7 @@ from inkgate.loadtest.run import Measured
 from inkgate.loadtest.samples import Outcome as Ending
 from inkgate.loadtest.samples import Sample, Samples
 from inkgate.tuning.demand import NothingAnswered, fast, find_demand, notes
-from inkgate.tuning.probe import Probe, probe_of
+from inkgate.tuning.probe import DemandProbe, probe_of
 from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Trial
 from inkgate.tuning.saturation import ABOVE
 
@@ -45,20 +45,20 @@ def test_settings_that_are_likely_faster_turn_the_dials_whose_fast_end_is_known(
 class Probed:
     """A bench on which each of some settings answers as told."""
 
-    def __init__(self, *answers: Probe) -> None:
+    def __init__(self, *answers: DemandProbe) -> None:
         self._answers = list(answers)
 
-    async def throughput(self, settings: Settings, clients: int, seconds: float) -> Probe:
+    async def throughput(self, settings: Settings, clients: int, seconds: float) -> DemandProbe:
         return self._answers.pop(0)
 
 
 async def test_more_is_asked_for_than_the_better_of_two_settings_answers() -> None:
-    bench = Probed(Probe(32, 11.0, 2.0), Probe(32, 11.0, 3.0))
+    bench = Probed(DemandProbe(32, 11.0, 2.0), DemandProbe(32, 11.0, 3.0))
     assert await find_demand(bench, [SIDE], {SIDE.path: 1600}) == pytest.approx(ABOVE * 3.0)
 
 
 async def test_a_service_that_answers_nothing_is_told_with_what_was_asked_and_what_came_back() -> None:
-    bench = Probed(Probe(32, 11.0, 0.0, 0, 32), Probe(32, 11.0, 0.0, 0, 2, {"503 service_full": 30}))
+    bench = Probed(DemandProbe(32, 11.0, 0.0, 0, 32), DemandProbe(32, 11.0, 0.0, 0, 2, {"503 service_full": 30}))
     with pytest.raises(NothingAnswered) as told:
         await find_demand(bench, [SIDE], {SIDE.path: 1600})
     said = str(told.value)

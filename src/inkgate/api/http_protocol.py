@@ -44,7 +44,7 @@ _TCP_CLOSED = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class TimeLimits:
     """How long a connection may take.
 
     Attributes:
@@ -56,9 +56,9 @@ class Bounds:
     send_s: float
 
 
-def http_protocol(bounds: Bounds, connections: Connections) -> type[asyncio.Protocol]:
+def http_protocol(time_limits: TimeLimits, connections: Connections) -> type[asyncio.Protocol]:
     """What uvicorn makes protocols with: one for each connection, all counted in `connections`."""
-    return partial(BoundedHttp, bounds=bounds, connections=connections)  # type: ignore[return-value]  # is called only
+    return partial(BoundedHttp, time_limits=time_limits, connections=connections)  # type: ignore[return-value]  # is called only
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -83,11 +83,11 @@ class BoundedHttp(HttpToolsProtocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        bounds: Bounds,
+        time_limits: TimeLimits,
         connections: Connections,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._bounds = bounds
+        self._time_limits = time_limits
         self._table = connections
         self._running: RequestResponseCycle | None = None
         self._in_head = True
@@ -183,7 +183,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _await_head(self) -> None:
         if self._head_timer is None:
-            self._head_timer = self.loop.call_later(self._bounds.head_s, self._head_is_late)
+            self._head_timer = self.loop.call_later(self._time_limits.head_s, self._head_is_late)
 
     def _end_head_timer(self) -> None:
         if self._head_timer is not None:
@@ -195,7 +195,7 @@ class BoundedHttp(HttpToolsProtocol):
         if not self._head_bytes:
             self.transport.close()
             return
-        detail = f"The request line and headers were not there after {self._bounds.head_s:g} seconds."
+        detail = f"The request line and headers were not there after {self._time_limits.head_s:g} seconds."
         self._refuse(InputRejected("head_timeout", detail))
 
     def _is_busy(self) -> bool:
@@ -239,7 +239,7 @@ class BoundedHttp(HttpToolsProtocol):
     def _close_in_time(self) -> None:
         """Closes when what was written is sent, or can't be."""
         self.transport.close()
-        self._last_timer = self.loop.call_later(self._bounds.send_s, self.transport.abort)
+        self._last_timer = self.loop.call_later(self._time_limits.send_s, self.transport.abort)
 
     # -- answers
 
@@ -292,7 +292,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _time_sending(self) -> None:
         self._unsent = self.transport.get_write_buffer_size()
-        self._send_timer = self.loop.call_later(self._bounds.send_s, self._cut_off_unless_sent)
+        self._send_timer = self.loop.call_later(self._time_limits.send_s, self._cut_off_unless_sent)
 
     def _cut_off_unless_sent(self) -> None:
         self._send_timer = None
@@ -300,7 +300,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._time_sending()
             return
         client = self.client[0] if self.client else None
-        log.info("client_reads_nothing", unsent_bytes=self._unsent, client=client, seconds=self._bounds.send_s)
+        log.info("client_reads_nothing", unsent_bytes=self._unsent, client=client, seconds=self._time_limits.send_s)
         self.transport.abort()
 
     def on_response_complete(self) -> None:

@@ -17,7 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from inkgate.api.connections import Connections
-from inkgate.api.http_protocol import Bounds, http_protocol
+from inkgate.api.http_protocol import TimeLimits, http_protocol
 from inkgate.settings import USUAL_METRICS_PORT, MetricsSettings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.exposition import exposed, registry_of
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 _PATH = "/metrics"
 _CLOSE_S = 1
-_BOUNDS = Bounds(head_s=10.0, send_s=30.0)
+_TIME_LIMITS = TimeLimits(head_s=10.0, send_s=30.0)
 _CONNECTIONS = 64
 
 
@@ -124,7 +124,7 @@ def _config(app: MetricsApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         loop="none",
-        http=http_protocol(_BOUNDS, Connections(_CONNECTIONS)),
+        http=http_protocol(_TIME_LIMITS, Connections(_CONNECTIONS)),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from inkgate.api.context import Context, context_of
 from inkgate.api.openapi import PROBLEM_RESPONSES, openai_problems
 from inkgate.api.schemas_files import Model, ModelList
-from inkgate.engines.vllm.upstream import ModelName
+from inkgate.engines.vllm.upstream import ServedModelName
 from inkgate.errors import InputRejected
 
 router = APIRouter(tags=["service"])
@@ -57,5 +57,5 @@ async def _listed(context: Context) -> list[Model]:
 
 
 def _described(name: str) -> Model:
-    longest = name.max_model_len if isinstance(name, ModelName) else None
+    longest = name.max_model_len if isinstance(name, ServedModelName) else None
     return Model(id=name, owned_by="model-server", max_model_len=longest)

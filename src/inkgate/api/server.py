@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from inkgate.api.connections import Connections, usual_connections
 from inkgate.api.context import Context
 from inkgate.api.drain import Drain
-from inkgate.api.http_protocol import Bounds, http_protocol
+from inkgate.api.http_protocol import TimeLimits, http_protocol
 from inkgate.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -56,7 +56,7 @@ async def serve(
         port=settings.server.port,
         loop="none",
         http=http_protocol(
-            Bounds(settings.server.head_timeout_s, settings.server.send_timeout_s),
+            TimeLimits(settings.server.head_timeout_s, settings.server.send_timeout_s),
             Connections(settings.server.max_connections or usual_connections()),
         ),
         ws="none",

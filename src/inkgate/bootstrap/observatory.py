@@ -27,7 +27,6 @@ from inkgate.supervision import Supervisor
 from inkgate.telemetry.history import History, WorkDone
 from inkgate.telemetry.processes import Place, Processes, machine
 from inkgate.telemetry.state import (
-    BackgroundTask,
     Batches,
     BreakerReading,
     CacheState,
@@ -36,6 +35,7 @@ from inkgate.telemetry.state import (
     Queue,
     ReplicaReading,
     State,
+    TaskReading,
 )
 
 
@@ -158,13 +158,13 @@ class Observatory:
             yield Place("vllm", there or 0, managed.restarts + 1, with_children=True)
 
 
-def _background(supervisor: Supervisor) -> Iterator[BackgroundTask]:
+def _background(supervisor: Supervisor) -> Iterator[TaskReading]:
     now = anyio.current_time()
     for task in supervisor.tasks:
         state = "running" if task.running else "ended" if task.next_try_at is None else "waiting"
         next_try_s = None if task.next_try_at is None else max(0.0, task.next_try_at - now)
         failing = supervisor.keeps_failing(task)
-        yield BackgroundTask(task.name, state, task.needed, failing, task.failures, task.error, next_try_s)
+        yield TaskReading(task.name, state, task.needed, failing, task.failures, task.error, next_try_s)
 
 
 def _queue(name: str, scheduler: Scheduler, ledger: Ledger | None) -> Queue:

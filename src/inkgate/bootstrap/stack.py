@@ -29,7 +29,7 @@ from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.quarantine import Quarantine, Quarantined
 from inkgate.serving.rate import Rate
-from inkgate.serving.readiness import Progress, Readiness
+from inkgate.serving.readiness import EngineProgress, Readiness
 from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import SPARING, MemoryStore, SparedStore
@@ -37,7 +37,7 @@ from inkgate.settings import CacheSettings, Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.traced import Traced
-from inkgate.telemetry.watch import UNWATCHED, Watch
+from inkgate.telemetry.watch import UNWATCHED, SafeWatch, Watch
 
 
 def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Parts:
@@ -111,15 +111,17 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
 def _watch(settings: Settings, metrics: Metrics) -> Watch:
     """Who is told of what the parts do."""
     watch: Watch = metrics if settings.metrics.enabled else UNWATCHED
-    return Traced(watch) if settings.tracing.endpoint else watch
+    if settings.tracing.endpoint:
+        watch = Traced(watch)
+    return watch if watch is UNWATCHED else SafeWatch(watch)
 
 
-def _progress(engine: Engine, found: Reading) -> tuple[Progress, Probe]:
+def _progress(engine: Engine, found: Reading) -> tuple[EngineProgress, Probe]:
     """What knows whether pages get on at `engine`, and what asks it beside all that waits."""
     if found.servers is None:
-        return Progress(engine), blank_page_probe(found.engine)
+        return EngineProgress(engine), blank_page_probe(found.engine)
     balanced = found.servers.balanced
-    return Progress(engine, lambda: balanced.heard_at), balanced.probe
+    return EngineProgress(engine, lambda: balanced.heard_at), balanced.probe
 
 
 def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached, KeptPages]:

@@ -25,7 +25,7 @@ _WAIT_S = 0.5
 """How long `reasons` waits for a probe."""
 
 
-class Progress(Around):
+class EngineProgress(Around):
     """An Engine around an Engine: knows when it last got on, and what it has.
 
     Attributes:
@@ -77,7 +77,7 @@ class Readiness:
 
     def __init__(
         self,
-        progress: Progress,
+        progress: EngineProgress,
         probe: Probe,
         faults: Callable[[], Sequence[str]],
         stuck_s: float,

@@ -12,7 +12,6 @@ from typing import Any
 from inkgate.telemetry.state_hardware import Build, Gpu, Machine, Process
 
 __all__ = [
-    "BackgroundTask",
     "Batches",
     "BreakerReading",
     "Build",
@@ -26,6 +25,7 @@ __all__ = [
     "Queue",
     "ReplicaReading",
     "State",
+    "TaskReading",
     "Work",
 ]
 
@@ -99,7 +99,7 @@ class Batches:
 
 
 @dataclass(frozen=True, slots=True)
-class BackgroundTask:
+class TaskReading:
     """A task that runs as long as the service.
 
     Attributes:
@@ -271,6 +271,6 @@ class State:
     breakers: tuple[BreakerReading, ...] = ()
     replicas: tuple[ReplicaReading, ...] = ()
     gpus: tuple[Gpu, ...] = ()
-    background: tuple[BackgroundTask, ...] = ()
+    background: tuple[TaskReading, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     history: tuple[Point, ...] = ()

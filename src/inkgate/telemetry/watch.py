@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import ParamSpec, Protocol
+
+import structlog
 
 from inkgate.types import PageResult, Task
+
+P = ParamSpec("P")
+
+log = structlog.get_logger(__name__)
+
+_LOG_EVERY_S = 60.0
 
 
 class Watch(Protocol):
@@ -68,3 +79,57 @@ class Unwatched:
 
 
 UNWATCHED: Watch = Unwatched()
+
+
+class SafeWatch:
+    """A Watch around another, which may raise: pages are read and answered all the same.
+
+    Attributes:
+        failures: what the other one raised so far. It is logged, once a minute.
+    """
+
+    def __init__(self, inner: Watch, clock: Callable[[], float] = monotonic) -> None:
+        """`clock` in seconds."""
+        self.failures = 0
+        self._inner = inner
+        self._clock = clock
+        self._log_at = float("-inf")
+
+    def serves(self, endpoint: str) -> None:
+        """See Watch."""
+        self._call(self._inner.serves, endpoint)
+
+    def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
+        """See Watch."""
+        self._call(self._inner.request, method, endpoint, status, seconds)
+
+    def refused(self, code: str, tenant_class: str) -> None:
+        """See Watch."""
+        self._call(self._inner.refused, code, tenant_class)
+
+    def upload(self, byte_count: int) -> None:
+        """See Watch."""
+        self._call(self._inner.upload, byte_count)
+
+    def stage(self, stage: str, seconds: float) -> None:
+        """See Watch."""
+        self._call(self._inner.stage, stage, seconds)
+
+    def page(self, result: PageResult, task: Task, seconds: float) -> None:
+        """See Watch."""
+        self._call(self._inner.page, result, task, seconds)
+
+    def tokens(self, prompt: int, answer: int) -> None:
+        """See Watch."""
+        self._call(self._inner.tokens, prompt, answer)
+
+    def _call(self, method: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            method(*args, **kwargs)
+        except Exception:
+            self.failures += 1
+            now = self._clock()
+            if now >= self._log_at:
+                self._log_at = now + _LOG_EVERY_S
+                with suppress(Exception):
+                    log.exception("telemetry_failed", failures=self.failures)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from inkgate.loadtest.service import ServiceNotStarted
 from inkgate.tuning.others import disturbance, usual_others
-from inkgate.tuning.probe import Probe
+from inkgate.tuning.probe import DemandProbe
 from inkgate.tuning.results import Dial, Settings, Trial, Value
 from inkgate.tuning.saturation import ABOVE, bears_more
 
@@ -40,7 +40,7 @@ def fast(dials: Sequence[Dial], current: Settings) -> Settings:
 class ProbingBench(Protocol):
     """Starts a service and asks it, as ServiceBench does."""
 
-    async def throughput(self, settings: Settings, clients: int, seconds: float) -> Probe:
+    async def throughput(self, settings: Settings, clients: int, seconds: float) -> DemandProbe:
         """What a service with `settings` answers. Raises ServiceNotStarted."""
         ...
 
@@ -48,7 +48,7 @@ class ProbingBench(Protocol):
 class NothingAnswered(Exception):
     """No page was answered while the demand was looked for; the message says what was asked and what came back."""
 
-    def __init__(self, tried: Sequence[tuple[str, Probe]]) -> None:
+    def __init__(self, tried: Sequence[tuple[str, DemandProbe]]) -> None:
         said = " ".join(f"With the {name} settings {probe}" for name, probe in tried)
         super().__init__(
             f"No page was answered in time to tell how much to ask for. {said} Give the search more --minutes, say how "
@@ -68,7 +68,7 @@ async def find_demand(bench: ProbingBench, dials: Sequence[Dial], current: Setti
     tried = {"current": current}
     if (likely := fast(dials, current)) != current:
         tried["likely fastest"] = likely
-    found: list[tuple[str, Probe]] = []
+    found: list[tuple[str, DemandProbe]] = []
     failed: ServiceNotStarted | None = None
     for name, settings in tried.items():
         try:

@@ -12,7 +12,7 @@ from inkgate.loadtest.samples import Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class DemandProbe:
     """`clients` asked for `seconds` of which the first were not counted.
 
     Attributes:
@@ -38,7 +38,7 @@ class Probe:
         return f"{self.clients} clients asked for {self.seconds:.0f} s; of {asked} requests {', '.join(came)}."
 
 
-def probe_of(measured: Measured, clients: int) -> Probe:
+def probe_of(measured: Measured, clients: int) -> DemandProbe:
     """What a closed loop of so many clients showed."""
     columns = measured.samples.columns()
     answered = columns.outcome == Outcome.ANSWERED
@@ -50,4 +50,4 @@ def probe_of(measured: Measured, clients: int) -> Probe:
     )
     unfinished = measured.timeline[-1].in_flight if measured.timeline else 0
     per_s = int(np.count_nonzero(counted)) / measured.summary.seconds
-    return Probe(clients, ends_s, per_s, int(np.count_nonzero(answered)), unfinished, dict(kinds.most_common()))
+    return DemandProbe(clients, ends_s, per_s, int(np.count_nonzero(answered)), unfinished, dict(kinds.most_common()))

@@ -25,7 +25,7 @@ from inkgate.loadtest.target import ProtocolName, Target
 from inkgate.tuning.dials import MAX_NUM_SEQS, companions
 from inkgate.tuning.heaviest import Heaviness, heaviest_pages
 from inkgate.tuning.others import Others
-from inkgate.tuning.probe import Probe, probe_of
+from inkgate.tuning.probe import DemandProbe, probe_of
 from inkgate.tuning.results import Outcome, Purpose, Settings, Trial
 from inkgate.tuning.score import outcome
 from inkgate.tuning.watch import Watched, Watcher
@@ -107,7 +107,7 @@ class ServiceBench:
         except ServiceError as error:  # it was ready, and gone before the load began
             return replace(trial, outcome=Outcome.DIED, seconds=time.monotonic() - began, why=str(error))
 
-    async def throughput(self, settings: Settings, clients: int, seconds: float) -> Probe:
+    async def throughput(self, settings: Settings, clients: int, seconds: float) -> DemandProbe:
         """What a service with `settings` answers to so many clients who ask again at once.
 
         Raises:

@@ -17,7 +17,7 @@ from aiohttp.payload import BytesPayload, Payload
 
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
 from inkgate.engines.vllm.refusals import upstream_error
-from inkgate.engines.vllm.upstream import Answer, Call, ModelName
+from inkgate.engines.vllm.upstream import Answer, Call, ServedModelName
 from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled, refuses_mm_kwargs, without_mm_kwargs
 from inkgate.errors import EngineFailed
 from inkgate.telemetry.tracing import event, outgoing_headers
@@ -240,6 +240,6 @@ async def _chunks(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes, Non
         raise EngineFailed("upstream_cut_off", "The connection to the model server broke.") from error
 
 
-def _model_name(model: Mapping[str, Any]) -> ModelName:
+def _model_name(model: Mapping[str, Any]) -> ServedModelName:
     longest = model.get("max_model_len")
-    return ModelName(str(model["id"]), longest if isinstance(longest, int) else None)
+    return ServedModelName(str(model["id"]), longest if isinstance(longest, int) else None)

@@ -15,7 +15,7 @@ def _nothing() -> None:
     """Does nothing."""
 
 
-class ModelName(str):
+class ServedModelName(str):
     """The name of a model, as its server lists it.
 
     `max_model_len`: the most tokens of a prompt with its answer; None where the server doesn't say.
@@ -79,7 +79,7 @@ class Upstream(Protocol):
     """One model server, or several behind one name. Used from one event loop by many tasks at once."""
 
     async def models(self) -> tuple[str, ...]:
-        """The names of the models that are served; a ModelName where more of a model is known.
+        """The names of the models that are served; a ServedModelName where more of a model is known.
 
         Raises:
             InputRejected, EngineFailed: no server is there that can say.
