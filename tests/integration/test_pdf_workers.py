@@ -155,6 +155,20 @@ async def test_a_worker_killed_while_idle_is_replaced_unnoticed() -> None:
         assert pid not in pool.worker_pids
 
 
+async def test_a_worker_that_is_killed_before_its_first_call_costs_no_page() -> None:
+    async with PdfPool(ONE_WORKER) as pool:
+        with anyio.fail_after(60):
+            while pool.jobs != (1, 0, 0):  # noqa: ASYNC110 - nothing tells that it waits for its first call
+                await anyio.sleep(0.01)
+        (pid,) = pool.worker_pids
+        os.kill(pid, signal.SIGKILL)
+        with anyio.fail_after(60):
+            while is_running(pid):  # noqa: ASYNC110 - another process's end gives no event
+                await anyio.sleep(0.01)
+        async with pool.open(numbered_pages(), PdfText.NEVER) as pdf:
+            assert await outcome(pdf, 0) == "ok"
+
+
 async def test_a_caller_that_leaves_does_not_confuse_the_next() -> None:
     async with opened(ONE_WORKER) as (_, pdf):
         sizes = []

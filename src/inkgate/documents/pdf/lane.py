@@ -131,8 +131,9 @@ class Lane:
 
     async def _serve(self, job: Job) -> None:
         """Run `job` to its end. What another job may have left behind in the worker isn't held against this one:
-        it is tried again, once, in a fresh process.
+        it is tried again, once, in a fresh process. Nor is the end of a worker that had not been given it.
         """
+        starts = START_TRIES
         while not job.abandoned:
             used = self._process is not None and self._process.calls > 0
             try:
@@ -140,6 +141,9 @@ class Lane:
             except WorkerDied as death:
                 self.deaths += 1
                 await self._discard()
+                if not death.had_call and starts:
+                    starts -= 1
+                    continue
                 if used and death.cause is not Cause.TIMEOUT:
                     continue
                 job.fail(_rejection(job.call, death.cause, self._settings.timeout_s))

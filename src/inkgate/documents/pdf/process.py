@@ -37,11 +37,12 @@ class Cause(StrEnum):
 
 
 class WorkerDied(Exception):
-    """The call is lost, and the process with it."""
+    """The call is lost, and the process with it. `had_call`: it had been given the call, and may have died of it."""
 
-    def __init__(self, cause: Cause) -> None:
+    def __init__(self, cause: Cause, *, had_call: bool = True) -> None:
         super().__init__(cause.value)
         self.cause = cause
+        self.had_call = had_call
 
 
 class WorkerProcess:
@@ -100,7 +101,7 @@ class WorkerProcess:
         """
         self.calls += 1
         if not self.tell(call, files):
-            raise WorkerDied(await self.stop(grace_s=END_GRACE_S))
+            raise WorkerDied(await self.stop(grace_s=END_GRACE_S), had_call=False)
         reply = await self._reply(timeout_s)
         self.private_mb = reply.private_mb
         return reply
