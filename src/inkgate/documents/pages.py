@@ -60,7 +60,10 @@ class PageSelection:
         return ""
 
     def _has(self, page_count: int) -> str:
-        return f"the document has pages {self.first} to {page_count - 1 + self.first}"
+        last = page_count - 1 + self.first
+        if page_count == 1:
+            return f"the document has page {last} only"
+        return f"the document has pages {self.first} to {last}"
 
 
 class _Chosen:
