@@ -246,6 +246,8 @@ class Balanced:
 
     async def _still_works(self, replica: Replica[Server], why: str) -> bool:
         """Whether a server that failed on a request works for others; it is taken out where it doesn't."""
+        if replica.is_out:
+            return False
         if self._clock() - self._proved_at.get(replica, -math.inf) < _PROVED_S:
             return True
         if replica not in self._doubted:
@@ -254,7 +256,7 @@ class Balanced:
             replica.wake()
         with anyio.move_on_after(self._settings.probe_s):
             await self._doubted[replica].wait()
-        return replica.state is not ReplicaState.OUT
+        return not replica.is_out
 
     async def _judge(self, replica: Replica[Server]) -> None:
         """Tries a server that failed on a request; those that wait in `_still_works` hear of it."""
@@ -278,7 +280,7 @@ class Balanced:
             return
         tried.failed_here.add(call.key or hashlib.blake2b(call.body, digest_size=16).digest())
         if len(tried.failed_here) >= _CONTENTS:
-            self._failed(tried, "fails on what another server reads")
+            self._failed(tried, "fails on what another server reads", answers=True)
 
     async def _tend(self, replica: Replica[Server]) -> None:
         while True:
@@ -313,14 +315,15 @@ class Balanced:
             return ""
         return "upstream_stalled"
 
-    def _failed(self, replica: Replica[Server], why: str, *, stalled: bool = False) -> None:
+    def _failed(self, replica: Replica[Server], why: str, *, stalled: bool = False, answers: bool = False) -> None:
+        """Takes it out. `answers`: it is there, and nothing that is in it is to blame."""
         was_there = not stalled and any(lease.heard for lease in replica.leases)
         in_it = len(replica.leases) if was_there else 0
         if self.set.take_out(replica, why, stalled=stalled):
             log.warning("model_server_out", url=replica.name, why=why, calls=len(replica.leases))
             self._in_it[replica] = in_it
             self._decided(replica)
-            self._on_out([lease.content for lease in replica.leases])
+            self._on_out([] if answers else [lease.content for lease in replica.leases])
 
     async def _available(self, call: Call, avoid: Replica[Server] | None) -> Replica[Server]:
         """A replica that is up, which is waited for.

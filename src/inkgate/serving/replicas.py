@@ -49,6 +49,10 @@ class Replica(Generic[ServerT]):
         self.failed_here: set[bytes] = set()
         self.changed = anyio.Event()
 
+    @property
+    def is_out(self) -> bool:
+        return self.state is ReplicaState.OUT
+
     def set_state(self, state: ReplicaState) -> None:
         """Moves it to `state`, and wakes who waits for a change."""
         self.state = state
