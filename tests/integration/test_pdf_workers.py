@@ -360,3 +360,49 @@ async def test_calls_on_a_pool_that_has_ended_are_refused() -> None:
         page = await pdf.page(0)
     with pytest.raises(EngineFailed):
         await page.pixels()
+
+
+NO_MORE_FILES = """
+import os, resource, sys
+import anyio
+from inkgate.documents.pdf.pool import PdfPool
+from inkgate.errors import InkgateError
+from inkgate.settings import PdfSettings, PdfText
+
+async def opened(pool, data):
+    try:
+        async with pool.open(data, PdfText.NEVER):
+            return "ok"
+    except InkgateError as error:
+        return error.code
+
+async def main():
+    data = sys.stdin.buffer.read()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    for free in range(12):
+        async with PdfPool(PdfSettings(workers=1, warm_workers=0)) as pool:
+            await anyio.to_thread.run_sync(int)
+            before = len(os.listdir("/proc/self/fd"))
+            held = []
+            try:
+                while True:
+                    held.append(os.open("/dev/null", os.O_RDONLY))
+            except OSError:
+                pass
+            for _ in range(free):
+                os.close(held.pop())
+            scarce = await opened(pool, data)
+            for file in held:
+                os.close(file)
+            left = 0 if scarce == "ok" else len(os.listdir("/proc/self/fd")) - before
+            print("told:", scarce, left, await opened(pool, data))
+
+anyio.run(main)
+"""
+
+
+async def test_a_service_that_is_out_of_files_says_so_and_reads_again_when_there_are_some() -> None:
+    told = await anyio.run_process([sys.executable, "-c", NO_MORE_FILES], input=numbered_pages(), stderr=None)
+    outcomes = [line.split()[1:] for line in told.stdout.decode().splitlines() if line.startswith("told:")]
+    assert {scarce for scarce, _, _ in outcomes} == {"service_full", "engine_unavailable", "ok"}
+    assert {(left, later) for _, left, later in outcomes} == {("0", "ok")}

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 from collections.abc import Sequence
+from contextlib import ExitStack
 from enum import StrEnum
 from io import FileIO
 
@@ -75,14 +76,16 @@ class WorkerProcess:
             EngineFailed: "engine_unavailable": the machine could not start it.
             WorkerDied: it ended, or took too long, before it was ready.
         """
-        ours, theirs = socket.socketpair()
-        ours.settimeout(0)
         try:
-            with theirs:
-                arguments = (str(theirs.fileno()), str(memory_mb), str(os.getpid()))
-                process = start_child((*command, *arguments), [theirs.fileno()])
+            with ExitStack() as undo:
+                ours, theirs = socket.socketpair()
+                undo.enter_context(ours)
+                ours.settimeout(0)
+                with theirs:
+                    arguments = (str(theirs.fileno()), str(memory_mb), str(os.getpid()))
+                    process = start_child((*command, *arguments), [theirs.fileno()])
+                undo.pop_all()
         except OSError as error:
-            ours.close()
             raise EngineFailed("engine_unavailable", "A PDF worker could not be started.") from error
         worker = cls(process, ours, memory_mb, reaper)
         try:
