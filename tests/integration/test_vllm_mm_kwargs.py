@@ -116,3 +116,23 @@ async def test_a_client_of_chat_is_told_what_was_left_out(stream: bool) -> None:
     assert [answer.headers["x-inkgate-ignored"] for answer in answers] == ["mm_processor_kwargs"] * 2
     assert "x-inkgate-ignored" not in plain.headers
     assert all("Invoice" in answer.text for answer in answers)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_client_of_chat_gets_no_larger_images_than_the_preset_has(stream: bool) -> None:
+    asked = {"mm_processor_kwargs": {"max_pixels": 10**9, "do_resize": False}, "priority": -1}
+    passed = {"mm_processor_kwargs": {"max_pixels": 1003520}}
+    async with relay(Strict(trusting=True), vllm={"max_pixels": 1003520}) as (api, stub):
+        answer = await api.client.post(PATH, json={**chat(stream=stream), **asked})
+        refused = await api.client.post(PATH, json={**chat(stream=stream), "use_beam_search": True})
+    assert (answer.status_code, answer.headers["x-inkgate-ignored"]) == (200, "priority, mm_processor_kwargs")
+    assert stub.seen == [{**chat(stream=stream), **passed}]
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "options_invalid")
+
+
+async def test_what_was_left_out_here_and_what_the_server_got_without_are_named_once() -> None:
+    async with relay(Strict()) as (api, stub):
+        request = {**chat(), "mm_processor_kwargs": KWARGS | {"size": 1}, "media_io_kwargs": {"image": {}}}
+        answer = await api.client.post(PATH, json=request)
+    assert answer.headers["x-inkgate-ignored"] == "media_io_kwargs, mm_processor_kwargs"
+    assert [set(seen) - set(chat()) for seen in stub.seen] == [{"mm_processor_kwargs"}, set()]

@@ -52,7 +52,7 @@ RECORDED = {
     "PaddleOCR-VL": json.dumps(PADDLEOCR_VL, separators=(",", ":")).encode(),
     "MinerU": json.dumps(MINERU, ensure_ascii=False, separators=(",", ":")).encode(),
     "olmOCR": json.dumps(OLMOCR).encode(),
-    "unusual": b' {"new_field":1.0e-3, "n" : 12345678901234567890123,"messages":[] ,\r\n"stop":["\\u0041/"]} ',
+    "unusual": b' {"new_field":1.0e-3, "seed" : 12345678901234567890123,"messages":[] ,\r\n"stop":["\\u0041/"]} ',
 }
 
 

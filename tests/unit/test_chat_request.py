@@ -47,8 +47,7 @@ def test_tokens_are_those_of_text_images_and_answer() -> None:
     assert understood(request(text=400 * "x", max_tokens=50, n=4)).tokens == 100 + 4 * 50
     assert understood(request(text=400 * "x", max_tokens=50, n=2, best_of=8)).tokens == 100 + 8 * 50
     assert understood(request(text=400 * "x", n=3)).tokens == 100 + 3 * 1024
-    assert alone < understood(request(40_000 * "A", text=400 * "x", max_tokens=50)).tokens == 150 + 100 + 1
-    assert understood(request(9_000_000 * "A", max_tokens=0)).tokens in {4096, 4097}
+    assert understood(request(40_000 * "A", text=400 * "x", max_tokens=50)).tokens == 150 + 4096
     assert understood(request()).tokens == understood(b"{}").tokens > 0
 
 

@@ -26,6 +26,7 @@ from inkgate.api import (
 )
 from inkgate.api.access_log import AccessLog
 from inkgate.api.auth import DOCS_FILES, ApiKeys, Authenticate
+from inkgate.api.chat_images import image_limits
 from inkgate.api.context import Context, Service
 from inkgate.api.cors import Cors
 from inkgate.api.decoding import BodyThreads
@@ -99,6 +100,7 @@ def create_app(
         threads=threads,
         bodies=bodies,
         waiting_room=WaitingRoom(settings.serving.admission.waiting_chats),
+        image_limits=image_limits(settings.engine),
         page=page or WebPage(),
     )
     # Outside of all else: what is for the page is none of the API's business.

@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from inkgate.api import uploads
 from inkgate.api.asking import asking_of
 from inkgate.api.chat_media import with_media_inlined
-from inkgate.api.chat_request import ChatRequest, renamed, understood
+from inkgate.api.chat_request import ChatRequest, changed, renamed, understood
 from inkgate.api.context import Context, caller_of
 from inkgate.api.error_forms import openai_error
 from inkgate.api.errors import Problem, unexpected
@@ -69,7 +69,7 @@ class ChatExchange(Response):
             context.service.watch.stage("receive", perf_counter() - begun)
             context.service.watch.upload(len(body))
             permit.holds(len(body))
-            asked = understood(body)
+            asked = understood(body, context.image_limits)
             del body  # `asked` has it, and gives it up when it is renamed
             noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
             with as_caller(asking.caller):
@@ -77,8 +77,10 @@ class ChatExchange(Response):
                     if asked.remote:
                         asked = await self._inlined(asked, caller_of(request))
                         permit.holds(len(asked.body))
+                    if asked.changes.ignored:
+                        asked = await context.bodies.run(len(asked.body), changed, asked)
                     asked = await self._known(asked)
-                    relay = _Relay(context.settings, permit, send, noted)
+                    relay = _Relay(context.settings, permit, send, noted, asked.changes.ignored)
                     await relay.answer(self._upstream, asked)
 
     async def _inlined(self, asked: ChatRequest, caller: str) -> ChatRequest:
@@ -89,7 +91,7 @@ class ChatExchange(Response):
             body = await with_media_inlined(body, context.sources, caller, context.bodies, most)
         if scope.cancelled_caught:
             raise current_caller().time_over("The URLs of the request were not fetched in time.")
-        return understood(body)
+        return understood(body, context.image_limits)
 
     async def _known(self, asked: ChatRequest) -> ChatRequest:
         """The request with the model's name as its server knows it, where the client sent the engine's name."""
@@ -107,12 +109,13 @@ class ChatExchange(Response):
 
 @dataclass(slots=True)
 class _Relay:
-    """Passes one answer on. `noted`: what the access log is told."""
+    """Passes one answer on. `noted`: what the access log is told. `ignored`: fields that were not passed on."""
 
     settings: Settings
     permit: Permit
     send: Send
     noted: dict[str, Any]
+    ignored: tuple[str, ...] = ()
     begun: bool = False
 
     async def answer(self, upstream: Upstream, asked: ChatRequest) -> None:
@@ -168,7 +171,7 @@ class _Relay:
         if answer.status >= 400:
             await self._refusal(answer, body, model)
             return
-        headers = _kept(answer)
+        headers = _kept(answer, self.ignored)
         headers.append((b"content-length", b"%d" % len(body)))
         self.begun = True
         await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
@@ -200,7 +203,7 @@ class _Relay:
             if not self.begun:
                 self.begun = True
                 # X-Accel-Buffering: nginx would hold the events back otherwise.
-                headers = [*_kept(answer), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+                headers = [*_kept(answer, self.ignored), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
                 await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
             await self.send({"type": "http.response.body", "body": self._told(lines.feed(chunk)), "more_body": True})
             scope.deadline = min(last_moment, anyio.current_time() + self.settings.engine.vllm.progress_s)
@@ -265,10 +268,16 @@ class _WholeLines:
         return passed
 
 
-def _kept(answer: Answer) -> list[tuple[bytes, bytes]]:
-    """The headers of `answer` that are about its body; those about the connection to the model server stay behind."""
-    names = ("content-type", "retry-after", IGNORED_HEADER)
-    return [(name.encode(), answer.headers[name].encode("latin-1")) for name in names if name in answer.headers]
+def _kept(answer: Answer, ignored: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
+    """The headers of `answer` that are about its body; those about the connection to the model server stay behind.
+
+    The fields that its server got without are named together with those that were `ignored` here.
+    """
+    kept = {name: answer.headers[name] for name in ("content-type", "retry-after") if name in answer.headers}
+    names = [*ignored, *answer.headers.get(IGNORED_HEADER, "").split(", ")]
+    if named := ", ".join(dict.fromkeys(filter(None, names))):
+        kept[IGNORED_HEADER] = named
+    return [(name.encode(), value.encode("latin-1")) for name, value in kept.items()]
 
 
 def _refuse_what_is_no_answer(answer: Answer) -> None:

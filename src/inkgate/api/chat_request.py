@@ -1,32 +1,39 @@
-"""What of a chat request has to be known to pass it on: one parse finds it; the bytes stay as they came."""
+"""What of a chat request has to be known to pass it on: one parse finds it; the bytes stay as they came, but for what
+chat_fields.py leaves out.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
+from inkgate.api.chat_fields import (
+    MM_KWARGS,
+    Changes,
+    answer_tokens,
+    bounded_pixels,
+    changes_to,
+    check_fields,
+    prompt_characters,
+)
+from inkgate.api.chat_images import UNKNOWN_MODEL, image_tokens
 from inkgate.api.chat_media import remote_media
 from inkgate.api.decoding import parse_json
+from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.upstream import Call
 from inkgate.errors import InputRejected
 
 _CHARACTERS_PER_TOKEN = 4
-_IMAGE_CHARACTERS_PER_TOKEN = 400
-"""Base64 of a JPEG of a page: 500 kB at the 1,280 tokens that PaddleOCR-VL makes of it at most."""
-_IMAGE_TOKENS = 4096
-"""Models scale images down to some limit; no OCR model takes more of one page."""
-MOST_ANSWERS = 16
-"""To one request. Each is a sequence of its own in the model server's batch."""
-_ANSWER_TOKENS = 1024
-"""Of an answer whose length the client left open."""
 _SAMPLES, _SAMPLE = 16, 256
 _FIELD = b'"model"'
 _DATA_URL = b'"data:'
+_CUT = b"data:"
+"""What is left of a large one."""
 _BEFORE_A_STRING = frozenset((b":", b" ", b",", b"[", b"\t", b"\n", b"\r"))
 _BACKSLASH = ord("\\")
 _LARGE = 2048
@@ -36,6 +43,9 @@ _DATA_URLS = 1000
 """Of a request that are looked at: what begins like one may stand in a text a million times."""
 _KIND = 80
 """Characters of a model's name that tell it from others."""
+
+
+_NO_CHANGES = Changes({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +60,7 @@ class ChatRequest:
         answer_tokens: the most that the answer may have; of all answers together, where several are asked for.
         key: the same for the same images; empty without images.
         remote: whether parts have URLs that lead out of the request.
+        changes: what of it isn't passed on as it came.
     """
 
     body: bytes
@@ -59,6 +70,7 @@ class ChatRequest:
     answer_tokens: int
     key: bytes
     remote: bool = False
+    changes: Changes = _NO_CHANGES
 
     @property
     def tokens(self) -> int:
@@ -77,27 +89,45 @@ class ChatRequest:
         )
 
 
-def understood(body: bytes) -> ChatRequest:
-    """The request that `body` is. What it doesn't need to know of it is for the model server to judge.
+def understood(body: bytes, limits: ImageLimits = UNKNOWN_MODEL) -> ChatRequest:
+    """The request that `body` is. What it doesn't need to know of it is for the model server to judge. `limits`: of its
+    images.
 
     Raises:
-        InputRejected: it is no JSON object, has too many images, or asks for too many answers at once.
+        InputRejected: it is no JSON object, has too many images, asks for too many answers at once, or has a field that
+            isn't taken.
     """
     rest, images = _without_large_data_urls(body)
     fields = _parsed(rest)
-    characters, cut = 0, len(images)
+    check_fields(fields)
+    characters, parts = prompt_characters(fields), 0
     for part in _parts(fields.get("messages")):
         if isinstance(part, str):
             characters += len(part)
-        else:
-            images.append(_image(part))
-        if len(images) > cut + MAX_IMAGES:
+            continue
+        parts += 1
+        if parts > MAX_IMAGES:
             raise InputRejected("options_invalid", f"A request may have {MAX_IMAGES} images.")
-    tokens = characters // _CHARACTERS_PER_TOKEN + sum(map(_image_tokens, images))
+        if (url := _image(part)) != _CUT:
+            images.append(url)
+    pixels = bounded_pixels(fields.get(MM_KWARGS), limits)
+    tokens = characters // _CHARACTERS_PER_TOKEN + image_tokens(images, limits, pixels)
     model = fields.get("model")
-    name = model if isinstance(model, str) else ""
-    remote = any(remote_media(fields.get("messages")))
-    return ChatRequest(body, name, fields.get("stream") is True, tokens, _answer_tokens(fields), _key(images), remote)
+    return ChatRequest(
+        body,
+        model=model if isinstance(model, str) else "",
+        stream=fields.get("stream") is True,
+        prompt_tokens=tokens,
+        answer_tokens=answer_tokens(fields),
+        key=_key(images),
+        remote=any(remote_media(fields.get("messages"))),
+        changes=changes_to(fields, limits),
+    )
+
+
+def changed(asked: ChatRequest) -> ChatRequest:
+    """The request as it is passed on: the same values written anew, but for its `changes`. Blocking."""
+    return replace(asked, body=orjson.dumps(asked.changes.apply(_parsed(asked.body))))
 
 
 def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:
@@ -166,30 +196,6 @@ def _image(part: Mapping[str, Any]) -> memoryview:
     image = part["image_url"]
     url = image.get("url") if isinstance(image, dict) else image
     return memoryview(url.encode("utf-8", "surrogatepass") if isinstance(url, str) else b"")
-
-
-def _image_tokens(url: memoryview) -> int:
-    return min(len(url) // _IMAGE_CHARACTERS_PER_TOKEN + 1, _IMAGE_TOKENS)
-
-
-def _answer_tokens(fields: Mapping[str, Any]) -> int:
-    """The most that all answers have together: the prompt is held once, and each answer by itself."""
-    return _answers(fields) * max(0, _number(fields, "max_completion_tokens", "max_tokens", otherwise=_ANSWER_TOKENS))
-
-
-def _answers(fields: Mapping[str, Any]) -> int:
-    """How many answers the model server has to make: `n`, or `best_of` where that is more."""
-    answers = max(1, _number(fields, "n", otherwise=1), _number(fields, "best_of", otherwise=1))
-    if answers > MOST_ANSWERS:
-        detail = f"{answers} answers are asked for with `n` or `best_of`; at most {MOST_ANSWERS} are made at once."
-        raise InputRejected("request_malformed", detail)
-    return answers
-
-
-def _number(fields: Mapping[str, Any], *names: str, otherwise: int) -> int:
-    """The first of the fields that is a whole number; what isn't is for the model server to judge."""
-    values = (fields.get(name) for name in names)
-    return next((value for value in values if isinstance(value, int) and not isinstance(value, bool)), otherwise)
 
 
 def _key(images: list[memoryview]) -> bytes:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from starlette.requests import Request
 
+from inkgate.api.chat_images import UNKNOWN_MODEL
 from inkgate.api.decoding import BodyThreads
 from inkgate.api.drain import Drain
 from inkgate.api.files import FileStore
@@ -16,6 +17,7 @@ from inkgate.api.sources import Sources
 from inkgate.api.webpage import WebPage
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
+from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.reader import Reader
 from inkgate.serving.limiter import Limiter
@@ -84,6 +86,7 @@ class Context:
         threads: where answers are rendered.
         bodies: where bodies are decoded.
         waiting_room: where chat requests wait for room.
+        image_limits: of images in chat requests.
     """
 
     service: Service
@@ -95,6 +98,7 @@ class Context:
     threads: Threads
     bodies: BodyThreads
     waiting_room: WaitingRoom
+    image_limits: ImageLimits = UNKNOWN_MODEL
     page: WebPage = field(default_factory=WebPage)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inkgate.api.chat_request import MOST_ANSWERS
+from inkgate.api.chat_fields import MOST_ANSWERS
 from inkgate.api.openapi import openai_problems
 from inkgate.api.sample import SAMPLE_PNG_BASE64
 
@@ -31,7 +31,8 @@ _REQUEST: Json = {
         "application/json": {
             "schema": {
                 "type": "object",
-                "description": "Passed on byte by byte: every field of the model server is taken.",
+                "description": "Passed on byte by byte, but for fields by which one client could spend what belongs to "
+                "others (docs/api.md).",
                 "required": ["messages"],
                 "properties": {
                     "model": {
@@ -61,7 +62,7 @@ def _responses() -> dict[int | str, Json]:
         "description": "The model server's answer as it is; with `stream`, its events as they come.",
         "headers": {
             "X-Inkgate-Ignored": {
-                "description": "Fields of the request that the model server doesn't take, and that were left out.",
+                "description": "Fields of the request that were left out or lowered.",
                 "schema": {"type": "string"},
             }
         },

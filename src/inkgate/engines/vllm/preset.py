@@ -203,6 +203,13 @@ class Preset:
         """Everything it can be looked up by."""
         return (self.name, *self.aliases, *self.served_names)
 
+    @property
+    def largest_images(self) -> ImageLimits:
+        """The limits of the task that takes the largest images, as they are without its doubling of small ones."""
+        tasks = (*self.tasks.values(), *self.others.values())
+        limits = [self.limits, *(task.limits for task in tasks if task.limits is not None)]
+        return replace(max(limits, key=lambda each: each.max_pixels), double_under=None)
+
     def plan(self, kind: TaskKind, names: Sequence[str] = (), language: str | None = None) -> Plan:
         """How the model is asked to do `kind`. `names`: of the fields to extract; `language`: to translate into.
 

@@ -13,7 +13,7 @@ from inkgate.errors import EngineFailed, InkgateError
 _MAX_LINE = 4_000_000
 """Bytes of one event; one delta with its log-probabilities has some hundred."""
 IGNORED_HEADER = "x-inkgate-ignored"
-"""Of an answer: the fields of the request that its server refused, and that were left out."""
+"""Of an answer: the fields of the request that were left out, or lowered."""
 _MM_KWARGS = ("mm_processor_kwargs", "media_io_kwargs")
 _MM_KWARGS_FLAG = b"--trust-request-mm-kwargs"
 
