@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -315,3 +317,32 @@ async def test_while_nothing_carries_what_is_shared_each_runs_for_itself(store: 
     work = Work()
     work.go.set()
     assert await Cache(store, KIND, 60.0).get_or_run(b"key", work) == ("text", Source.RUN)
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+async def test_what_failed_after_all_had_left_is_freed_at_once(callers: Callers) -> None:
+    class Large:
+        pass
+
+    held: list[weakref.ref[Large]] = []
+    go = anyio.Event()
+
+    async def fail() -> str:
+        large = Large()
+        held.append(weakref.ref(large))
+        with anyio.CancelScope(shield=True):  # as a thread does: it is waited for
+            await go.wait()
+        raise LookupError(f"lost {id(large)}")
+
+    (await callers.ask(fail)).cancel()
+    await settled()
+    go.set()
+    await settled()
+    assert [large() for large in held] == [None]

@@ -1,6 +1,8 @@
+import gc
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import anyio
@@ -52,6 +54,37 @@ async def test_memory_is_returned_once_for_all_work_that_ended_meanwhile_and_aga
             await trimmed.acquire()
             tasks.cancel_scope.cancel()
     assert trims == [0, 1]
+
+
+@pytest.mark.anyio
+async def test_what_cancelled_work_held_is_freed_soon_after_it_ended() -> None:
+    class Large:
+        pass
+
+    held: list[weakref.ref[Large]] = []
+    trimmed = anyio.Event()
+
+    async def work() -> None:
+        large = Large()
+        held.append(weakref.ref(large))
+        await anyio.sleep_forever()
+
+    memory = MemoryReturn(lambda: anyio.from_thread.run_sync(trimmed.set), pause_s=0)
+    gc.disable()
+    try:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(memory.run)
+                async with anyio.create_task_group() as working:
+                    working.start_soon(work)
+                    await anyio.wait_all_tasks_blocked()
+                    working.cancel_scope.cancel()
+                memory.work_ended()
+                await trimmed.wait()
+                tasks.cancel_scope.cancel()
+    finally:
+        gc.enable()
+    assert [large() for large in held] == [None]
 
 
 ARENAS = """

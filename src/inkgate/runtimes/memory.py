@@ -81,4 +81,6 @@ class MemoryReturn:
             await self._work_ended.wait()
             await anyio.sleep(self._pause_s)
             self._work_ended = anyio.Event()
+            # A cancelled task of anyio's leaves its error in a cycle, and in its traceback the frames that held a page.
+            gc.collect(1)  # what is young: a millisecond
             await self._threads.run(self._trim)

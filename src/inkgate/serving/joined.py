@@ -38,7 +38,8 @@ class Flight(Generic[T]):
             with self._scope:
                 self.outcome = await self._run()
         except Exception as error:  # noqa: BLE001 - whatever it raises is for those who wait to handle
-            self.outcome = error
+            if self._waiting:  # else nobody would take it out again, and an error holds the frames that hold this
+                self.outcome = error
         finally:
             self._landed.set()
 
