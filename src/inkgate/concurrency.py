@@ -66,8 +66,9 @@ def _outcome(function: Callable[[], T]) -> T | _Failed:
 class single_error:  # noqa: N801 - used as a function; a generator's frames would keep the group
     """Raises the one exception of a task group as itself instead of as an ExceptionGroup.
 
-    Where several tasks failed the first is raised, a group of the others as its cause. Nothing of it refers to itself:
-    what the frames of its traceback hold, such as a document, is freed with it, not when the collector next runs.
+    Where several tasks failed the first is raised, a group of the others as its cause; what is no Exception, such as
+    KeyboardInterrupt, goes before those that are. Nothing of it refers to itself: what the frames of its traceback
+    hold, such as a document, is freed with it, not when the collector next runs.
     """
 
     def __enter__(self) -> None:
@@ -76,7 +77,10 @@ class single_error:  # noqa: N801 - used as a function; a generator's frames wou
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if not isinstance(error, BaseExceptionGroup):
             return
-        first, *others = _leaves(error)
+        leaves = list(_leaves(error))
+        first = next((leaf for leaf in leaves if not isinstance(leaf, Exception)), leaves[0])
+        others = [leaf for leaf in leaves if leaf is not first]
+        del leaves
         if others:
             first.__cause__ = BaseExceptionGroup("other tasks that failed", others)
         context = first.__context__

@@ -90,6 +90,19 @@ async def test_what_a_failed_task_group_held_is_freed_with_its_error(tasks: int)
     assert (await run())() is None
 
 
+def test_an_error_that_two_tasks_raise_is_not_its_own_cause() -> None:
+    shared = LookupError("lost")
+    with pytest.raises(LookupError) as raised, single_error():
+        raise ExceptionGroup("both", [shared, shared])
+    assert raised.value.__cause__ is None
+
+
+def test_an_interruption_is_not_hidden_by_an_error() -> None:
+    with pytest.raises(KeyboardInterrupt) as raised, single_error():
+        raise BaseExceptionGroup("both", [LookupError("lost"), KeyboardInterrupt()])
+    assert isinstance(raised.value.__cause__, BaseExceptionGroup)
+
+
 async def test_the_errors_of_other_tasks_are_the_cause() -> None:
     async def fail(what: str) -> None:
         raise LookupError(what)
