@@ -2,6 +2,7 @@
 
 import json
 import socket
+from contextlib import suppress
 from dataclasses import replace
 
 import anyio
@@ -73,6 +74,7 @@ async def test_heads_are_bounded() -> None:
         "header line": (GET, b"X-Long: ", *[piece] * 20),
         "request line": (b"GET /", *[piece] * 20),
         "headers": (GET, *[b"X-Many: 1\r\n" * 1_000] * 20),
+        "empty headers": (GET, b"X:\r\n" * 300),
         "all at once": (GET + b"X-Long: " + piece * 20,),
         "trailers": (CHUNKED, b"2\r\n{}\r\n0\r\nX-Long: ", *[piece] * 20),
         "chunk extension": (CHUNKED, b"2;", *[piece] * 20),
@@ -84,6 +86,32 @@ async def test_heads_are_bounded() -> None:
         fits = GET + b"X-Long: " + b"x" * 65_000 + b"\r\nContent-Length: 300000\r\nConnection: close\r\n\r\n"
         assert (await said(server, fits + bytes(300_000))).startswith(b"HTTP/1.1 200 ")
         assert (await said(server, fits[:40_000], fits[40_000:], bytes(300_000))).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_trailers_change_nothing_of_the_head() -> None:
+    async with served() as server, await server.connect() as connection:
+        sent = CHUNKED.replace(b"application/json", b"multipart/form-data; boundary=b")
+        form = b'--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\n' + png() + b"\r\n--b--\r\n"
+        await connection.send(sent + b"%x\r\n%b\r\n0\r\nAccept: text/markdown\r\n" % (len(form), form))
+        await connection.send(b"X:\r\n" * 300 + b"\r\n" + GET + b"Connection: close\r\n\r\n")
+        first, second = (await received(connection)).split(b"HTTP/1.1 200 ")[1:]
+        assert b"content-type: application/json" in first
+        assert second.endswith(b'{"status":"alive"}')
+
+
+async def test_what_follows_an_upgrade_that_is_ignored_is_the_next_request() -> None:
+    upgrade = GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    last = GET + b"Connection: close\r\n\r\n"
+    async with served() as server:
+        assert (await said(server, upgrade * 2 + last)).count(b'{"status":"alive"}') == 3
+        cut = len(upgrade) + 20
+        assert (await said(server, (upgrade + last)[:cut], (upgrade + last)[cut:])).count(b'{"status":"alive"}') == 2
+
+
+async def test_a_body_that_was_not_asked_for_ends_the_connection() -> None:
+    expecting = b"POST /nothing HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 500\r\n\r\n"
+    async with served() as server:
+        assert problem_of(await said(server, expecting)) == (404, "route_unknown")
 
 
 async def test_heads_are_not_waited_for_forever() -> None:
@@ -210,10 +238,22 @@ async def test_clients_that_read_nothing_are_cut_off_and_their_places_are_free()
         assert (full.status_code, full.json()["code"]) == (503, "service_full")
         await server.until_ended(4)
         assert (await server.client.post("/ocr", files={"file": png()})).status_code == 200
-        assert sum(entry["event"] == "client_reads_nothing" for entry in server.api.logs) == 4
+        assert sum(entry["event"] == "client_reads_too_little" for entry in server.api.logs) == 4
         for client in silent:
             await client.aclose()
         assert (server.api.limiter.in_flight, server.api.context.drain.in_flight) == (0, 0)
+
+
+async def test_a_slow_client_is_cut_off_when_it_reads_next_to_nothing() -> None:
+    async with served(Wordy(), send_timeout_s=1.0) as server, await server.connect() as client:
+        client.extra_attributes[SocketAttribute.raw_socket]().setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        await client.send(posted(tiff(1)))
+        await client.receive(1000)
+        with anyio.fail_after(60):
+            while not server.api.limiter.ended.total():
+                await anyio.sleep(1.5)
+                with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                    await client.receive(1400)
 
 
 async def test_a_client_that_reads_slowly_gets_all() -> None:

@@ -5,7 +5,10 @@ problem documents, and answers for clients that have closed their sending half.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import socket
+import struct
+import termios
 from asyncio.events import TimerHandle
 from dataclasses import dataclass
 from functools import partial
@@ -29,11 +32,15 @@ log = structlog.get_logger(__name__)
 
 MAX_HEAD_BYTES = 64 * 1024
 """Of the request line and headers together, and of a chunked body's trailers."""
+MAX_HEADERS = 200
+"""Of a request. In memory, each takes a hundred bytes more than on the wire."""
 _MAX_PIPELINED = 16
 _LINGER_S = 2.0
 _LINGER_BYTES = 1_000_000
 """How long, and how many bytes of, what follows a refused head is read and thrown away, so that the client gets to
 read the answer: a connection closed on unread data is reset, and the answer with it."""
+_LEAST_RATE = 1000
+"""Bytes of an answer that a client takes in a second, at least: who takes less holds a place for nothing."""
 _FULL_RETRY_S = 1.0
 _FIRST_LOOK_S = 0.05
 _LOOK_EVERY_S = 1.0
@@ -49,7 +56,7 @@ class TimeLimits:
 
     Attributes:
         head_s: for a request's head, from connecting or from its first byte.
-        send_s: without a byte of an answer being taken.
+        send_s: of an answer being taken more slowly than a client's least rate.
     """
 
     head_s: float
@@ -65,10 +72,11 @@ class BoundedHttp(HttpToolsProtocol):
     """One connection.
 
     *Heads.* httptools gathers a header's value piece by piece, at a cost that grows with its square. So whatever has
-    come is counted until it makes a whole head or a byte of a body.
+    come is counted until it makes a whole head or a byte of a body. Trailers are parsed and dropped: who may ask was
+    judged by the head.
 
     *Sending.* An answer is sent when the system has taken its last byte: until then its request is in flight. Where the
-    client takes none for `send_s`, the connection is cut.
+    client takes hardly any for `send_s`, the connection is cut.
 
     *Half-closed clients.* One that has sent its request may close its sending half and wait (`nc -N`). A client that
     left looks the same, so it is asked with a `100 Continue`, which the system of one that left refuses with a reset.
@@ -93,6 +101,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = 0
         self._moved_on = False
+        self._too_many_headers = False
         self._refused = False
         self._lingered = 0
         self._half_closed = False
@@ -152,16 +161,33 @@ class BoundedHttp(HttpToolsProtocol):
         """Parses `piece`; gives the reason why this is the end of the connection, if it is."""
         self._moved_on = False
         try:
-            self.parser.feed_data(piece)
-        except httptools.HttpParserUpgrade:
-            log.debug("upgrade_ignored")  # and the request is answered as any other
+            self._parse(piece)
         except httptools.HttpParserError:
-            return InputRejected("http_invalid", "What was sent is not HTTP/1.1.")
+            if not self._too_many_headers:
+                return InputRejected("http_invalid", "What was sent is not HTTP/1.1.")
         self._head_bytes = 0 if self._moved_on else self._head_bytes + len(piece)
-        if self._head_bytes <= MAX_HEAD_BYTES:
+        if self._head_bytes <= MAX_HEAD_BYTES and not self._too_many_headers:
             return None
-        detail = f"The request line and headers may have {MAX_HEAD_BYTES // 1024} KB together."
-        return InputRejected("head_too_large", detail)
+        size = f"{MAX_HEAD_BYTES // 1024} KB together"
+        return InputRejected("head_too_large", f"There may be {MAX_HEADERS} headers, with the request line {size}.")
+
+    def _parse(self, piece: memoryview) -> None:
+        while piece:
+            try:
+                self.parser.feed_data(piece)
+            except httptools.HttpParserUpgrade as upgrade:
+                log.debug("upgrade_ignored")  # and the request is answered as any other
+                piece = piece[upgrade.args[0] :]
+            else:
+                return
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self._in_head:
+            return
+        if len(self.headers) >= MAX_HEADERS:
+            self._too_many_headers = True
+            raise ValueError("too many headers")
+        super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= _MAX_PIPELINED:
@@ -253,6 +279,8 @@ class BoundedHttp(HttpToolsProtocol):
         """Runs `app`, for whom an answer has ended when all of it is sent."""
 
         async def send_all(message: Message) -> None:
+            if cycle.waiting_for_100_continue:
+                cycle.keep_alive = False  # nobody can tell whether the body still comes, or the next request
             await send(message)
             if cycle.response_complete:
                 await self._until_sent()
@@ -291,17 +319,26 @@ class BoundedHttp(HttpToolsProtocol):
             self._send_timer = None
 
     def _time_sending(self) -> None:
-        self._unsent = self.transport.get_write_buffer_size()
+        self._unsent = self._bytes_not_taken()
         self._send_timer = self.loop.call_later(self._time_limits.send_s, self._cut_off_unless_sent)
 
     def _cut_off_unless_sent(self) -> None:
         self._send_timer = None
-        if self.transport.get_write_buffer_size() < self._unsent:
+        if self._unsent - self._bytes_not_taken() >= _LEAST_RATE * self._time_limits.send_s:
             self._time_sending()
             return
         client = self.client[0] if self.client else None
-        log.info("client_reads_nothing", unsent_bytes=self._unsent, client=client, seconds=self._time_limits.send_s)
+        log.info("client_reads_too_little", unsent_bytes=self._unsent, client=client, seconds=self._time_limits.send_s)
         self.transport.abort()
+
+    def _bytes_not_taken(self) -> int:
+        """Of what was written: those that wait here, and those that the system has and the client has not."""
+        connection = self.transport.get_extra_info("socket")
+        try:
+            in_system = struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
+        except OSError:
+            in_system = 0
+        return self.transport.get_write_buffer_size() + int(in_system)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -67,7 +67,8 @@ class ServerSettings(Branch):
     )
     head_timeout_s: PositiveFloat = Field(10.0, description="Time for a request's head (its line and headers).")
     send_timeout_s: PositiveFloat = Field(
-        30.0, description="Longest time in which a client takes nothing of its answer; then the connection is closed."
+        30.0,
+        description="Longest time in which a client takes less of its answer than 1 kB a second; then it is cut off.",
     )
     trusted_proxies: tuple[Network, ...] = Field(
         (),
