@@ -125,7 +125,7 @@ async def test_the_first_caller_leaves_while_the_page_waits_for_a_worker_or_is_r
         await until(lambda: engine.begun == 1)
         for _ in range(2):
             service.start("1 0 0")
-        await until(lambda: opener.pdf_jobs == (1, 0, 0))
+        await until(lambda: service.opened == 3 and opener.pdf_jobs == (1, 0, 0))
         await anyio.wait_all_tasks_blocked()
         (pid,) = opener.worker_pids
         os.kill(pid, signal.SIGSTOP)
@@ -156,7 +156,7 @@ async def test_the_first_caller_leaves_while_the_engine_reads(*, has_pixels: boo
         await anyio.wait_all_tasks_blocked()
         for _ in range(3):
             service.start("1 0 0")
-        await until(lambda: opener.pdf_jobs == (1, 0, 0))
+        await until(lambda: service.opened == 4 and opener.pdf_jobs == (1, 0, 0))
         await anyio.wait_all_tasks_blocked()
         first.cancel()
         await anyio.wait_all_tasks_blocked()
