@@ -2,8 +2,8 @@
 
 import json
 import socket
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
 
 import anyio
 import pytest
@@ -29,11 +29,14 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
     return "asyncio", {"use_uvloop": True}
 
 
+@dataclass
 class Wordy(FakeEngine):
     """Reads more on each page than the system keeps for a client that doesn't take it."""
 
+    words: int = 4_000_000
+
     async def read(self, page: Page, task: Task) -> PageResult:
-        return replace(await super().read(page, task), text="word " * 4_000_000)
+        return replace(await super().read(page, task), text="word " * self.words)
 
 
 def problem_of(answer: bytes) -> tuple[int, str]:
@@ -225,23 +228,32 @@ async def test_a_client_that_leaves_with_a_second_request_in_line_cancels_both()
 
 
 async def test_clients_that_read_nothing_are_cut_off_and_their_places_are_free() -> None:
-    async with served(Wordy(), limits={"max_in_flight": 4}, send_timeout_s=1.0) as server:
-        silent = [await server.connect() for _ in range(4)]
-        for number, client in enumerate(silent):
-            client.extra_attributes[SocketAttribute.raw_socket]().setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            path = "/ocr?format=ndjson" if number % 2 else "/ocr"
-            await client.send(posted(tiff(2), path))
-        with anyio.fail_after(60):
-            while server.api.limiter.in_flight < 4:  # noqa: ASYNC110 - the limiter has no event to wait for
-                await anyio.sleep(0.01)
-        full = await server.client.post("/ocr", files={"file": png()})
-        assert (full.status_code, full.json()["code"]) == (503, "service_full")
-        await server.until_ended(4)
-        assert (await server.client.post("/ocr", files={"file": png()})).status_code == 200
-        assert sum(entry["event"] == "client_reads_too_little" for entry in server.api.logs) == 4
-        for client in silent:
-            await client.aclose()
-        assert (server.api.limiter.in_flight, server.api.context.drain.in_flight) == (0, 0)
+    engine = Wordy(words=200_000, gate=anyio.Event())
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)  # it would take over a whole answer of 1 MB
+        async with served(engine, listener=listener, send_timeout_s=4.0) as server, AsyncExitStack() as stack:
+            places = server.api.context.settings.limits.max_in_flight
+            assert places == 64
+            clients = [await stack.enter_async_context(await server.connect()) for _ in range(places)]
+            for number, client in enumerate(clients):
+                client.extra_attributes[SocketAttribute.raw_socket]().setsockopt(
+                    socket.SOL_SOCKET, socket.SO_RCVBUF, 4096
+                )
+                await client.send(posted(tiff(1), "/ocr?format=ndjson" if number % 2 else "/ocr"))
+            with anyio.fail_after(60):
+                while len(engine.tasks) < places:  # noqa: ASYNC110 - the engine has no event to wait for
+                    await anyio.sleep(0.01)
+            assert engine.gate is not None
+            engine.gate.set()
+            assert (await clients[0].receive(64)).startswith(b"HTTP/1.1 200 ")
+            full = await server.client.post("/ocr", files={"file": png()})
+            assert (full.status_code, full.json()["code"]) == (503, "service_full")
+            assert int(full.headers["retry-after"]) > 0
+            assert (await server.client.get("/livez")).status_code == 200
+            await server.until_ended(places)
+            assert sum(entry["event"] == "client_reads_too_little" for entry in server.api.logs) == places
+            assert (server.api.limiter.in_flight, server.api.context.drain.in_flight) == (0, 0)
+            assert (await server.client.post("/ocr", files={"file": png()})).status_code == 200
 
 
 async def test_a_slow_client_is_cut_off_when_it_reads_next_to_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -42,9 +43,13 @@ class Served:
 async def served(
     engine: FakeEngine | None = None,
     limits: dict[str, object] | None = None,
+    listener: socket.socket | None = None,
     **server: object,
 ) -> AsyncIterator[Served]:
-    """The API with these settings of the branches `limits` and `server`; stopped at the end, if it still runs."""
+    """The API with these settings of the branches `limits` and `server`; stopped at the end, if it still runs.
+
+    `listener`: a socket that is bound, to serve on.
+    """
     settings: dict[str, object] = {"port": 0, "drain_s": 5, **server}
     async with running_api(engine, server=settings, limits=limits or {}) as api:
         urls: list[str] = []
@@ -58,7 +63,7 @@ async def served(
             stopped = anyio.Event()
 
             async def run() -> None:
-                await serve(api.app, api.context.settings, on_ready=on_ready)
+                await serve(api.app, api.context.settings, listener, on_ready=on_ready)
                 stopped.set()
 
             tasks.start_soon(run)
