@@ -5,6 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 
 import anyio
 import httpx
@@ -12,11 +15,12 @@ import jsonschema_rs
 import pytest
 
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.upstream import Answer, Call
 from inkgate.serving.limiter import Outcome
-from support.api_client import RawCall, png, running_api
+from support.api_client import Message, RawCall, png, running_api
 from support.chat_api import JSON, PATH, relay
 from support.chat_requests import RECORDED, chat
-from support.stub_upstream import Reply
+from support.stub_upstream import Reply, running_stub
 
 pytestmark = pytest.mark.anyio
 
@@ -250,3 +254,52 @@ async def test_how_long_to_wait_is_a_number_of_seconds() -> None:
         for wait in ("-1", "nan", "long"):
             answer = await api.client.post(PATH, json=chat(), headers={"X-Inkgate-Wait": wait})
             assert (answer.status_code, answer.json()["error"]["code"]) == (422, "options_invalid")
+
+
+@dataclass
+class _Counted:
+    """An Upstream that knows how many calls it has open."""
+
+    inner: ModelServer
+    open: int = 0
+
+    async def models(self) -> tuple[str, ...]:
+        return await self.inner.models()
+
+    @asynccontextmanager
+    async def send(self, call: Call) -> AsyncIterator[Answer]:
+        self.open += 1
+        try:
+            async with self.inner.send(call) as answer:
+                yield answer
+        finally:
+            self.open -= 1
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+@dataclass
+class _TakesNothing(RawCall):
+    """A client whose connection is full from the first byte of the body on."""
+
+    full: anyio.Event = field(default_factory=anyio.Event)
+
+    async def _send(self, message: Message) -> None:
+        await super()._send(message)
+        if message["type"] == "http.response.body":
+            self.full.set()
+            await self.left.wait()
+
+
+async def test_a_client_that_takes_no_answer_holds_its_place_and_nothing_of_the_model_server() -> None:
+    with running_stub(Reply(["Hello"])) as stub:
+        upstream = _Counted(ModelServer(stub.url, 5))
+        async with running_api(upstream=upstream) as api, anyio.create_task_group() as tasks:
+            client = _TakesNothing(api.app, JSON, [json.dumps(chat()).encode()], PATH)
+            tasks.start_soon(client.run)
+            await client.full.wait()
+            assert (upstream.open, api.limiter.in_flight) == (0, 1)
+            client.left.set()
+        await upstream.close()
+    assert api.limiter.in_flight == 0

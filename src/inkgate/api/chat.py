@@ -140,6 +140,7 @@ class _Relay:
         """As `answer`, under the deadlines: the whole time, the first token, and each pause between tokens."""
         last_moment = current_caller().deadline
         patience = self.settings.engine.vllm.first_token_s if asked.stream else math.inf
+        whole: tuple[list[tuple[bytes, bytes]], bytes] | None = None
         with anyio.CancelScope(deadline=last_moment) as scope:
 
             def sent() -> None:
@@ -151,7 +152,10 @@ class _Relay:
                 if answer.status < 400 and answer.headers.get("content-type", "").startswith(EVENTS):
                     await self._stream(answer, scope, last_moment)
                 else:
-                    await self._whole(answer, asked.model)
+                    whole = await self._whole(answer, asked.model)
+            if whole is not None:  # a client that takes its time is none of the model server's requests by then
+                scope.deadline = last_moment
+                await self._send_whole(answer.status, *whole)
         if not scope.cancelled_caught:
             return
         if anyio.current_time() >= last_moment:
@@ -159,7 +163,8 @@ class _Relay:
         awaited = "next token" if self.begun else "first token"
         raise EngineFailed("upstream_stalled", f"The {awaited} did not come in time.")
 
-    async def _whole(self, answer: Answer, model: str) -> None:
+    async def _whole(self, answer: Answer, model: str) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
+        """Headers and body, to be sent; None where they were, as a refusal."""
         pieces: list[bytes] = []
         size = 0
         async for chunk in answer.chunks:
@@ -170,11 +175,12 @@ class _Relay:
         body = b"".join(pieces)
         if answer.status >= 400:
             await self._refusal(answer, body, model)
-            return
-        headers = _kept(answer, self.ignored)
-        headers.append((b"content-length", b"%d" % len(body)))
+            return None
+        return [*_kept(answer, self.ignored), (b"content-length", b"%d" % len(body))], body
+
+    async def _send_whole(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         self.begun = True
-        await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 
     async def _refusal(self, answer: Answer, body: bytes, model: str) -> None:
@@ -191,9 +197,7 @@ class _Relay:
         problem = replace(self._problem(error), status=answer.status)
         told = orjson.dumps(openai_error(problem))
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(told))]
-        self.begun = True
-        await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await self.send({"type": "http.response.body", "body": told})
+        await self._send_whole(answer.status, headers, told)
 
     async def _stream(self, answer: Answer, scope: anyio.CancelScope, last_moment: float) -> None:
         """Sends events as they come. Time that the client takes to read them is not the model server's."""
