@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import socket
 import threading
@@ -15,12 +16,16 @@ import httpx
 import pytest
 
 from support.server import Server, running_server
+from support.stub_upstream import Reply, running_stub
 
 FILES = 1024
 """The usual limit of open files; here the hard one, too, so that the service can't raise it."""
 TESTS = str(Path(__file__).parents[1])
 LIVE_S = 1.0
 HEAD_S = 3
+PLACES = 64
+"""The default of `limits.max_in_flight`."""
+SILENT = [{"role": "user", "content": "Speak to somebody who doesn't listen."}]
 SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
 
 
@@ -162,3 +167,37 @@ def test_the_service_outlives_running_out_of_files() -> None:
         until(lambda: all(map(is_closed, idle)), "connections are closed")
         read_a_page(server)
         assert server.process.poll() is None
+
+
+def test_clients_that_read_nothing_do_not_fill_the_service_for_good() -> None:
+    """64 of them, as many as `limits.max_in_flight` lets in, each with an answer larger than its buffers."""
+    long = Reply(body=json.dumps({"choices": [{"message": {"content": "word " * 1_200_000}}]}).encode())
+    with running_stub(lambda request: long if request["messages"] == SILENT else Reply(["Invoice"])) as stub:
+        flags = ("--engine", "paddleocr-vl", "--vllm-url", stub.url)
+        with (
+            running_server(*flags, environment={"INKGATE_SERVER__SEND_TIMEOUT_S": "8"}) as server,
+            ExitStack() as stack,
+        ):
+            read_a_page(server)
+            memory = memory_mb(server)
+            body = json.dumps({"messages": SILENT}).encode()
+            head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            for _ in range(PLACES):
+                client = stack.enter_context(connect(server))
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            until(lambda: house(server)["documents"] == PLACES, "all places are taken")
+            refused = httpx.post(f"{server.url}/ocr", files={"file": SAMPLE.read_bytes()}, timeout=60, trust_env=False)
+            assert (refused.status_code, refused.json()["code"]) == (503, "service_full")
+            assert int(refused.headers["Retry-After"]) > 0
+            assert httpx.get(f"{server.url}/livez", timeout=10, trust_env=False).status_code == 200
+            until(lambda: server.log_text().count("client_reads_too_little") == PLACES, "all are cut off")
+            until(lambda: (house(server)["documents"], house(server)["body_bytes"]) == (0, 0), "all places are free")
+            read_a_page(server)
+            until(lambda: memory_mb(server) <= memory + 100, "memory is back")
+            assert server.stop() == 0  # nothing is left to wait for
+
+
+def house(server: Server) -> dict[str, int]:
+    state = httpx.get(f"{server.url}/state?history=false", timeout=60, trust_env=False)
+    return dict(state.json()["house"])
