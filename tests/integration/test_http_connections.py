@@ -282,3 +282,12 @@ async def test_a_client_that_reads_slowly_gets_all() -> None:
         head, _, body = b"".join(pieces).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 200 ")
         assert json.loads(body)["text"].startswith("word word ")
+
+
+async def test_connections_that_a_failed_test_leaves_open_are_closed() -> None:
+    with pytest.raises(AssertionError):
+        async with served() as server:
+            connection = await server.connect()
+            raise AssertionError
+    with pytest.raises(anyio.ClosedResourceError):
+        await connection.receive()

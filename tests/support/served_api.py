@@ -13,6 +13,7 @@ import anyio.abc
 import httpx
 
 from inkgate.api.server import serve
+from inkgate.engines.vllm.upstream import Upstream
 from support.api_client import Api, running_api
 from support.fake_engine import FakeEngine
 
@@ -25,12 +26,14 @@ class Served:
     client: httpx.AsyncClient
     url: str
     stopped: anyio.Event = field(default_factory=anyio.Event)
+    connections: list[anyio.abc.SocketStream] = field(default_factory=list)
 
     async def connect(self) -> anyio.abc.SocketStream:
-        """A connection that speaks for itself."""
+        """A connection that speaks for itself. Closed at the end, if it still is open."""
         url = httpx.URL(self.url)
         assert url.port is not None
-        return await anyio.connect_tcp(url.host, url.port)
+        self.connections.append(await anyio.connect_tcp(url.host, url.port))
+        return self.connections[-1]
 
     async def until_ended(self, count: int = 1) -> None:
         """Waits until the limiter has got `count` permits back."""
@@ -44,14 +47,15 @@ async def served(
     engine: FakeEngine | None = None,
     limits: dict[str, object] | None = None,
     listener: socket.socket | None = None,
+    upstream: Upstream | None = None,
     **server: object,
 ) -> AsyncIterator[Served]:
     """The API with these settings of the branches `limits` and `server`; stopped at the end, if it still runs.
 
-    `listener`: a socket that is bound, to serve on.
+    `listener`: a socket that is bound, to serve on. `upstream`: what answers chat completions.
     """
     settings: dict[str, object] = {"port": 0, "drain_s": 5, **server}
-    async with running_api(engine, server=settings, limits=limits or {}) as api:
+    async with running_api(engine, upstream=upstream, server=settings, limits=limits or {}) as api:
         urls: list[str] = []
         ready = anyio.Event()
 
@@ -69,10 +73,13 @@ async def served(
             tasks.start_soon(run)
             with anyio.fail_after(WAIT_S):
                 await ready.wait()
+            connections: list[anyio.abc.SocketStream] = []
             try:
                 async with httpx.AsyncClient(base_url=urls[0], trust_env=False, timeout=WAIT_S) as client:
-                    yield Served(api, client, urls[0], stopped)
+                    yield Served(api, client, urls[0], stopped, connections)
             finally:
+                for connection in connections:  # an answer that a failed test left on one keeps uvloop from closing
+                    await anyio.aclose_forcefully(connection)
                 if not stopped.is_set():
                     signal.raise_signal(signal.SIGTERM)
                     signal.raise_signal(signal.SIGTERM)
