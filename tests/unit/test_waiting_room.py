@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
 import anyio
 import anyio.lowlevel
 import pytest
+from starlette.types import Message
 
+from inkgate.api.leaving import EarlyBodies, EarlyBody
 from inkgate.errors import Overloaded
-from inkgate.serving.limiter import Arrival, FixedLimiter
+from inkgate.serving.limiter import Arrival, CallerLeft, FixedLimiter
 from inkgate.serving.waiting_room import WaitingRoom
 
 pytestmark = pytest.mark.anyio
@@ -21,6 +27,9 @@ class Door:
         self.room = WaitingRoom(most)
         self.came_in: list[str] = []
         self.go = anyio.Event()
+
+    async def opens(self) -> None:
+        self.go.set()
 
     async def enters(self, name: str, wait_s: float = 60.0, tenant: str = "a") -> None:
         async with await self.room.admit(self.limiter, Arrival(tenant), wait_s):
@@ -91,3 +100,55 @@ async def test_who_leaves_while_waiting_makes_room_for_the_next() -> None:
         tasks.start_soon(door.enters, "b")
         door.go.set()
     assert door.came_in == ["a", "b"]
+
+
+async def test_who_leaves_when_its_turn_has_come_leaves_its_place_too() -> None:
+    door = Door()
+
+    @asynccontextmanager
+    async def leaves_at_its_turn() -> AsyncIterator[None]:
+        yield
+        raise CallerLeft
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(door.enters, "a")
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(door.opens)
+        with pytest.raises(CallerLeft):
+            await door.room.admit(door.limiter, Arrival("a"), 60.0, leaves_at_its_turn)
+    assert (door.limiter.in_flight, door.room.waiting) == (0, 0)
+
+
+async def test_a_body_is_received_early_where_there_is_room_for_it() -> None:
+    bodies = EarlyBodies(100)
+    first, second = (EarlyBody(bodies, Sender(b"x" * 60), 60) for _ in range(2))
+    async with anyio.create_task_group() as tasks:
+        async with first.receiving_early():
+            tasks.start_soon(leaves_early, second)
+            await anyio.sleep(0.05)
+            assert bodies.reserved == 60
+        assert (await first.receive())["body"] == b"x" * 60
+    assert bodies.reserved == 0
+
+
+async def leaves_early(body: EarlyBody) -> None:
+    """Its client has left, which shows when there is room."""
+    with pytest.raises(CallerLeft):
+        async with body.receiving_early():
+            await anyio.sleep_forever()
+
+
+@dataclass
+class Sender:
+    """Receives a body, and then that its client left, once that is asked for."""
+
+    body: bytes
+    sent: bool = False
+
+    async def __call__(self) -> Message:
+        await anyio.sleep(0.02)
+        if self.sent:
+            await anyio.sleep(0.1)
+            return {"type": "http.disconnect"}
+        self.sent = True
+        return {"type": "http.request", "body": self.body, "more_body": False}

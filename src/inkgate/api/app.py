@@ -33,6 +33,7 @@ from inkgate.api.decoding import BodyThreads
 from inkgate.api.drain import Drain, RefuseWhenDraining
 from inkgate.api.fetch import Fetcher
 from inkgate.api.files import FileStore
+from inkgate.api.leaving import EarlyBodies
 from inkgate.api.measure import Measure
 from inkgate.api.openapi import DESCRIPTION, openapi_of
 from inkgate.api.origins import CheckOrigin, Origins
@@ -51,6 +52,8 @@ from inkgate.telemetry.tracing import NOT_RECORDING, Tracer
 
 _BODY_THREADS = 4
 """Bodies decoded and answers rendered at once: both are short, and more would only take the engine's cores."""
+_EARLY_BYTES = 64_000_000
+"""Of bodies whose requests wait for room: those of 200 page images of 300 KB."""
 
 
 _READERS = (routes_chat, routes_ocr, routes_mistral, routes_layout_parsing)
@@ -100,6 +103,7 @@ def create_app(
         threads=threads,
         bodies=bodies,
         waiting_room=WaitingRoom(settings.serving.admission.waiting_chats),
+        early_bodies=EarlyBodies(_EARLY_BYTES),
         image_limits=image_limits(settings.engine),
         page=page or WebPage(),
     )

@@ -22,7 +22,7 @@ from inkgate.api.chat_request import ChatRequest, changed, renamed, understood
 from inkgate.api.context import Context, caller_of
 from inkgate.api.error_forms import openai_error
 from inkgate.api.errors import Problem, unexpected
-from inkgate.api.exchange import cancelled_when_left
+from inkgate.api.leaving import EarlyBody, cancelled_when_left
 from inkgate.engines.vllm.refusals import chat_error
 from inkgate.engines.vllm.upstream import Answer, Upstream
 from inkgate.engines.vllm.wire import IGNORED_HEADER, event_error
@@ -59,10 +59,12 @@ class ChatExchange(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         context = self._context
         noted = scope["state"]
-        request = Request(scope, receive)
-        asking = asking_of(request, context.settings)
+        asking = asking_of(Request(scope), context.settings)
+        early = EarlyBody(context.early_bodies, receive, asking.arrival.body_bytes)
+        request = Request(scope, early.receive)
         wait_s = context.settings.serving.admission.chat_wait_s if asking.wait_s is None else asking.wait_s
-        async with await context.waiting_room.admit(context.service.limiter, asking.arrival, wait_s) as permit:
+        limiter, arrival = context.service.limiter, asking.arrival
+        async with await context.waiting_room.admit(limiter, arrival, wait_s, early.receiving_early) as permit:
             begun = perf_counter()
             with permit.receiving():
                 body = await uploads.receive_json(request, context.settings.limits)
@@ -73,7 +75,7 @@ class ChatExchange(Response):
             del body  # `asked` has it, and gives it up when it is renamed
             noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
             with as_caller(asking.caller):
-                async with cancelled_when_left(receive):
+                async with cancelled_when_left(early.receive):
                     if asked.remote:
                         asked = await self._inlined(asked, caller_of(request))
                         permit.holds(len(asked.body))

@@ -12,6 +12,7 @@ from inkgate.api.chat_images import UNKNOWN_MODEL
 from inkgate.api.decoding import BodyThreads
 from inkgate.api.drain import Drain
 from inkgate.api.files import FileStore
+from inkgate.api.leaving import EarlyBodies
 from inkgate.api.served import ServedModels
 from inkgate.api.sources import Sources
 from inkgate.api.webpage import WebPage
@@ -86,6 +87,7 @@ class Context:
         threads: where answers are rendered.
         bodies: where bodies are decoded.
         waiting_room: where chat requests wait for room.
+        early_bodies: what they send meanwhile.
         image_limits: of images in chat requests.
     """
 
@@ -98,6 +100,7 @@ class Context:
     threads: Threads
     bodies: BodyThreads
     waiting_room: WaitingRoom
+    early_bodies: EarlyBodies
     image_limits: ImageLimits = UNKNOWN_MODEL
     page: WebPage = field(default_factory=WebPage)
 

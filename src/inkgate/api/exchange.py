@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
-import anyio
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,16 +16,16 @@ from inkgate.api import uploads
 from inkgate.api.asking import asking_of
 from inkgate.api.context import Context, caller_of
 from inkgate.api.errors import Problem, request_id_of
+from inkgate.api.leaving import cancelled_when_left
 from inkgate.api.negotiation import Native, Shape
 from inkgate.api.stream import stream_pages
 from inkgate.api.uploads import Body
-from inkgate.concurrency import single_error
 from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import render
 from inkgate.documents.formats.json import page_to_dict
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.reader import ReadOptions
-from inkgate.serving.limiter import CallerLeft, Permit
+from inkgate.serving.limiter import Permit
 from inkgate.serving.work import as_caller
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult
 
@@ -151,27 +149,3 @@ def _rendered(order: Order, result: DocumentResult) -> tuple[bytes, str]:
     if isinstance(order.shape, Native):
         return orjson.dumps(order.show(result)), "application/json"
     return render(result, order.shape, order.coordinates), order.shape.media_type
-
-
-@asynccontextmanager
-async def cancelled_when_left(receive: Receive) -> AsyncIterator[None]:
-    """Cancels the block when the client goes away. Enter it when the whole body has been received.
-
-    Raises:
-        CallerLeft: that happened before the block was done.
-    """
-    done = False
-    with single_error():
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_cancel_when_left, receive, tasks.cancel_scope)
-            yield
-            done = True
-            tasks.cancel_scope.cancel()
-    if not done:
-        raise CallerLeft
-
-
-async def _cancel_when_left(receive: Receive, scope: anyio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()

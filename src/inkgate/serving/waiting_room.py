@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -27,8 +28,8 @@ class _Row:
 class WaitingRoom:
     """Admits requests by a Limiter, and has those that it refuses wait, up to `most` of them.
 
-    They wait before their bodies are read, so that one takes a connection and little else. Each tenant has a row of its
-    own. Used from one event loop.
+    They wait before their bodies are looked at, so that one takes a connection and little else. Each tenant has a row
+    of its own. Used from one event loop.
 
     Attributes:
         waiting: how many wait now.
@@ -40,11 +41,18 @@ class WaitingRoom:
         self._clock = clock
         self._rows: dict[str, _Row] = {}
 
-    async def admit(self, limiter: Limiter, arrival: Arrival, wait_s: float) -> Permit:
-        """A permit of `limiter`, to be entered at once.
+    async def admit(
+        self,
+        limiter: Limiter,
+        arrival: Arrival,
+        wait_s: float,
+        watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    ) -> Permit:
+        """A permit of `limiter`, to be entered at once. `watched`: what is around the wait, and may end it.
 
         Raises:
             Overloaded: there is no room within `wait_s` or until the deadline, or too many wait already; as Limiter.
+            Exception: what `watched` raises.
         """
         if not wait_s or self.waiting >= self._most:
             return limiter.admit(arrival)
@@ -53,23 +61,41 @@ class WaitingRoom:
                 return limiter.admit(replace(arrival, waits=True))
             except Overloaded:
                 pass  # it waits
-        return await self._waited(limiter, arrival, min(arrival.deadline, self._clock() + wait_s))
+        until = min(arrival.deadline, self._clock() + wait_s)
+        return await self._waited(limiter, arrival, until, watched)
 
-    async def _waited(self, limiter: Limiter, arrival: Arrival, until: float) -> Permit:
+    async def _waited(
+        self,
+        limiter: Limiter,
+        arrival: Arrival,
+        until: float,
+        watched: Callable[[], AbstractAsyncContextManager[None]],
+    ) -> Permit:
         row = self._rows.setdefault(arrival.tenant, _Row())
         row.waiting += 1
         self.waiting += 1
+        permit: Permit | None = None
         try:
-            with anyio.CancelScope(deadline=until):
-                async with row.lock:
-                    while True:
-                        try:
-                            return limiter.admit(replace(arrival, waits=True))
-                        except Overloaded:
-                            await anyio.sleep(_LOOKS_S)
+            async with watched():
+                with anyio.CancelScope(deadline=until):
+                    permit = await _next_turn(row, limiter, arrival)
+        except BaseException:
+            if permit is not None:  # its turn came, and then it was given up
+                async with permit:
+                    raise
+            raise
         finally:
             row.waiting -= 1
             self.waiting -= 1
             if not row.waiting:
                 del self._rows[arrival.tenant]
-        return limiter.admit(arrival)
+        return limiter.admit(arrival) if permit is None else permit
+
+
+async def _next_turn(row: _Row, limiter: Limiter, arrival: Arrival) -> Permit:
+    async with row.lock:
+        while True:
+            try:
+                return limiter.admit(replace(arrival, waits=True))
+            except Overloaded:
+                await anyio.sleep(_LOOKS_S)
