@@ -72,6 +72,9 @@ class RateLimiter:
             return
         except Overloaded:  # the breaker is open, which it has logged
             return
+        except Exception as error:  # noqa: BLE001 - the parser of answers raises anything when they are no Redis's
+            self._note(reachable=False, reason=type(error).__name__)
+            return
         self._note(reachable=True)
         if reset_at is not None:
             # Both are of the wall clock, which may be set anew between them.

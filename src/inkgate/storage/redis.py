@@ -9,7 +9,7 @@ import structlog
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import ResponseError
 
 log = structlog.get_logger(__name__)
 
@@ -65,7 +65,7 @@ class RedisStore:
         """
         try:
             stored = await self._redis.get(self._name(key))
-        except RedisError as error:
+        except Exception as error:  # not only RedisError: what is no Redis answers what its client can't parse
             raise OSError(f"Redis: {type(error).__name__}") from error
         if not isinstance(stored, bytes):
             return None
@@ -91,7 +91,7 @@ class RedisStore:
             if not self._refused:
                 log.warning("redis_refuses", reason=type(error).__name__)
             self._refused = True
-        except RedisError as error:
+        except Exception as error:  # not only RedisError: what is no Redis answers what its client can't parse
             raise OSError(f"Redis: {type(error).__name__}") from error
 
     async def close(self) -> None:
