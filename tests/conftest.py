@@ -17,9 +17,11 @@ settings.register_profile("inkgate", deadline=None, derandomize=True)
 settings.register_profile("fresh", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("inkgate")
 
-# A shell that runs this in the background has Ctrl-C ignored, which all that is started here would inherit.
+# A shell that runs this in the background has Ctrl-C ignored, and nohup SIGHUP. All that is started here inherits that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 _REAL = "_real"
 """In the names of files with tests that a real model is loaded for."""

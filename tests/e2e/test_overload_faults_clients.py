@@ -78,7 +78,7 @@ def test_hundreds_of_clients_that_leave(model: ModelProcess) -> None:
 
 async def holds_on(url: str) -> None:
     """Sends a byte of its body now and then, for as long as it is let."""
-    head = b"POST /ocr HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n"
+    head = b"POST /ocr HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n"
     async with await connected(url) as stream:
         with contextlib.suppress(anyio.BrokenResourceError):
             await stream.send(head)

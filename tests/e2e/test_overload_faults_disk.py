@@ -138,7 +138,7 @@ def read_with(redirection: str, *arguments: str) -> subprocess.CompletedProcess[
 
 def test_results_without_room_are_told_of_and_never_half_there(tmp_path: Path) -> None:
     (tmp_path / "report.txt").write_text("of an earlier run", encoding="utf-8")
-    done = read_with("ulimit -f 0", "-o", str(tmp_path))
+    done = read_with("ulimit -f 0", "-o", str(tmp_path), "--overwrite")
     assert done.returncode == 1
     assert b"File too large" in done.stderr
     assert b"Traceback" not in done.stderr

@@ -50,6 +50,12 @@ class Patient:
         answer = (await self._client.get("/state")).raise_for_status()
         return _STATE.validate_json(answer.content)
 
+    async def ready(self) -> None:
+        """Returns when the service is ready."""
+        with anyio.fail_after(60):
+            while (await self._client.get("/readyz")).status_code != 200:  # noqa: ASYNC110 - it happens in the service
+                await anyio.sleep(0.02)
+
     async def until(self, happened: Callable[[State], bool]) -> State:
         with anyio.fail_after(60):
             while not happened(state := await self.state()):  # noqa: ASYNC110 - it happens in the service
@@ -140,6 +146,7 @@ def calls_while_waiting() -> Callable[[State], bool]:
 
 async def test_a_service_that_just_started_or_has_read_some_pages_is_healthy() -> None:
     async with service() as patient:
+        await patient.ready()
         fresh = await patient.state()
         for _ in range(3):
             assert await patient.read() == 200

@@ -164,16 +164,21 @@ async def test_a_server_that_is_out_presses_nobody() -> None:
     assert watched.servers[1].asked == 0
 
 
-async def test_a_server_whose_metrics_hang_keeps_nothing_of_the_others_from_being_heard() -> None:
-    watched = Watched(IDLE, IDLE, later=0.01)
+@pytest.mark.parametrize("heard_before", [False, True])
+async def test_a_server_whose_metrics_hang_keeps_nothing_of_the_others_from_being_heard(*, heard_before: bool) -> None:
+    watched = Watched(replace(IDLE, kv_usage=0.5), replace(IDLE, kv_usage=0.1), later=0.01)
+    if heard_before:
+        await watched.looks()
+    asked = watched.servers[0].asked
     hangs = watched.servers[0].hangs = anyio.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watched.monitor.run)
         with anyio.fail_after(60):
             while watched.servers[1].asked < 20:  # noqa: ASYNC110 - a look is 10 ms, the first one a second
                 await anyio.sleep(0.01)
-        assert watched.servers[0].asked == 1
-        assert set(watched.monitor.read) == {watched.replicas[1]}
+        assert watched.servers[0].asked == asked + 1
+        # Its last reading stands meanwhile.
+        assert set(watched.monitor.read) == {*watched.replicas[0 if heard_before else 1 :]}
         hangs.set()
         with anyio.fail_after(60):
             while set(watched.monitor.read) != set(watched.replicas):  # noqa: ASYNC110 - as above

@@ -111,8 +111,11 @@ class Monitor:
         with anyio.move_on_after(_DEADLINE_S):
             for each in begun:
                 await each.ended.wait()
-        self.read, self._arrived = self._arrived, {}
-        self._tell(self.read)
+        arrived, self._arrived = self._arrived, {}
+        # Of a server that is slow to answer, the last reading stands until the next one comes, or none does.
+        self.read = {replica: read for replica, read in self.read.items() if replica in self._reading} | arrived
+        if arrived or not self._reading:
+            self._tell(arrived)
 
     async def _read_one(self, this: _ServerRead) -> None:
         at, in_flight = self._clock(), len(this.replica.leases)
@@ -134,7 +137,7 @@ class Monitor:
         there = [tokens for replica, tokens in self._kv_tokens.items() if replica.state is ReplicaState.UP]
         if there and len(there) == self.up:
             self._ledger.capacity = sum(there)
-        usages = [reading.kv_usage for reading, _ in read.values() if reading.kv_usage is not None]
+        usages = [reading.kv_usage for reading, _ in self.read.values() if reading.kv_usage is not None]
         self._ledger.seen(sum(usages) / len(usages) if usages else None)
         pressures = [pressure for _, pressure in read.values() if pressure is not None]
         if self._limit is not None and pressures:
