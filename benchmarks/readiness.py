@@ -3,7 +3,8 @@
     python -m benchmarks.readiness [--vllm] [--seconds 60] [--json FILE]
 
 The service is measured first, with four clients that each wait for their answer; then pages come at ten times that
-rate, whether earlier ones were answered or not. `--vllm`: inkgate before a real vLLM with the tests' tiny model
+rate, whether earlier ones were answered or not. /readyz is asked by a process of its own, so that its times are not
+those of the load. `--vllm`: inkgate before a real vLLM with the tests' tiny model
 (scripts/setup_vllm), instead of the embedded engine. Prints how often each status was answered, and the longest answer.
 """
 
@@ -12,13 +13,15 @@ from __future__ import annotations
 import argparse
 import io
 import json
+import multiprocessing
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import cycle
+from multiprocessing.connection import Connection
 from pathlib import Path
 from time import perf_counter
 
@@ -30,43 +33,48 @@ from benchmarks.overload.systems import gateway_command, vllm_process, wait_unti
 from benchmarks.processes import free_port, running
 
 _LOAD = 10
+_HEADERS = {"content-type": "multipart/form-data; boundary=page"}
+_PART = b'--page\r\nContent-Disposition: form-data; name="file"; filename="page.png"\r\n\r\n%b\r\n--page--\r\n'
 _FONT = ImageFont.load_default(size=28)
 
 
 @dataclass
 class Found:
-    """What /readyz answered: statuses, reasons, and seconds of each answer. `pages`: statuses of what was sent."""
+    """What /readyz answered: statuses, reasons, and seconds of each answer. `pages`: statuses of what was sent in
+    `load_s` seconds.
+    """
 
     statuses: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
     pages: Counter[str] = field(default_factory=Counter)
+    load_s: float = 0.0
 
 
-def page(number: int) -> bytes:
-    """A page that nobody has sent before."""
+def body(number: int) -> bytes:
+    """A form with a page that has its number on it."""
     image = Image.new("RGB", (640, 160), "white")
     ImageDraw.Draw(image).text((20, 60), f"Page number {number}", fill="black", font=_FONT)
     file = io.BytesIO()
     image.save(file, "PNG")
-    return file.getvalue()
+    return _PART % file.getvalue()
 
 
-async def send(client: httpx.AsyncClient, number: int, found: Found) -> None:
+async def send(client: httpx.AsyncClient, form: bytes, found: Found) -> None:
     try:
-        answer = await client.post("/ocr", files={"file": page(number)})
+        answer = await client.post("/ocr", content=form, headers=_HEADERS)
         found.pages[str(answer.status_code)] += 1
     except httpx.HTTPError as error:
         found.pages[type(error).__name__] += 1
 
 
-async def capacity(client: httpx.AsyncClient, numbers: Iterator[int], seconds: float) -> float:
+async def capacity(client: httpx.AsyncClient, forms: Iterator[bytes], seconds: float) -> float:
     """Pages a second that four clients get, one at a time each."""
     ends, found = perf_counter() + seconds, Found()
 
     async def one() -> None:
         while perf_counter() < ends:
-            await send(client, next(numbers), found)
+            await send(client, next(forms), found)
 
     async with anyio.create_task_group() as tasks:
         for _ in range(4):
@@ -74,36 +82,54 @@ async def capacity(client: httpx.AsyncClient, numbers: Iterator[int], seconds: f
     return max(found.pages["200"] / seconds, 0.1)
 
 
-async def poll(client: httpx.AsyncClient, found: Found) -> None:
-    """Asks /readyz every second, until cancelled."""
-    while True:
-        began = perf_counter()
-        try:
-            answer = await client.get("/readyz", timeout=30)
-            found.statuses[str(answer.status_code)] += 1
-            found.reasons.update(answer.json()["reasons"])
-        except httpx.HTTPError as error:
-            found.statuses[type(error).__name__] += 1
-        found.seconds.append(perf_counter() - began)
-        await anyio.sleep(max(0.0, 1.0 - (perf_counter() - began)))
+def poll(url: str, results: Connection) -> None:
+    """Asks /readyz every second, until told to stop; then sends what it found. In a process of its own."""
+    found = Found()
+    with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
+        while not results.poll():
+            began = perf_counter()
+            try:
+                answer = client.get("/readyz")
+                found.statuses[str(answer.status_code)] += 1
+                found.reasons.update(answer.json()["reasons"])
+            except httpx.HTTPError as error:
+                found.statuses[type(error).__name__] += 1
+            found.seconds.append(perf_counter() - began)
+            results.poll(max(0.0, 1.0 - (perf_counter() - began)))
+    results.send(found)
+
+
+@contextmanager
+def polled(url: str) -> Iterator[Found]:
+    """/readyz is asked inside; what was answered is there afterwards."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=poll, args=(url, theirs))
+    process.start()
+    found = Found()
+    try:
+        yield found
+    finally:
+        ours.send(None)
+        heard = ours.recv()
+        found.statuses, found.reasons, found.seconds = heard.statuses, heard.reasons, heard.seconds
+        process.join(30)
 
 
 async def measure(url: str, seconds: float) -> tuple[float, Found]:
     """The capacity in pages a second, and what /readyz answered at ten times that."""
-    numbers, found = count(), Found()
+    forms = cycle([body(number) for number in range(50)])
     limits = httpx.Limits(max_connections=None)
-    async with (
-        httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, limits=limits) as client,
-        httpx.AsyncClient(base_url=url, trust_env=False) as asker,
-    ):
-        rate = await capacity(client, numbers, min(20.0, seconds))
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(poll, asker, found)
-            began = perf_counter()
-            for arrival in range(round(_LOAD * rate * seconds)):
-                await anyio.sleep(max(0.0, began + arrival / (_LOAD * rate) - perf_counter()))
-                tasks.start_soon(send, client, next(numbers), found)
-            tasks.cancel_scope.cancel()
+    async with httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, limits=limits) as client:
+        rate = await capacity(client, forms, min(20.0, seconds))
+        with polled(url) as found:
+            async with anyio.create_task_group() as tasks:
+                began = perf_counter()
+                for arrival in range(round(_LOAD * rate * seconds)):
+                    await anyio.sleep(max(0.0, began + arrival / (_LOAD * rate) - perf_counter()))
+                    tasks.start_soon(send, client, next(forms), found)
+                found.load_s = perf_counter() - began
+                tasks.cancel_scope.cancel()
     return rate, found
 
 
@@ -138,7 +164,7 @@ def main() -> None:
         "engine": "vllm" if asked.vllm else "ppocr",
         "capacity_pages_per_s": round(rate, 2),
         "offered_pages_per_s": round(_LOAD * rate, 2),
-        "seconds": asked.seconds,
+        "load_s": round(found.load_s, 1),
         "readyz": dict(found.statuses),
         "reasons": dict(found.reasons),
         "longest_answer_s": round(max(found.seconds, default=0.0), 3),
