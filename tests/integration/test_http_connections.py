@@ -269,7 +269,7 @@ async def test_a_slow_client_is_cut_off_when_it_reads_next_to_nothing() -> None:
 
 
 async def test_a_client_that_reads_slowly_gets_all() -> None:
-    async with served(Wordy(), send_timeout_s=1.0) as server, await server.connect() as client:
+    async with served(Wordy(), send_timeout_s=2.0) as server, await server.connect() as client:
         await client.send(posted(tiff(1)).replace(b"localhost\r\n", b"localhost\r\nConnection: close\r\n"))
         pieces = []
         for _ in range(8):
