@@ -1,6 +1,6 @@
 """Which fields of a chat request reach a model server, and within what bounds.
 
-vLLM trusts whoever asks it. A few of its fields let one client spend what belongs to others, or reach their work: they
+vLLM trusts its clients. A few of its fields let one client spend what belongs to others, or reach their work: they
 are listed here, each with what is done about it and why. Every other field of vLLM 0.32's `ChatCompletionRequest` costs
 no more than the images and tokens that are charged, and goes up as it came.
 """

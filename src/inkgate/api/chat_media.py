@@ -56,7 +56,7 @@ def remote_media(messages: object) -> Iterator[RemoteMedia]:
 
 
 async def with_media_inlined(body: bytes, sources: Sources, caller: str, threads: BodyThreads, max_bytes: int) -> bytes:
-    """`body` with a data: URL in place of each URL that leads out of it: the same values, written anew.
+    """`body` with a data: URL in place of each URL that leads out of it: the same values, serialized again.
 
     Raises:
         InputRejected: "url_forbidden", "url_unreachable" or another of `Sources.from_url`; "options_invalid": there are

@@ -126,7 +126,7 @@ def understood(body: bytes, limits: ImageLimits = UNKNOWN_MODEL) -> ChatRequest:
 
 
 def changed(asked: ChatRequest) -> ChatRequest:
-    """The request as it is passed on: the same values written anew, but for its `changes`. Blocking."""
+    """The request as it is passed on: the same values serialized again, but for its `changes`. Blocking."""
     return replace(asked, body=orjson.dumps(asked.changes.apply(_parsed(asked.body))))
 
 
