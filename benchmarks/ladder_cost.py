@@ -30,13 +30,13 @@ from time import perf_counter
 import anyio
 from PIL import Image, ImageOps
 
+from inkgate.bench.accuracy.candidates import OwnReader
+from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
+from inkgate.bench.accuracy.metrics import Token, token_of
+from inkgate.bench.accuracy.run import FileScore, score
 from inkgate.bootstrap.engines import embedded_engine, runtime_of
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
-from inkgate.evaluation.candidates import OwnReader
-from inkgate.evaluation.manifest import Entry, load_manifest, load_text
-from inkgate.evaluation.metrics import Token, token_of
-from inkgate.evaluation.run import FileScore, score
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.reader import Reader
 from inkgate.serving.degrading import Degrading

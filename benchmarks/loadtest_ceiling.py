@@ -31,12 +31,12 @@ from statistics import median
 
 import anyio
 
-from inkgate.loadtest.pages import LoadPage
-from inkgate.loadtest.plan import Load, Plan
-from inkgate.loadtest.processes import run_in_processes
-from inkgate.loadtest.results import Axis
-from inkgate.loadtest.run import Measured, run
-from inkgate.loadtest.target import ProtocolName, Target
+from inkgate.bench.load.pages import LoadPage
+from inkgate.bench.load.plan import Load, Plan
+from inkgate.bench.load.processes import run_in_processes
+from inkgate.bench.load.results import Axis
+from inkgate.bench.load.run import Measured, run
+from inkgate.bench.load.target import ProtocolName, Target
 
 PAGE = LoadPage("page.jpg", os.urandom(150_000), "image/jpeg", 1)
 """0.2 MB in base64."""

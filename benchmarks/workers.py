@@ -27,6 +27,7 @@ import numpy as np
 
 from benchmarks.engines.closed import Read, closed_loop
 from benchmarks.engines.sample import data_of, documents
+from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.engines import embedded_engine, page_layout, runtime_of
 from inkgate.bootstrap.workers import pool_of, with_workers
@@ -38,7 +39,6 @@ from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr.recognition import Reading
 from inkgate.engines.workers.pool import PoolSettings, WorkerPool
 from inkgate.engines.workers.shares import usable_cpus
-from inkgate.evaluation.manifest import Entry
 from inkgate.layout.arrange import arrange
 from inkgate.settings import load_settings
 from inkgate.types import Document, PageResult, Size, Task

@@ -25,9 +25,9 @@ from pathlib import Path
 import anyio
 import numpy as np
 
+from inkgate.bench.accuracy.manifest import Entry, load_manifest
 from inkgate.documents.open import Opener
 from inkgate.engines.ppocr.engine import PpOcr
-from inkgate.evaluation.manifest import Entry, load_manifest
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, Model

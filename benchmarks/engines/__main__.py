@@ -27,8 +27,8 @@ from benchmarks.engines.race import CLIENTS, race
 from benchmarks.engines.sample import documents
 from benchmarks.engines.steps import accuracies, climb
 from benchmarks.engines.targets import Target, target_table
-from inkgate.evaluation.manifest import Entry
-from inkgate.evaluation.report import machine
+from inkgate.bench.accuracy.manifest import Entry
+from inkgate.bench.accuracy.report import machine
 
 PARTS = ("race", "steps", "accuracy", "bound")
 

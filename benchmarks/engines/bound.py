@@ -11,8 +11,8 @@ from benchmarks.engines.flops import Calls, Counted, peak_flops
 from benchmarks.engines.others import CORES
 from benchmarks.engines.own import DEFAULT, started
 from benchmarks.engines.steps import TOGETHER
+from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bootstrap.engines import runtime_of
-from inkgate.evaluation.manifest import Entry
 
 
 @dataclass(frozen=True)

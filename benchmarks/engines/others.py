@@ -22,10 +22,10 @@ from typing import Any
 import anyio
 
 from benchmarks.engines.closed import Read, Reader
+from inkgate.bench.accuracy.manifest import Entry
+from inkgate.bench.accuracy.peers import PeerMissing, Tesseract
 from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
-from inkgate.evaluation.manifest import Entry
-from inkgate.evaluation.peers import PeerMissing, Tesseract
 from inkgate.settings import load_settings
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,7 +11,7 @@ from benchmarks.engines import others, own
 from benchmarks.engines.child import client_of, serving
 from benchmarks.engines.closed import Pass, Read, Reader, closed_loop
 from benchmarks.engines.sample import data_of
-from inkgate.evaluation.manifest import Entry
+from inkgate.bench.accuracy.manifest import Entry
 from inkgate.serving.batcher import BatchFigures
 
 CLIENTS = (1, 2, 4, 8, 16)

@@ -15,7 +15,7 @@ from benchmarks.engines.race import HTTP, Race
 from benchmarks.engines.sample import pooled_cer
 from benchmarks.engines.steps import TOGETHER, Accuracy, Stepped
 from benchmarks.engines.targets import Target, table
-from inkgate.evaluation.manifest import Entry
+from inkgate.bench.accuracy.manifest import Entry
 
 RAPIDOCR, ON_OPENVINO = PEERS[0].name, PEERS[1].name
 

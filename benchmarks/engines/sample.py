@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from inkgate.evaluation.manifest import Entry, load_manifest, load_text
-from inkgate.evaluation.metrics import CharacterErrors, character_errors
+from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
+from inkgate.bench.accuracy.metrics import CharacterErrors, character_errors
 
 T = TypeVar("T")
 FOLDERS = ("pages", "receipts")

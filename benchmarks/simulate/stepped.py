@@ -14,7 +14,7 @@ from benchmarks.simulate.batch import Flags
 from benchmarks.simulate.card import RTX_4090D, Card
 from benchmarks.simulate.server import Server, ServerGone
 from benchmarks.simulate.workload import Pages
-from inkgate.loadtest.results import Latency, Point, Summary
+from inkgate.bench.load.results import Latency, Point, Summary
 
 DEADLINE_S = 5.0
 RETRY_S = 1.0

@@ -31,15 +31,15 @@ from benchmarks.tuning.quiet import until_quiet
 from benchmarks.tuning.record import Run, short
 from benchmarks.tuning.setting import GRIDS, config_of, pages_of
 from benchmarks.tuning.sweep import Told, before_searches, swept
-from inkgate.loadtest.machine import this_machine
+from inkgate.bench.load.machine import this_machine
+from inkgate.bench.tune.demand import find_demand
+from inkgate.bench.tune.journal import Journal
+from inkgate.bench.tune.prepare import Prepared, prepared
+from inkgate.bench.tune.results import Settings, Targets
+from inkgate.bench.tune.search import search
+from inkgate.bench.tune.task import Task
+from inkgate.bench.tune.trials import ServiceBench, Setup
 from inkgate.settings import load_settings
-from inkgate.tuning.demand import find_demand
-from inkgate.tuning.journal import Journal
-from inkgate.tuning.prepare import Prepared, prepared
-from inkgate.tuning.results import Settings, Targets
-from inkgate.tuning.search import search
-from inkgate.tuning.task import Task
-from inkgate.tuning.trials import ServiceBench, Setup
 
 
 def grid(ready: Prepared) -> list[Settings]:

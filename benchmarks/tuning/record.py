@@ -11,8 +11,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from inkgate.tuning.results import Outcome, Settings, Targets, Trial
-from inkgate.tuning.score import score
+from inkgate.bench.tune.results import Outcome, Settings, Targets, Trial
+from inkgate.bench.tune.score import score
 
 DONE = Outcome.MEASURED
 

@@ -10,12 +10,12 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import count
 
-from inkgate.loadtest.plan import Load
-from inkgate.loadtest.run import run
-from inkgate.loadtest.service import ServiceProcess, serving
-from inkgate.tuning.others import Others
-from inkgate.tuning.results import Outcome, Purpose, Settings, Trial
-from inkgate.tuning.trials import ServiceBench, Setup, target_of
+from inkgate.bench.load.plan import Load
+from inkgate.bench.load.run import run
+from inkgate.bench.load.service import ServiceProcess, serving
+from inkgate.bench.tune.others import Others
+from inkgate.bench.tune.results import Outcome, Purpose, Settings, Trial
+from inkgate.bench.tune.trials import ServiceBench, Setup, target_of
 
 _WARM_DEADLINES = 2
 """Until the waits of a warm service are as long as they get. While they grow, more of what comes is answered in time

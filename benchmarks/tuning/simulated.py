@@ -21,13 +21,13 @@ from benchmarks.simulate.policies import Bare
 from benchmarks.simulate.run import simulate
 from benchmarks.simulate.scenario import End, Ended, Run, Scenario
 from benchmarks.simulate.workload import REFERENCE, Pages, Tenant
+from inkgate.bench.load.results import Latency, Machine, ServerSide, Summary
+from inkgate.bench.tune.dials import MAX_NUM_SEQS, dials, with_current
+from inkgate.bench.tune.journal import Journal
+from inkgate.bench.tune.results import Outcome, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.bench.tune.search import search
+from inkgate.bench.tune.task import Task
 from inkgate.concurrency import Threads
-from inkgate.loadtest.results import Latency, Machine, ServerSide, Summary
-from inkgate.tuning.dials import MAX_NUM_SEQS, dials, with_current
-from inkgate.tuning.journal import Journal
-from inkgate.tuning.results import Outcome, Purpose, Settings, Targets, Trial, TuneReport
-from inkgate.tuning.search import search
-from inkgate.tuning.task import Task
 
 DEADLINE_S = 5.0
 HEAVIEST = Pages(1.2, 0.0, 1024.0, 0.0)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from benchmarks.tuning.quiet import until_quiet
 from benchmarks.tuning.record import Run, short, taken
 from benchmarks.tuning.side_by_side import rounds as side_by_side
-from inkgate.tuning.results import Purpose, Settings, Targets, Trial
-from inkgate.tuning.score import score
-from inkgate.tuning.trials import ServiceBench, Setup
+from inkgate.bench.tune.results import Purpose, Settings, Targets, Trial
+from inkgate.bench.tune.score import score
+from inkgate.bench.tune.trials import ServiceBench, Setup
 
 _TRIES = 3
 

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 from structlog.testing import capture_logs
 
+from inkgate.bench.accuracy.metrics import character_errors
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.recognition import TextRecognizer
-from inkgate.evaluation.metrics import character_errors
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes import models as files
 from inkgate.runtimes.choose import calibrated, open_runtime

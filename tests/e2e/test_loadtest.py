@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from inkgate.loadtest.files import read_json
+from inkgate.bench.load.files import read_json
 from support.api_client import png
 from support.server import clean_environment, inkgate
 

@@ -10,8 +10,8 @@ import anyio
 import psutil
 import pytest
 
+from inkgate.bench.load.service import Serve, ServiceNotStarted, last_words, serving
 from inkgate.client import AsyncInkgateClient, ServiceError
-from inkgate.loadtest.service import Serve, ServiceNotStarted, last_words, serving
 
 pytestmark = pytest.mark.anyio
 

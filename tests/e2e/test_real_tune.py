@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.tuning.results import Outcome, Purpose
+from inkgate.bench.tune.results import Outcome, Purpose
 from support.real_vllm import MODEL, PYTHON, SETTINGS, VARIABLES, rendered_lines, require_vllm
 from support.tune import tuning
 

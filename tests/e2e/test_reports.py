@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from inkgate.reports.compare import Comparison, compare
-from inkgate.reports.compare_files import write_comparison
-from inkgate.reports.files import Report, write_report
+from inkgate.bench.reports.compare import Comparison, compare
+from inkgate.bench.reports.compare_files import write_comparison
+from inkgate.bench.reports.files import Report, write_report
 from support.browser import chromium, require_chromium, shoot
 from support.hostile_reports import HOSTILE, hostile_load, hostile_tuning
 from support.sample_reports import load_report, one_point, unreached

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from inkgate.bench.tune.results import Outcome, Purpose
 from inkgate.settings import load_settings
-from inkgate.tuning.results import Outcome, Purpose
 from support.ppocr import drawn
 from support.processes import all_ended
 from support.server import inkgate

@@ -7,13 +7,13 @@ from pathlib import Path
 import anyio
 import pytest
 
-from inkgate.comparison.contenders import parse
-from inkgate.comparison.documents import documents
-from inkgate.comparison.results import EngineComparison, EngineMeasured
-from inkgate.comparison.run import Comparing, compare
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.plan import Plan
-from inkgate.loadtest.results import Axis
+from inkgate.bench.compare.contenders import parse
+from inkgate.bench.compare.documents import documents
+from inkgate.bench.compare.results import EngineComparison, EngineMeasured
+from inkgate.bench.compare.run import Comparing, compare
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.plan import Plan
+from inkgate.bench.load.results import Axis
 from support.comparisons import MACHINE
 from support.evaluation import draw, write_manifest
 from support.stub_upstream import Reply, Request, error_reply, running_stub

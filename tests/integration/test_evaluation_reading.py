@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from inkgate.bench.accuracy.candidates import OwnReader
+from inkgate.bench.accuracy.manifest import Entry, load_manifest
+from inkgate.bench.accuracy.peers import PeerMissing, RapidOcr, Tesseract, boxed_lines, peer
+from inkgate.bench.accuracy.run import probe, score
 from inkgate.documents.open import Opener
-from inkgate.evaluation.candidates import OwnReader
-from inkgate.evaluation.manifest import Entry, load_manifest
-from inkgate.evaluation.peers import PeerMissing, RapidOcr, Tesseract, boxed_lines, peer
-from inkgate.evaluation.run import probe, score
 from inkgate.reader import Reader
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Line, Page, PageResult, Task, TaskKind

@@ -12,13 +12,13 @@ import anyio
 import pytest
 from PIL import Image
 
+from inkgate.bench.load.pages import load_pages
+from inkgate.bench.load.plan import Load, Plan
+from inkgate.bench.load.preflight import try_once
+from inkgate.bench.load.results import Axis
+from inkgate.bench.load.run import run
+from inkgate.bench.load.target import ProtocolName, detect
 from inkgate.bootstrap import serve
-from inkgate.loadtest.pages import load_pages
-from inkgate.loadtest.plan import Load, Plan
-from inkgate.loadtest.preflight import try_once
-from inkgate.loadtest.results import Axis
-from inkgate.loadtest.run import run
-from inkgate.loadtest.target import ProtocolName, detect
 from inkgate.settings import Settings, load_settings
 from support.load_target import closed_plan
 from support.ppocr import drawn

@@ -6,13 +6,13 @@ import anyio
 import pytest
 from aiohttp import web
 
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.parts import parts_of
-from inkgate.loadtest.plan import Arrivals
-from inkgate.loadtest.processes import run_in_processes
-from inkgate.loadtest.replay import Recorded
-from inkgate.loadtest.results import Second
-from inkgate.loadtest.target import ProtocolName
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.parts import parts_of
+from inkgate.bench.load.plan import Arrivals
+from inkgate.bench.load.processes import run_in_processes
+from inkgate.bench.load.replay import Recorded
+from inkgate.bench.load.results import Second
+from inkgate.bench.load.target import ProtocolName
 from support.load_target import closed_plan, load_target, open_plan, refusal, text
 
 pytestmark = pytest.mark.anyio

@@ -9,13 +9,13 @@ import anyio
 import pytest
 from aiohttp import web
 
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.pages import LoadPage
-from inkgate.loadtest.plan import Load, Share
-from inkgate.loadtest.preflight import try_once
-from inkgate.loadtest.results import Second
-from inkgate.loadtest.run import run
-from inkgate.loadtest.target import ProtocolName, Target, detect
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.pages import LoadPage
+from inkgate.bench.load.plan import Load, Share
+from inkgate.bench.load.preflight import try_once
+from inkgate.bench.load.results import Second
+from inkgate.bench.load.run import run
+from inkgate.bench.load.target import ProtocolName, Target, detect
 from support.load_target import PAGE, closed_plan, load_target, open_plan, refusal, stream, text
 
 pytestmark = pytest.mark.anyio

@@ -8,14 +8,14 @@ import anyio
 import pytest
 from aiohttp import web
 
-from inkgate.loadtest.bench import Bench, Progress
-from inkgate.loadtest.climb import Steps
-from inkgate.loadtest.readings import Reading
-from inkgate.loadtest.results import Axis, Second, ServerSide, Summary
-from inkgate.loadtest.run import run
-from inkgate.loadtest.scrape import Scraper
-from inkgate.loadtest.steps import run_once, run_steps
-from inkgate.loadtest.target import ProtocolName
+from inkgate.bench.load.bench import Bench, Progress
+from inkgate.bench.load.climb import Steps
+from inkgate.bench.load.readings import Reading
+from inkgate.bench.load.results import Axis, Second, ServerSide, Summary
+from inkgate.bench.load.run import run
+from inkgate.bench.load.scrape import Scraper
+from inkgate.bench.load.steps import run_once, run_steps
+from inkgate.bench.load.target import ProtocolName
 from support.load_target import closed_plan, load_target, open_plan, text
 
 pytestmark = pytest.mark.anyio

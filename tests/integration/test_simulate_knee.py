@@ -6,8 +6,8 @@ import pytest
 
 from benchmarks.simulate.card import RTX_4090D
 from benchmarks.simulate.stepped import Simulated, curve
-from inkgate.loadtest.knee import find_knee
-from inkgate.loadtest.results import Axis
+from inkgate.bench.load.knee import find_knee
+from inkgate.bench.load.results import Axis
 
 
 @pytest.mark.slow

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.tuning.simulated import tuned
-from inkgate.tuning.dials import MAX_NUM_SEQS
-from inkgate.tuning.results import Outcome
+from inkgate.bench.tune.dials import MAX_NUM_SEQS
+from inkgate.bench.tune.results import Outcome
 
 
 @pytest.mark.slow

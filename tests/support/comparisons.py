@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from inkgate.comparison.results import Accuracy, EngineComparison, EngineMeasured
-from inkgate.loadtest.results import Latency, Machine, OwnLimits, Summary
+from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineMeasured
+from inkgate.bench.load.results import Latency, Machine, OwnLimits, Summary
 
 MACHINE = Machine("here", "a processor", 2, 24.0)
 OWN = OwnLimits(bottleneck=False, why="", late_p99_s=0.001, busy_share=0.1, unsent=0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inkgate.loadtest.results import Latency, Point, Summary
+from inkgate.bench.load.results import Latency, Point, Summary
 
 Shape = Callable[[float], float]
 """Goodput by level."""

@@ -9,8 +9,8 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from inkgate.evaluation.candidates import Transcript
-from inkgate.evaluation.manifest import Entry
+from inkgate.bench.accuracy.candidates import Transcript
+from inkgate.bench.accuracy.manifest import Entry
 
 
 def draw(path: Path, *lines: str, width: int = 700) -> None:

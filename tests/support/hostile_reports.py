@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inkgate.loadtest.results import Knee, LoadReport, Machine, OwnLimits
-from inkgate.tuning.results import Dial, Judged, Settings, TuneReport
+from inkgate.bench.load.results import Knee, LoadReport, Machine, OwnLimits
+from inkgate.bench.tune.results import Dial, Judged, Settings, TuneReport
 from support.sample_reports import load_report
 from support.sample_tuning import tune_report
 

@@ -11,11 +11,11 @@ from typing import Any
 import anyio
 from aiohttp import web
 
-from inkgate.loadtest.pages import LoadPage
-from inkgate.loadtest.plan import Arrivals, Load, Plan
-from inkgate.loadtest.results import Axis
-from inkgate.loadtest.run import Measured, run
-from inkgate.loadtest.target import ProtocolName, Target
+from inkgate.bench.load.pages import LoadPage
+from inkgate.bench.load.plan import Arrivals, Load, Plan
+from inkgate.bench.load.results import Axis
+from inkgate.bench.load.run import Measured, run
+from inkgate.bench.load.target import ProtocolName, Target
 from support.api_client import png
 
 PAGE = LoadPage("page.png", png(), "image/png", 1)

@@ -7,11 +7,11 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from inkgate.loadtest.results import Machine, ServerSide, Summary
-from inkgate.tuning.journal import Journal
-from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Targets, Trial, TuneReport
-from inkgate.tuning.search import search
-from inkgate.tuning.task import Task
+from inkgate.bench.load.results import Machine, ServerSide, Summary
+from inkgate.bench.tune.journal import Journal
+from inkgate.bench.tune.results import Dial, Outcome, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.bench.tune.search import search
+from inkgate.bench.tune.task import Task
 from support.clock import Clock
 
 SEQS = "engine.vllm.managed.max_num_seqs"

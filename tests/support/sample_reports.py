@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.loadtest.results import (
+from inkgate.bench.load.results import (
     Axis,
     Knee,
     Latency,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inkgate.loadtest.results import ServerSide
-from inkgate.tuning.results import Dial, Judged, Outcome, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.bench.load.results import ServerSide
+from inkgate.bench.tune.results import Dial, Judged, Outcome, Purpose, Settings, Targets, Trial, TuneReport
 from support.sample_reports import MACHINE, Made, run
 
 SEQS = "engine.vllm.managed.max_num_seqs"

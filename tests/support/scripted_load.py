@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import anyio
 import numpy as np
 
-from inkgate.loadtest.plan import Load, Plan
-from inkgate.loadtest.results import Axis, OwnLimits, Second
-from inkgate.loadtest.run import Measured
-from inkgate.loadtest.samples import Samples
-from inkgate.loadtest.target import ProtocolName, Target
+from inkgate.bench.load.plan import Load, Plan
+from inkgate.bench.load.results import Axis, OwnLimits, Second
+from inkgate.bench.load.run import Measured
+from inkgate.bench.load.samples import Samples
+from inkgate.bench.load.target import ProtocolName, Target
 from support.curves import FAULTLESS, Measuring, Shape, summary
 
 TARGET = Target("http://127.0.0.1:7860/ocr", ProtocolName.OCR)

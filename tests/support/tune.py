@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from inkgate.bench.tune.results import TuneReport
 from inkgate.engines.vllm.managed.guardian import descendants
-from inkgate.tuning.results import TuneReport
 from support.processes import all_ended
 from support.server import clean_environment
 

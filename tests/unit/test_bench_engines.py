@@ -14,7 +14,7 @@ from benchmarks.engines.own import parsed_step
 from benchmarks.engines.race import since
 from benchmarks.engines.sample import pooled_cer, spread
 from benchmarks.engines.targets import Target, target_table
-from inkgate.evaluation.manifest import Entry
+from inkgate.bench.accuracy.manifest import Entry
 from inkgate.runtimes.openvino_graphs import openvino, ops
 from inkgate.serving.batcher import BatchFigures
 

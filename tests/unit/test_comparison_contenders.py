@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.comparison.contenders import Contender, ContenderInvalid, Given, parse
-from inkgate.loadtest.service import Serve
+from inkgate.bench.compare.contenders import Contender, ContenderInvalid, Given, parse
+from inkgate.bench.load.service import Serve
 
 
 def test_an_engine_is_started_with_the_settings_that_are_given() -> None:

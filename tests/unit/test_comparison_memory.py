@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from inkgate.comparison.memory import MemoryWatch, gpu_bytes
+from inkgate.bench.compare.memory import MemoryWatch, gpu_bytes
 from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
 
 MB = 1_000_000

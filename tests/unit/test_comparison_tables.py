@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from inkgate.comparison.results import EngineMeasured
-from inkgate.comparison.tables import as_csv, as_json, as_markdown, as_table, from_json, remarks
+from inkgate.bench.compare.results import EngineMeasured
+from inkgate.bench.compare.tables import as_csv, as_json, as_markdown, as_table, from_json, remarks
 from support.comparisons import FAST, GONE, OWN, comparison, summary
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.evaluation.manifest import ManifestInvalid, load_lines, load_manifest, load_tests, load_text, select
+from inkgate.bench.accuracy.manifest import ManifestInvalid, load_lines, load_manifest, load_tests, load_text, select
 from support.evaluation import write_manifest
 
 SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1]]

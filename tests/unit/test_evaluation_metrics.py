@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.evaluation.manifest import TruthLine
-from inkgate.evaluation.metrics import (
+from inkgate.bench.accuracy.manifest import TruthLine
+from inkgate.bench.accuracy.metrics import (
     CharacterErrors,
     ReadLine,
     Token,

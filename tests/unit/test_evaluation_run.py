@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from inkgate.bench.accuracy.candidates import OwnReader, PageFailure, Transcript
+from inkgate.bench.accuracy.manifest import Entry, load_manifest
+from inkgate.bench.accuracy.metrics import ReadLine, Token
+from inkgate.bench.accuracy.report import Evaluation, as_json, tables
+from inkgate.bench.accuracy.run import CandidateScores, probe, score
+from inkgate.bench.accuracy.summary import groups, summarize
 from inkgate.errors import InputRejected
-from inkgate.evaluation.candidates import OwnReader, PageFailure, Transcript
-from inkgate.evaluation.manifest import Entry, load_manifest
-from inkgate.evaluation.metrics import ReadLine, Token
-from inkgate.evaluation.report import Evaluation, as_json, tables
-from inkgate.evaluation.run import CandidateScores, probe, score
-from inkgate.evaluation.summary import groups, summarize
 from inkgate.types import DocumentResult, Line, PageError, PageResult
 from support.evaluation import Recited, write_manifest
 
@@ -174,7 +174,7 @@ async def test_json_holds_every_figure_and_what_it_was_measured_on(manifest: Pat
 
 
 def test_lines_of_a_turned_page_are_compared_where_the_file_has_them() -> None:
-    from inkgate.evaluation.candidates import transcript
+    from inkgate.bench.accuracy.candidates import transcript
 
     upright = ((0.0, 0.0), (10.0, 0.0), (10.0, 5.0), (0.0, 5.0))
     page = PageResult(index=0, width=40, height=100, rotation=90, lines=(Line("a", upright, 1.0),), text="a")

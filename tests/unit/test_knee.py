@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.loadtest.knee import find_knee
-from inkgate.loadtest.results import Axis, Knee, Point, ServerSide
+from inkgate.bench.load.knee import find_knee
+from inkgate.bench.load.results import Axis, Knee, Point, ServerSide
 from support import curves
 from support.curves import Measuring, Shape, measured, true_knee
 

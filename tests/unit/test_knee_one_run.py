@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.loadtest.knee import find_knee
-from inkgate.loadtest.results import Axis, Knee, Point, Second
+from inkgate.bench.load.knee import find_knee
+from inkgate.bench.load.results import Axis, Knee, Point, Second
 from support import curves
 from support.curves import LEVELS, Measuring, Shape, measured, true_knee
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.loadtest.arrivals import asks, drawing, moments
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.pages import LoadPage
-from inkgate.loadtest.plan import Arrivals, Load, Plan, Share
-from inkgate.loadtest.replay import Recorded
-from inkgate.loadtest.results import Axis
-from inkgate.loadtest.target import ProtocolName, Target
+from inkgate.bench.load.arrivals import asks, drawing, moments
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.pages import LoadPage
+from inkgate.bench.load.plan import Arrivals, Load, Plan, Share
+from inkgate.bench.load.replay import Recorded
+from inkgate.bench.load.results import Axis
+from inkgate.bench.load.target import ProtocolName, Target
 
 TARGET = Target("http://127.0.0.1:1/ocr", ProtocolName.OCR)
 PAGES = tuple(LoadPage(f"{size}.png", bytes(size), "image/png", 1) for size in (10, 1000, 100_000))

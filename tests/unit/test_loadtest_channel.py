@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from inkgate.loadtest.channel import Channel
+from inkgate.bench.load.channel import Channel
 
 LARGE = bytes(8_000_000)
 

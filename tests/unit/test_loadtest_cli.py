@@ -8,12 +8,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.plan import Arrivals, Plan, Share
+from inkgate.bench.load.results import Axis
 from inkgate.cli.app import app
 from inkgate.cli.durations import duration, seconds_of, share
 from inkgate.cli.loadtest_plan import Wanted, mix_of, plan_of
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.plan import Arrivals, Plan, Share
-from inkgate.loadtest.results import Axis
 from support.api_client import png
 
 NOTHING = Wanted(None, None, None, None, 1.0, "poisson", "", ())

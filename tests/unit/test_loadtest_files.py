@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.loadtest.curve import shown_curve
-from inkgate.loadtest.files import POINT_COLUMNS, read_json, write_json, write_points_csv, write_seconds_csv
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.knee import find_knee
-from inkgate.loadtest.plan import Load, Plan
-from inkgate.loadtest.report import Circumstances, assemble
-from inkgate.loadtest.results import Axis, LoadReport, OwnLimits, Point, Second, ServerSide
-from inkgate.loadtest.steps import Stepped
-from inkgate.loadtest.target import ProtocolName, Target
+from inkgate.bench.load.curve import shown_curve
+from inkgate.bench.load.files import POINT_COLUMNS, read_json, write_json, write_points_csv, write_seconds_csv
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.knee import find_knee
+from inkgate.bench.load.plan import Load, Plan
+from inkgate.bench.load.report import Circumstances, assemble
+from inkgate.bench.load.results import Axis, LoadReport, OwnLimits, Point, Second, ServerSide
+from inkgate.bench.load.steps import Stepped
+from inkgate.bench.load.target import ProtocolName, Target
 from support import curves
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from inkgate.loadtest.bench import Progress
-from inkgate.loadtest.live import LiveView, PlainLines, picture
-from inkgate.loadtest.readings import Reading
-from inkgate.loadtest.results import Axis, Second, ServerSide
-from inkgate.loadtest.seen import Seen, percentiles
+from inkgate.bench.load.bench import Progress
+from inkgate.bench.load.live import LiveView, PlainLines, picture
+from inkgate.bench.load.readings import Reading
+from inkgate.bench.load.results import Axis, Second, ServerSide
+from inkgate.bench.load.seen import Seen, percentiles
 from support import curves
 from support.curves import measured
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.pages import LoadPage, load_pages
-from inkgate.loadtest.protocols import Answer, wire_of
-from inkgate.loadtest.samples import Outcome
-from inkgate.loadtest.target import ProtocolName, Target
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.pages import LoadPage, load_pages
+from inkgate.bench.load.protocols import Answer, wire_of
+from inkgate.bench.load.samples import Outcome
+from inkgate.bench.load.target import ProtocolName, Target
 from support.api_client import pdf, png, tiff
 
 PAGE = LoadPage('a "quoted" page.png', png(), "image/png", 1)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.replay import read_recorded
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.replay import read_recorded
 
 
 def written(folder: Path, *lines: object) -> Path:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.loadtest.own_limits import own_limits
-from inkgate.loadtest.results import SIZES_AN_OCTAVE
-from inkgate.loadtest.samples import Outcome, Sample, Samples
-from inkgate.loadtest.summary import second, sizes, summarize
+from inkgate.bench.load.own_limits import own_limits
+from inkgate.bench.load.results import SIZES_AN_OCTAVE
+from inkgate.bench.load.samples import Outcome, Sample, Samples
+from inkgate.bench.load.summary import second, sizes, summarize
 
 
 def answered(due: float, took: float, *, late: float = 0.0, pages: int = 1, degraded: bool = False) -> Sample:

@@ -8,10 +8,10 @@ import anyio
 import httpx
 import pytest
 
+from inkgate.bench.load.readings import Reading, of_gpus, of_state, several, summed_up, together
+from inkgate.bench.load.results import ServerSide
+from inkgate.bench.load.scrape import InkgateState, LocalGpus, Scraper, VllmMetrics, sources
 from inkgate.client import InkgateClient
-from inkgate.loadtest.readings import Reading, of_gpus, of_state, several, summed_up, together
-from inkgate.loadtest.results import ServerSide
-from inkgate.loadtest.scrape import InkgateState, LocalGpus, Scraper, VllmMetrics, sources
 from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
 from inkgate.telemetry.state import Gpu, Process, ReplicaReading
 from support.gpu import RecordedGpu

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inkgate.loadtest.course import Part
-from inkgate.loadtest.results import Second
-from inkgate.loadtest.samples import Outcome, Sample, Samples
-from inkgate.loadtest.seconds import Seconds
+from inkgate.bench.load.course import Part
+from inkgate.bench.load.results import Second
+from inkgate.bench.load.samples import Outcome, Sample, Samples
+from inkgate.bench.load.seconds import Seconds
 from support.load_target import open_plan
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from inkgate.loadtest.bench import Bench, Progress
-from inkgate.loadtest.climb import Steps, in_order, parse_steps
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.plan import Arrivals, Load, Plan
-from inkgate.loadtest.readings import Reading
-from inkgate.loadtest.results import Axis, OwnLimits, Second, ServerSide, Summary
-from inkgate.loadtest.scrape import Scraper
-from inkgate.loadtest.steps import Stepped, run_once, run_steps
+from inkgate.bench.load.bench import Bench, Progress
+from inkgate.bench.load.climb import Steps, in_order, parse_steps
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.plan import Arrivals, Load, Plan
+from inkgate.bench.load.readings import Reading
+from inkgate.bench.load.results import Axis, OwnLimits, Second, ServerSide, Summary
+from inkgate.bench.load.scrape import Scraper
+from inkgate.bench.load.steps import Stepped, run_once, run_steps
 from support import curves
 from support.scripted_load import TARGET, ScriptedService, load
 

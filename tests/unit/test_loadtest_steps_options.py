@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from inkgate.bench.load.climb import Steps
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.plan import Arrivals, Plan
+from inkgate.bench.load.results import Axis
 from inkgate.cli.loadtest_run import steps_of
-from inkgate.loadtest.climb import Steps
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.plan import Arrivals, Plan
-from inkgate.loadtest.results import Axis
 
 CLIENTS = Plan(Axis.CONCURRENCY, 3, 10)
 RATE = Plan(Axis.RATE, 2.5, 10)

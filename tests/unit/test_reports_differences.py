@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from inkgate.loadtest.results import Axis, Point, Second
-from inkgate.reports.blocks import block_length, drawn, memory
-from inkgate.reports.compare import compare
-from inkgate.reports.differences import (
+from inkgate.bench.load.results import Axis, Point, Second
+from inkgate.bench.reports.blocks import block_length, drawn, memory
+from inkgate.bench.reports.compare import compare
+from inkgate.bench.reports.differences import (
     Figure,
     Untellable,
     Verdict,
@@ -21,9 +21,9 @@ from inkgate.reports.differences import (
     p95_of_seconds,
     ratio,
 )
-from inkgate.reports.sizes import counted, quantiles
-from inkgate.reports.student import t_quantile
-from inkgate.reports.window import counted_seconds
+from inkgate.bench.reports.sizes import counted, quantiles
+from inkgate.bench.reports.student import t_quantile
+from inkgate.bench.reports.window import counted_seconds
 from support.sample_reports import MACHINE, Made, load_report, one_point, run, unreached
 
 

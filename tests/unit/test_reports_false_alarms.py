@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from inkgate.loadtest.results import Second, Summary
-from inkgate.reports.differences import (
+from inkgate.bench.load.results import Second, Summary
+from inkgate.bench.reports.differences import (
     Figure,
     Untellable,
     Verdict,

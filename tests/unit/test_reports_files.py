@@ -13,11 +13,11 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from inkgate.bench.load.results import LoadReport
+from inkgate.bench.reports.compare import compare
+from inkgate.bench.reports.compare_files import write_comparison
+from inkgate.bench.reports.files import ReportUnreadable, ReportUnwritable, load_report, write_report
 from inkgate.cli.app import app
-from inkgate.loadtest.results import LoadReport
-from inkgate.reports.compare import compare
-from inkgate.reports.compare_files import write_comparison
-from inkgate.reports.files import ReportUnreadable, ReportUnwritable, load_report, write_report
 from support.sample_reports import load_report as sample_load
 from support.sample_reports import one_point
 from support.sample_tuning import tune_report

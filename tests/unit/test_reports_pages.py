@@ -9,14 +9,14 @@ from html.parser import HTMLParser
 
 import pytest
 
-from inkgate.loadtest.results import OwnLimits
-from inkgate.reports.charts import drawer
-from inkgate.reports.compare import compare
-from inkgate.reports.compare_html import comparison_html
-from inkgate.reports.load_page import load_headline, load_html
-from inkgate.reports.markup import Markup, joined, tag, text
-from inkgate.reports.tune_page import tune_headline, tune_html
-from inkgate.tuning.results import Outcome
+from inkgate.bench.load.results import OwnLimits
+from inkgate.bench.reports.charts import drawer
+from inkgate.bench.reports.compare import compare
+from inkgate.bench.reports.compare_html import comparison_html
+from inkgate.bench.reports.load_page import load_headline, load_html
+from inkgate.bench.reports.markup import Markup, joined, tag, text
+from inkgate.bench.reports.tune_page import tune_headline, tune_html
+from inkgate.bench.tune.results import Outcome
 from support.hostile_reports import HOSTILE, hostile_load, hostile_tuning
 from support.sample_reports import load_report, one_point, unreached
 from support.sample_tuning import tune_report
@@ -121,7 +121,7 @@ def test_a_load_generator_that_was_the_limit_is_told_first() -> None:
 def test_without_matplotlib_there_are_tables_and_what_to_install() -> None:
     page = load_html(load_report(), None)
     assert figures_of(page) == 0
-    assert "pip install '.[report]'" in Outline(page).words
+    assert "pip install '.[bench]'" in Outline(page).words
     assert "9.62" in Outline(page).words
 
 

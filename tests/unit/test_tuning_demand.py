@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from inkgate.bench.load.results import OwnLimits, ServerSide, Summary
+from inkgate.bench.load.run import Measured
+from inkgate.bench.load.samples import Outcome as Ending
+from inkgate.bench.load.samples import Sample, Samples
+from inkgate.bench.tune.demand import NothingAnswered, fast, find_demand, notes
+from inkgate.bench.tune.probe import DemandProbe, probe_of
+from inkgate.bench.tune.results import Dial, Outcome, Purpose, Settings, Trial
+from inkgate.bench.tune.saturation import ABOVE
 from inkgate.cli.tune_view import ShownBench, View
-from inkgate.loadtest.results import OwnLimits, ServerSide, Summary
-from inkgate.loadtest.run import Measured
-from inkgate.loadtest.samples import Outcome as Ending
-from inkgate.loadtest.samples import Sample, Samples
-from inkgate.tuning.demand import NothingAnswered, fast, find_demand, notes
-from inkgate.tuning.probe import DemandProbe, probe_of
-from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Trial
-from inkgate.tuning.saturation import ABOVE
 
 pytestmark = pytest.mark.anyio
 

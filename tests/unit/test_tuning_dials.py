@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.settings import load_settings
-from inkgate.tuning.dials import (
+from inkgate.bench.tune.dials import (
     GPU_MEMORY,
     MAX_NUM_SEQS,
     MAX_PIXELS,
@@ -16,7 +15,8 @@ from inkgate.tuning.dials import (
     picked,
     with_current,
 )
-from inkgate.tuning.results import Settings, Value
+from inkgate.bench.tune.results import Settings, Value
+from inkgate.settings import load_settings
 
 
 def values(engine: str, path: str, cores: int = 8, gpu_gb: float | None = None) -> tuple[Value, ...]:

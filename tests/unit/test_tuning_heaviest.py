@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from inkgate.loadtest.pages import LoadPage
-from inkgate.tuning.heaviest import Heaviness, heaviest_pages
+from inkgate.bench.load.pages import LoadPage
+from inkgate.bench.tune.heaviest import Heaviness, heaviest_pages
 from support.ppocr import drawn
 
 MANY = 100_000_000

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.tuning.journal import Journal, JournalMismatch, Row, read_task
-from inkgate.tuning.results import Dial, Outcome, Purpose, Trial
-from inkgate.tuning.task import Task
+from inkgate.bench.tune.journal import Journal, JournalMismatch, Row, read_task
+from inkgate.bench.tune.results import Dial, Outcome, Purpose, Trial
+from inkgate.bench.tune.task import Task
 from support.responses import SEQS, task
 
 TASK = task()

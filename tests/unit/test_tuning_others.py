@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from inkgate.tuning.others import Others, disturbance, usual_others
-from inkgate.tuning.results import Outcome, Purpose, Trial
+from inkgate.bench.tune.others import Others, disturbance, usual_others
+from inkgate.bench.tune.results import Outcome, Purpose, Trial
 
 
 def trial(others_cores: float | None) -> Trial:

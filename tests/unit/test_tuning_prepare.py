@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from inkgate.bench.tune import dials as known
+from inkgate.bench.tune.prepare import NothingToTune, engine_of, prepared
 from inkgate.settings import Settings, load_settings
-from inkgate.tuning import dials as known
-from inkgate.tuning.prepare import NothingToTune, engine_of, prepared
 
 PRESETS = Path(__file__).parents[1] / "models" / "presets"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from inkgate.loadtest.results import ServerSide, Summary
+from inkgate.bench.load.results import ServerSide, Summary
+from inkgate.bench.tune.fragment import toml
+from inkgate.bench.tune.journal import Row
+from inkgate.bench.tune.recommend import report
+from inkgate.bench.tune.results import Outcome, Purpose, Trial, TuneReport, Value
 from inkgate.settings import load_settings
-from inkgate.tuning.fragment import toml
-from inkgate.tuning.journal import Row
-from inkgate.tuning.recommend import report
-from inkgate.tuning.results import Outcome, Purpose, Trial, TuneReport, Value
 from support.responses import SEQS, task
 
 HEAVY = Purpose.HEAVIEST

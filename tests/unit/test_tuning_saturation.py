@@ -7,10 +7,10 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from inkgate.loadtest.results import Summary
-from inkgate.tuning.journal import Row
-from inkgate.tuning.results import Outcome, Purpose, Trial
-from inkgate.tuning.saturation import answered, demand, doubt, telling
+from inkgate.bench.load.results import Summary
+from inkgate.bench.tune.journal import Row
+from inkgate.bench.tune.results import Outcome, Purpose, Trial
+from inkgate.bench.tune.saturation import answered, demand, doubt, telling
 from support.responses import SEQS, Made, saturating, searched, task
 
 RISING = task(demand=10.0)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from inkgate.loadtest.results import ServerSide, Summary
-from inkgate.tuning.results import Outcome, Purpose, Targets, Trial
-from inkgate.tuning.score import fails_too_often, least_accuracy, outcome, score
+from inkgate.bench.load.results import ServerSide, Summary
+from inkgate.bench.tune.results import Outcome, Purpose, Targets, Trial
+from inkgate.bench.tune.score import fails_too_often, least_accuracy, outcome, score
 from support.responses import SEQS, TARGETS
 
 SUMMARY = Summary(10.0, 1000, 200, 150, 800, 0, 0, 0, 450, 0, 0, 8.0, None, None)

@@ -15,10 +15,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from inkgate.tuning.journal import Journal
-from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Trial
-from inkgate.tuning.search import search
-from inkgate.tuning.task import Task
+from inkgate.bench.tune.journal import Journal
+from inkgate.bench.tune.results import Dial, Outcome, Purpose, Settings, Trial
+from inkgate.bench.tune.search import search
+from inkgate.bench.tune.task import Task
 from support.clock import Clock
 from support.responses import GRID, SEQS, TOKENS, Made, MadeBench, loss, saturating, searched, task
 

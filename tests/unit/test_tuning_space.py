@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.tuning.results import Dial, Settings
-from inkgate.tuning.space import MOST_CANDIDATES, Space
+from inkgate.bench.tune.results import Dial, Settings
+from inkgate.bench.tune.space import MOST_CANDIDATES, Space
 
 SPACE = Space([Dial("seqs", (1, 4, 16, 64), ""), Dial("share", (0.0, 0.5), ""), Dial("kind", ("", "fp8"), "")])
 

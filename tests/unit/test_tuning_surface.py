@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.tuning.surface import Surface
+from inkgate.bench.tune.surface import Surface
 
 SETTINGS = np.array([[0.0], [0.5], [1.0]])
 WORTH = np.array([16.0, 20.0, 18.0])

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from inkgate.loadtest.readings import restarts_of
+from inkgate.bench.load.readings import restarts_of
+from inkgate.bench.tune.trials import cause_of_death
+from inkgate.bench.tune.watch import Watched, memory_of
 from inkgate.telemetry.state import Process, State
-from inkgate.tuning.trials import cause_of_death
-from inkgate.tuning.watch import Watched, memory_of
 from support.states import GB, embedded_state, managed_state, replica
 
 

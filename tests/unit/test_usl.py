@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from inkgate.loadtest import usl
+from inkgate.bench.load import usl
 from support import curves
 
 LEVELS = list(curves.LEVELS)

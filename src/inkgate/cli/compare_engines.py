@@ -17,9 +17,9 @@ from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
 from inkgate.errors import install_extra
 
 if TYPE_CHECKING:
-    from inkgate.comparison.contenders import Contender
-    from inkgate.comparison.results import EngineComparison
-    from inkgate.comparison.run import Comparing
+    from inkgate.bench.compare.contenders import Contender
+    from inkgate.bench.compare.results import EngineComparison
+    from inkgate.bench.compare.run import Comparing
 
 PIPED_WIDTH = 240
 """Columns of a table that goes to a file or a pipe, which have no width of their own."""
@@ -84,14 +84,14 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
 
     The exit status is 0 where all could be measured, 1 where one could not.
     """
-    from inkgate.comparison.contenders import ContenderInvalid, parse
-    from inkgate.comparison.documents import documents
-    from inkgate.comparison.run import Comparing
-    from inkgate.comparison.tables import FORMS
-    from inkgate.evaluation.manifest import ManifestInvalid
-    from inkgate.loadtest.impossible import LoadImpossible
-    from inkgate.loadtest.plan import Plan
-    from inkgate.loadtest.results import Axis
+    from inkgate.bench.accuracy.manifest import ManifestInvalid
+    from inkgate.bench.compare.contenders import ContenderInvalid, parse
+    from inkgate.bench.compare.documents import documents
+    from inkgate.bench.compare.run import Comparing
+    from inkgate.bench.compare.tables import FORMS
+    from inkgate.bench.load.impossible import LoadImpossible
+    from inkgate.bench.load.plan import Plan
+    from inkgate.bench.load.results import Axis
 
     for file in output or ():
         if file.suffix not in FORMS:
@@ -117,16 +117,16 @@ def _need_evaluation(wanted: bool) -> None:
     if not wanted:
         return
     try:
-        import inkgate.evaluation.metrics  # noqa: F401  # whether it can be
+        import inkgate.bench.accuracy.metrics  # noqa: F401  # whether it can be
     except ModuleNotFoundError as error:
-        raise misuse(f"{error.name} is not installed, which accuracy needs: {install_extra('eval')}.") from error
+        raise misuse(f"{error.name} is not installed, which accuracy needs: {install_extra('bench')}.") from error
 
 
 async def _compare(contenders: Sequence[Contender], comparing: Comparing) -> EngineComparison:
-    from inkgate.comparison.memory import gpu_reader
-    from inkgate.comparison.run import compare
+    from inkgate.bench.compare.memory import gpu_reader
+    from inkgate.bench.compare.run import compare
+    from inkgate.bench.load.machine import this_machine
     from inkgate.concurrency import single_error
-    from inkgate.loadtest.machine import this_machine
 
     stop = anyio.Event()
     with ExitStack() as stack, single_error():
@@ -141,7 +141,7 @@ async def _compare(contenders: Sequence[Contender], comparing: Comparing) -> Eng
 def _show(comparison: EngineComparison, files: Sequence[Path]) -> None:
     from rich.console import Console
 
-    from inkgate.comparison.tables import FORMS, as_table
+    from inkgate.bench.compare.tables import FORMS, as_table
 
     console = Console()
     if not sys.stdout.isatty():

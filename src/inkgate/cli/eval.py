@@ -19,9 +19,9 @@ from inkgate.errors import EngineFailed, InputRejected, install_extra
 from inkgate.settings import PdfText, Settings, load_settings
 
 if TYPE_CHECKING:
-    from inkgate.evaluation.candidates import Candidate
-    from inkgate.evaluation.manifest import Entry
-    from inkgate.evaluation.report import Evaluation
+    from inkgate.bench.accuracy.candidates import Candidate
+    from inkgate.bench.accuracy.manifest import Entry
+    from inkgate.bench.accuracy.report import Evaluation
 
 FAILED = 1
 MISUSE = 2
@@ -63,12 +63,12 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     """
     settings = _settings(config, engine)
     try:
-        from inkgate.evaluation.manifest import ManifestInvalid, load_manifest, select
-        from inkgate.evaluation.peers import PeerMissing
-        from inkgate.evaluation.report import as_json, tables
-        from inkgate.evaluation.run import check_truths
+        from inkgate.bench.accuracy.manifest import ManifestInvalid, load_manifest, select
+        from inkgate.bench.accuracy.peers import PeerMissing
+        from inkgate.bench.accuracy.report import as_json, tables
+        from inkgate.bench.accuracy.run import check_truths
     except ModuleNotFoundError as error:
-        raise _misuse(f"{error.name} is not installed: {install_extra('eval')}.") from error
+        raise _misuse(f"{error.name} is not installed: {install_extra('bench')}.") from error
     try:
         entries = select(load_manifest(manifest), folder, limit)
         if not entries:
@@ -109,12 +109,12 @@ def _told(message: str, status: int) -> typer.Exit:
 
 
 async def _measure(settings: Settings, plan: _Plan) -> Evaluation:
+    from inkgate.bench.accuracy.candidates import OwnReader
+    from inkgate.bench.accuracy.peers import peer
+    from inkgate.bench.accuracy.report import Evaluation
+    from inkgate.bench.accuracy.run import probe, score
     from inkgate.bootstrap import running
     from inkgate.documents.open import Opener
-    from inkgate.evaluation.candidates import OwnReader
-    from inkgate.evaluation.peers import peer
-    from inkgate.evaluation.report import Evaluation
-    from inkgate.evaluation.run import probe, score
 
     async with AsyncExitStack() as stack:
         # A tool that is missing is told before the first document, not after an hour.

@@ -16,10 +16,10 @@ from inkgate.cli.loadtest_run import Course, measure, steps_of
 from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
 
 if TYPE_CHECKING:
-    from inkgate.loadtest.pages import LoadPage
-    from inkgate.loadtest.plan import Plan
-    from inkgate.loadtest.results import LoadReport
-    from inkgate.loadtest.target import Target
+    from inkgate.bench.load.pages import LoadPage
+    from inkgate.bench.load.plan import Plan
+    from inkgate.bench.load.results import LoadReport
+    from inkgate.bench.load.target import Target
 
 NOT_ASKED = 3
 """Exit status: the service could not be asked, as with `inkgate doctor`."""
@@ -103,10 +103,10 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
     The exit status is 0 when it was measured; 1 when nothing was answered, or this load generator was the bottleneck;
     3 when the service could not be asked.
     """
-    from inkgate.loadtest.impossible import LoadImpossible
-    from inkgate.loadtest.pages import load_pages
-    from inkgate.loadtest.plan import Plan
-    from inkgate.loadtest.results import Axis
+    from inkgate.bench.load.impossible import LoadImpossible
+    from inkgate.bench.load.pages import load_pages
+    from inkgate.bench.load.plan import Plan
+    from inkgate.bench.load.results import Axis
 
     wanted = Wanted(clients, rate, ramp, replay, speed, arrivals, priorities, tuple(key or ()))
     where = _Where(url, (key or [""])[0], protocol, model, prompt, max_tokens)
@@ -163,8 +163,8 @@ def _asked(context: typer.Context) -> dict[str, str]:
 
 
 async def _measure(where: _Where, pages: tuple[LoadPage, ...], plan: Plan, course: Course) -> LoadReport:
-    from inkgate.loadtest.plan import Load
-    from inkgate.loadtest.preflight import try_once
+    from inkgate.bench.load.plan import Load
+    from inkgate.bench.load.preflight import try_once
 
     load = Load(await _target(where), pages, plan)
     await try_once(load)
@@ -174,8 +174,8 @@ async def _measure(where: _Where, pages: tuple[LoadPage, ...], plan: Plan, cours
 async def _target(where: _Where) -> Target:
     from dataclasses import replace
 
-    from inkgate.loadtest.impossible import LoadImpossible
-    from inkgate.loadtest.target import ProtocolName, detect
+    from inkgate.bench.load.impossible import LoadImpossible
+    from inkgate.bench.load.target import ProtocolName, detect
 
     names = [str(name) for name in ProtocolName]
     if where.protocol is not None and where.protocol not in names:
@@ -187,8 +187,8 @@ async def _target(where: _Where) -> Target:
 
 def _end(report: LoadReport, json: Path | None, csv: Path | None) -> None:
     """Writes the report, shows it, and ends with the status that it deserves."""
-    from inkgate.loadtest.files import write_json, write_points_csv, write_seconds_csv
-    from inkgate.loadtest.text import shown
+    from inkgate.bench.load.files import write_json, write_points_csv, write_seconds_csv
+    from inkgate.bench.load.text import shown
 
     if json is not None:
         write_json(report, json)

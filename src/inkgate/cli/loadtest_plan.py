@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from inkgate.loadtest.plan import Plan, Share
+    from inkgate.bench.load.plan import Plan, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ def plan_of(wanted: Wanted, common: Plan) -> Plan:
     Raises:
         LoadImpossible: the options contradict each other, or make no sense.
     """
-    from inkgate.loadtest.impossible import LoadImpossible
-    from inkgate.loadtest.results import Axis
+    from inkgate.bench.load.impossible import LoadImpossible
+    from inkgate.bench.load.results import Axis
 
     given = {"--clients": wanted.clients, "--rate": wanted.rate, "--ramp": wanted.ramp, "--replay": wanted.replay}
     named = [name for name, value in given.items() if value is not None]
@@ -47,9 +47,9 @@ def plan_of(wanted: Wanted, common: Plan) -> Plan:
 
 
 def _open(wanted: Wanted, plan: Plan) -> Plan:
-    from inkgate.loadtest.impossible import LoadImpossible
-    from inkgate.loadtest.plan import Arrivals, Share
-    from inkgate.loadtest.replay import read_recorded
+    from inkgate.bench.load.impossible import LoadImpossible
+    from inkgate.bench.load.plan import Arrivals, Share
+    from inkgate.bench.load.replay import read_recorded
 
     if wanted.ramp is not None:
         first, last = _ends(wanted.ramp)
@@ -67,7 +67,7 @@ def _open(wanted: Wanted, plan: Plan) -> Plan:
 
 
 def _ends(ramp: str) -> tuple[float, float]:
-    from inkgate.loadtest.impossible import LoadImpossible
+    from inkgate.bench.load.impossible import LoadImpossible
 
     first, _, last = ramp.partition(":")
     try:
@@ -82,8 +82,8 @@ def mix_of(priorities: str, keys: tuple[str, ...]) -> tuple[Share, ...]:
     Raises:
         LoadImpossible: `priorities` is not understood.
     """
-    from inkgate.loadtest.impossible import LoadImpossible
-    from inkgate.loadtest.plan import Share
+    from inkgate.bench.load.impossible import LoadImpossible
+    from inkgate.bench.load.plan import Share
 
     classes: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in priorities.split(","))):

@@ -14,12 +14,12 @@ import anyio
 from inkgate.cli.interrupts import stop_when_told
 
 if TYPE_CHECKING:
-    from inkgate.loadtest.bench import Bench
-    from inkgate.loadtest.climb import Steps
-    from inkgate.loadtest.live import LiveView, PlainLines
-    from inkgate.loadtest.plan import Load, Plan
-    from inkgate.loadtest.results import Axis, LoadReport
-    from inkgate.loadtest.steps import Stepped
+    from inkgate.bench.load.bench import Bench
+    from inkgate.bench.load.climb import Steps
+    from inkgate.bench.load.live import LiveView, PlainLines
+    from inkgate.bench.load.plan import Load, Plan
+    from inkgate.bench.load.results import Axis, LoadReport
+    from inkgate.bench.load.steps import Stepped
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ def steps_of(levels: str | None, rates: str | None, repeats: int, plan: Plan) ->
     """
     from dataclasses import replace
 
-    from inkgate.loadtest.climb import Steps, parse_steps
-    from inkgate.loadtest.impossible import LoadImpossible
-    from inkgate.loadtest.plan import Arrivals
-    from inkgate.loadtest.results import Axis
+    from inkgate.bench.load.climb import Steps, parse_steps
+    from inkgate.bench.load.impossible import LoadImpossible
+    from inkgate.bench.load.plan import Arrivals
+    from inkgate.bench.load.results import Axis
 
     if levels is None and rates is None:
         if repeats > 1:
@@ -69,11 +69,11 @@ def steps_of(levels: str | None, rates: str | None, repeats: int, plan: Plan) ->
 
 async def measure(load: Load, course: Course) -> LoadReport:
     """Puts the load on the service and shows it meanwhile, until it is over or interrupted."""
-    from inkgate.loadtest.bench import Bench
-    from inkgate.loadtest.processes import run_in_processes
-    from inkgate.loadtest.report import Circumstances, assemble
-    from inkgate.loadtest.run import run
-    from inkgate.loadtest.scrape import Scraper, sources
+    from inkgate.bench.load.bench import Bench
+    from inkgate.bench.load.processes import run_in_processes
+    from inkgate.bench.load.report import Circumstances, assemble
+    from inkgate.bench.load.run import run
+    from inkgate.bench.load.scrape import Scraper, sources
 
     began = datetime.now(UTC)
     stop = anyio.Event()
@@ -91,7 +91,7 @@ async def measure(load: Load, course: Course) -> LoadReport:
 
 
 async def _all(load: Load, course: Course, bench: Bench) -> Stepped:
-    from inkgate.loadtest.steps import run_once, run_steps
+    from inkgate.bench.load.steps import run_once, run_steps
 
     return await (run_once(load, bench) if course.steps is None else run_steps(load, course.steps, bench))
 
@@ -99,7 +99,7 @@ async def _all(load: Load, course: Course, bench: Bench) -> Stepped:
 def _view(title: str, axis: Axis) -> LiveView | PlainLines:
     from rich.console import Console
 
-    from inkgate.loadtest.live import LiveView, PlainLines
+    from inkgate.bench.load.live import LiveView, PlainLines
 
     console = Console(stderr=True)
     # what is printed in the end goes to standard output: a file there still leaves a terminal to watch at

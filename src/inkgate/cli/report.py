@@ -10,8 +10,8 @@ import typer
 from inkgate.cli.messages import failure, misuse, say
 
 if TYPE_CHECKING:
-    from inkgate.loadtest.results import LoadReport
-    from inkgate.reports.files import Report
+    from inkgate.bench.load.results import LoadReport
+    from inkgate.bench.reports.files import Report
 
 
 def report(  # noqa: PLR0913  # one parameter for each option of the command
@@ -30,7 +30,7 @@ def report(  # noqa: PLR0913  # one parameter for each option of the command
 
     Without any option the page is written beside FILE. `--compare A.json B.json` says whether B really differs from A
     in answers in time and in the 95th percentile of latency, or that it can't be told (docs/reports.md). Charts need
-    the extra `report`: `pip install '.[report]'` in inkgate's checkout.
+    the extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
     """
     wanted = [(path, suffix) for path, suffix in ((html, ".html"), (svg, ".svg"), (png, ".png"), (csv, ".csv")) if path]
     for path, suffix in wanted:
@@ -50,7 +50,7 @@ def report(  # noqa: PLR0913  # one parameter for each option of the command
 
 
 def _write(file: Path, wanted: list[Path]) -> None:
-    from inkgate.reports.files import ReportUnwritable, write_report
+    from inkgate.bench.reports.files import ReportUnwritable, write_report
 
     found = _loaded(file)
     for path in wanted:
@@ -62,9 +62,9 @@ def _write(file: Path, wanted: list[Path]) -> None:
 
 
 def _compare(files: list[Path], wanted: list[Path], json: Path | None) -> None:
-    from inkgate.reports.compare import compare
-    from inkgate.reports.compare_files import write_comparison
-    from inkgate.reports.files import ReportUnwritable
+    from inkgate.bench.reports.compare import compare
+    from inkgate.bench.reports.compare_files import write_comparison
+    from inkgate.bench.reports.files import ReportUnwritable
 
     if len(files) != 2:
         raise misuse(f"--compare takes two files; {len(files)} {'was' if len(files) == 1 else 'were'} given.")
@@ -82,7 +82,7 @@ def _compare(files: list[Path], wanted: list[Path], json: Path | None) -> None:
 
 
 def _loaded(file: Path) -> Report:
-    from inkgate.reports.files import ReportUnreadable, load_report
+    from inkgate.bench.reports.files import ReportUnreadable, load_report
 
     try:
         return load_report(file)
@@ -91,7 +91,7 @@ def _loaded(file: Path) -> Report:
 
 
 def _load_test(file: Path) -> LoadReport:
-    from inkgate.loadtest.results import LoadReport
+    from inkgate.bench.load.results import LoadReport
 
     found = _loaded(file)
     if not isinstance(found, LoadReport):

@@ -14,8 +14,8 @@ from inkgate.cli.durations import duration, share
 from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say
 
 if TYPE_CHECKING:
+    from inkgate.bench.tune.results import TuneReport
     from inkgate.cli.tune_run import Asked
-    from inkgate.tuning.results import TuneReport
 
 
 def tune(  # noqa: PLR0913  # one parameter for each option of the command

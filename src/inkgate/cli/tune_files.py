@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
+from inkgate.bench.reports.files import write_report
+from inkgate.bench.tune.results import TuneReport
 from inkgate.cli.outputs import write_whole
-from inkgate.reports.files import write_report
-from inkgate.tuning.results import TuneReport
 
 REPORT = "report.json"
 FRAGMENT = "inkgate.toml"

@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load.machine import this_machine
+from inkgate.bench.load.pages import LoadPage, load_pages
+from inkgate.bench.load.service import ServiceNotStarted
+from inkgate.bench.tune.demand import NothingAnswered, find_demand, notes
+from inkgate.bench.tune.dials import for_time
+from inkgate.bench.tune.journal import Journal, JournalMismatch, read_task
+from inkgate.bench.tune.prepare import NothingToTune, Prepared, prepared
+from inkgate.bench.tune.results import Settings, Targets, TuneReport
+from inkgate.bench.tune.search import search
+from inkgate.bench.tune.task import Task
+from inkgate.bench.tune.trials import ServiceBench, Setup
 from inkgate.cli.interrupts import stop_when_told
 from inkgate.cli.tune_files import write_found
 from inkgate.cli.tune_view import ShownBench, View
 from inkgate.concurrency import single_error
 from inkgate.errors import install_extra
-from inkgate.loadtest.impossible import LoadImpossible
-from inkgate.loadtest.machine import this_machine
-from inkgate.loadtest.pages import LoadPage, load_pages
-from inkgate.loadtest.service import ServiceNotStarted
 from inkgate.settings import Settings as Tree
-from inkgate.tuning.demand import NothingAnswered, find_demand, notes
-from inkgate.tuning.dials import for_time
-from inkgate.tuning.journal import Journal, JournalMismatch, read_task
-from inkgate.tuning.prepare import NothingToTune, Prepared, prepared
-from inkgate.tuning.results import Settings, Targets, TuneReport
-from inkgate.tuning.search import search
-from inkgate.tuning.task import Task
-from inkgate.tuning.trials import ServiceBench, Setup
 
 if TYPE_CHECKING:
-    from inkgate.tuning.accuracy import Accuracy
+    from inkgate.bench.tune.accuracy import Accuracy
 
 T = TypeVar("T")
 _TRIAL_S = {"vllm": 75.0, "ppocr": 30.0}
@@ -164,10 +164,10 @@ async def _demand(bench: ServiceBench, ready: Prepared, asked: Asked, view: View
 
 def _accuracy(manifest: Path) -> Accuracy:
     try:
-        from inkgate.evaluation.manifest import load_manifest
-        from inkgate.tuning.accuracy import Accuracy
+        from inkgate.bench.accuracy.manifest import load_manifest
+        from inkgate.bench.tune.accuracy import Accuracy
     except ModuleNotFoundError as error:
-        raise CantTune(f"{error.name} is not installed: {install_extra('eval')}.") from error
+        raise CantTune(f"{error.name} is not installed: {install_extra('bench')}.") from error
     found = Accuracy(load_manifest(manifest))
     if not found.entries:
         raise CantTune(f"{manifest} has no document with a true text.")

@@ -12,9 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from inkgate.loadtest.results import Second
-from inkgate.tuning.results import Dial, Outcome, Purpose, Settings, Trial
-from inkgate.tuning.task import Bench
+from inkgate.bench.load.results import Second
+from inkgate.bench.tune.results import Dial, Outcome, Purpose, Settings, Trial
+from inkgate.bench.tune.task import Bench
 
 _SHOWN = 20
 """Of the trials, the last ones."""

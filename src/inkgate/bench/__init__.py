@@ -1,0 +1,1 @@
+"""The instruments: load test, tuning, comparison of engines, accuracy, and their reports."""

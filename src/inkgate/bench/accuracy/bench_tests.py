@@ -1,0 +1,202 @@
+r"""Unit tests of a page's Markdown, in the form of olmOCR-bench (https://github.com/allenai/olmocr). Pure.
+
+    {"id": ..., "type": "present", "text": ...}      also "absent"; first_n, last_n, case_sensitive, max_diffs
+    {"id": ..., "type": "order", "before": ..., "after": ...}                                      max_diffs
+    {"id": ..., "type": "table", "cell": ..., "up" | "down" | "left" | "right" |
+                                              "top_heading" | "left_heading": ...}                 max_diffs
+    {"id": ..., "type": "math", "math": "LaTeX"}
+
+Verdicts agree with the bench's but for `math`: it renders both formulas in a browser and compares what is seen, here
+their LaTeX is compared token by token, without what doesn't show. So the pass rate of `math` is a lower bound.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz import fuzz
+
+from inkgate.bench.accuracy.manifest import ManifestInvalid
+from inkgate.bench.accuracy.tables import Cell, Direction, Table, tables_of
+
+_SAME = str.maketrans(
+    dict.fromkeys("‘’‚", "'") | dict.fromkeys("“”„", '"') | dict.fromkeys("–—‑‒−", "-") | {"＿": "_", "µ": "μ"}
+)
+_EMPHASIS = (r"\*\*(.*?)\*\*", r"__(.*?)__", r"\*(.*?)\*|_(.*?)_")
+"""In this order: the marks of bold type would else be taken for those of italics."""
+_FORMULAS = re.compile(r"\\\((.+?)\\\)|\\\[(.+?)\\\]|\$\$(.+?)\$\$|\$(.+?)\$", re.DOTALL)
+_LATEX_TOKEN = re.compile(r"\\[A-Za-z]+|\\.|[^\s]")
+_INVISIBLE = {r"\left", r"\right", r"\,", r"\;", r"\:", r"\!", r"\ ", r"\quad", r"\qquad", r"\displaystyle", r"\limits"}
+_LEAST_CELL_RATIO = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one test: `passed` is None where its type is not known here, and then it doesn't count."""
+
+    id: str
+    type: str
+    passed: bool | None
+    reason: str = ""
+
+
+def run_tests(tests: Sequence[Mapping[str, Any]], markdown: str) -> tuple[Outcome, ...]:
+    """The outcome of each test on the Markdown of its page, in order. Raises ManifestInvalid on a broken test."""
+    return tuple(_run(test, markdown) for test in tests)
+
+
+def _run(test: Mapping[str, Any], markdown: str) -> Outcome:
+    name, kind = str(test.get("id", "")), str(test["type"])
+    check = _CHECKS.get(kind)
+    if check is None:
+        return Outcome(name, kind, None, "tests of this type are not run")
+    try:
+        reason = check(test, markdown)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ManifestInvalid(f"test {name}: {error!r}") from error
+    return Outcome(name, kind, not reason, reason)
+
+
+def plain(markdown: str) -> str:
+    """Text as it is compared: NFC, without marks of emphasis, with one space for any white space and one form of
+    quotes and dashes.
+    """
+    text = re.sub(r"</?[bi]>", "", re.sub(r"<br ?/?>", " ", markdown))
+    for marks in _EMPHASIS:
+        text = re.sub(marks, lambda match: match[match.lastindex or 0], text)
+    return unicodedata.normalize("NFC", re.sub(r"\s+", " ", text)).translate(_SAME)
+
+
+def _present(test: Mapping[str, Any], markdown: str) -> str:
+    best, least = _likeness(test, markdown)
+    return "" if best >= least else f"not found; the most alike is {best:.2f} of {least:.2f}"
+
+
+def _absent(test: Mapping[str, Any], markdown: str) -> str:
+    best, least = _likeness(test, markdown)
+    return "" if best < least else "found"
+
+
+def _likeness(test: Mapping[str, Any], markdown: str) -> tuple[float, float]:
+    """How alike the best part of the page is to the text, and how alike it must be to count as it, in [0, 1]."""
+    wanted, page = plain(test["text"]), plain(markdown)
+    if not wanted.strip():
+        raise ValueError("`text` is empty")
+    if not test.get("case_sensitive", True):
+        wanted, page = wanted.lower(), page.lower()
+    first, last = test.get("first_n"), test.get("last_n")
+    if first or last:
+        page = (page[:first] if first else "") + (page[-last:] if last else "")
+    return fuzz.partial_ratio(wanted, page) / 100, _least(wanted, test)
+
+
+def _least(text: str, test: Mapping[str, Any]) -> float:
+    return 1.0 - int(test.get("max_diffs") or 0) / max(1, len(text))
+
+
+def _order(test: Mapping[str, Any], markdown: str) -> str:
+    page, edits = plain(markdown), int(test.get("max_diffs") or 0)
+    before = starts(plain(test["before"]), page, edits)
+    after = starts(plain(test["after"]), page, edits)
+    if not before or not after:
+        return f"{'before' if not before else 'after'} was not found"
+    return "" if before[0] < after[-1] else "the other way round"
+
+
+def starts(wanted: str, page: str, edits: int) -> list[int]:
+    """Where on the page `wanted` begins, give or take at most `edits` edits (Levenshtein), in ascending order.
+
+    Of starts side by side that mean the same occurrence, the one with the fewest edits is given.
+    """
+    if not edits:
+        return [match.start() for match in re.finditer(f"(?={re.escape(wanted)})", page)]
+    distances = _edits_from(wanted, page)
+    found: list[int] = []
+    for start in np.flatnonzero(distances <= edits).tolist():
+        if found and start - found[-1] <= 2 * edits:
+            if distances[start] < distances[found[-1]]:
+                found[-1] = start
+        else:
+            found.append(start)
+    return found
+
+
+def _edits_from(wanted: str, page: str) -> NDArray[np.int64]:
+    """For each start on the page: the fewest edits that turn what begins there into `wanted`.
+
+    Sellers' algorithm on both strings reversed, one row of its matrix at a time: the dependency within a row is a
+    running minimum.
+    """
+    text = np.array([ord(letter) for letter in reversed(page)], np.int64)
+    steps = np.arange(len(text) + 1)
+    row = np.zeros(len(text) + 1, np.int64)
+    for letter in reversed(wanted):
+        reached = row + 1
+        reached[1:] = np.minimum(reached[1:], row[:-1] + (text != ord(letter)))
+        row = np.minimum.accumulate(reached - steps) + steps
+    return row[::-1]
+
+
+def _table(test: Mapping[str, Any], markdown: str) -> str:
+    tables = tables_of(markdown)
+    if not tables:
+        return "the page has no table"
+    wanted = plain(test["cell"])
+    matching = [(table, cell) for table in tables for cell in table.cells if _same_cell(wanted, cell, test)]
+    if not matching:
+        return "no cell has this text"
+    if any(_neighbours_fit(test, table, cell) for table, cell in matching):
+        return ""
+    return "the cell is there, its neighbours are not as asked"
+
+
+def _neighbours_fit(test: Mapping[str, Any], table: Table, cell: Cell) -> bool:
+    return all(
+        any(_same_cell(plain(test[key]), other, test) for other in find(table, cell))
+        for key, find in _RELATIONS.items()
+        if test.get(key)
+    )
+
+
+def _same_cell(wanted: str, cell: Cell, test: Mapping[str, Any]) -> bool:
+    return fuzz.ratio(wanted, plain(cell.text)) / 100 >= max(_LEAST_CELL_RATIO, _least(wanted, test))
+
+
+_RELATIONS: dict[str, Callable[[Table, Cell], list[Cell]]] = {
+    "up": lambda table, cell: table.beside(cell, Direction.UP),
+    "down": lambda table, cell: table.beside(cell, Direction.DOWN),
+    "left": lambda table, cell: table.beside(cell, Direction.LEFT),
+    "right": lambda table, cell: table.beside(cell, Direction.RIGHT),
+    "top_heading": lambda table, cell: table.headings(cell, Direction.UP),
+    "left_heading": lambda table, cell: table.headings(cell, Direction.LEFT),
+}
+
+
+def _math(test: Mapping[str, Any], markdown: str) -> str:
+    wanted = _latex(test["math"])
+    formulas = [next(filter(None, found)) for found in _FORMULAS.findall(markdown)]
+    if not formulas:
+        return "the page has no formula"
+    return "" if any(wanted in _latex(formula) for formula in formulas) else "no formula on the page holds this one"
+
+
+def _latex(formula: str) -> str:
+    """The tokens of a formula, each between blanks; without spacing, and without braces around a single token."""
+    tokens = [token for token in _LATEX_TOKEN.findall(formula) if token not in _INVISIBLE]
+    kept = f" {' '.join(tokens)} "
+    return re.sub(r" \{ (\S+) \}(?= )", r" \1", kept)
+
+
+_CHECKS: dict[str, Callable[[Mapping[str, Any], str], str]] = {
+    "present": _present,
+    "absent": _absent,
+    "order": _order,
+    "table": _table,
+    "math": _math,
+}

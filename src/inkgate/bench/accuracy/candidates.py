@@ -1,0 +1,110 @@
+"""Who is measured: the port, and inkgate's own Reader behind it. Other tools: peers.py."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+
+import inkgate
+from inkgate.bench.accuracy.manifest import Entry
+from inkgate.bench.accuracy.metrics import ReadLine
+from inkgate.documents.coordinates import as_sent
+from inkgate.reader import Reader, ReadOptions
+from inkgate.settings import PdfText
+from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
+
+
+@dataclass(frozen=True, slots=True)
+class PageFailure:
+    """A page that was not read: its index from 0, and the code of its error."""
+
+    index: int
+    code: str
+
+    def __str__(self) -> str:
+        return f"page {self.index}: {self.code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What a candidate made of a document.
+
+    Attributes:
+        text: plain text in its own reading order, pages one after the other.
+        markdown: None where the candidate has none: unit tests are then run on `text`.
+        lines: of the first page, as it was before it was turned upright: ground truth lines exist for images only.
+        sources: how each page was read (`ocr`, `text_layer`).
+        failures: one for each page that was not read.
+    """
+
+    text: str
+    pages: int
+    lines: tuple[ReadLine, ...] = ()
+    markdown: str | None = None
+    sources: tuple[str, ...] = ()
+    failures: tuple[PageFailure, ...] = ()
+
+
+class Candidate(Protocol):
+    """Something that reads documents. Used from one event loop."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def parallel(self) -> int:
+        """How many documents it is given at once."""
+        ...
+
+    async def start(self) -> None:
+        """Returns when the first document can be read; not part of the time that is measured."""
+        ...
+
+    async def read(self, entry: Entry) -> Transcript:
+        """What is in the document. Any exception means that it was not read."""
+        ...
+
+
+class OwnReader:
+    """inkgate: one document at a time is given to it, its pages are read as its settings say."""
+
+    version = inkgate.__version__
+
+    def __init__(self, name: str, reader: Reader, pdf_text: PdfText | None = None, parallel: int = 1) -> None:
+        self.name = name
+        self.parallel = parallel
+        self._reader = reader
+        self._pdf_text = pdf_text
+
+    async def start(self) -> None:
+        """Nothing to do: the Reader comes started."""
+
+    async def read(self, entry: Entry) -> Transcript:
+        """Reads once: at PARSE where unit tests ask for Markdown, else at TEXT. Raises InkgateError."""
+        task = Task(kind=TaskKind.PARSE if entry.tests else TaskKind.TEXT)
+        document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
+        async with self._reader.read(document, ReadOptions(task=task, pdf_text=self._pdf_text)) as reading:
+            return transcript(await reading.all())
+
+
+def transcript(result: DocumentResult) -> Transcript:
+    """A document's result as a transcript."""
+    pages = result.pages
+    markdown = [page.markdown for page in pages if page.markdown is not None]
+    return Transcript(
+        text="\n\n".join(page.text for page in pages),
+        pages=len(pages),
+        lines=_lines(pages[0]) if pages else (),
+        markdown="\n\n".join(markdown) if markdown else None,
+        sources=tuple(page.source for page in pages),
+        failures=tuple(PageFailure(page.index, page.error.code) for page in pages if page.error is not None),
+    )
+
+
+def _lines(page: PageResult) -> tuple[ReadLine, ...]:
+    return tuple(ReadLine(line.text, line.quad) for line in as_sent(page).lines)

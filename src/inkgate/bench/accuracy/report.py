@@ -1,0 +1,190 @@
+"""An evaluation as tables for people and as a JSON document for programs."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+import inkgate
+from inkgate.bench.accuracy.run import CandidateScores, FileScore, Probe
+from inkgate.bench.accuracy.summary import Summary, groups, summarize
+from inkgate.telemetry.processor import processor_name
+
+FIGURES = ("CER", "uncapped", "a=A", "F1", "lines", "tests")
+"""Columns of a candidate; `uncapped` is the character error rate with all edits, where that is another; `a=A` is the
+one whatever the case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One run: the candidates in the order they were measured (inkgate first), and the unscored documents."""
+
+    manifest: str
+    candidates: tuple[CandidateScores, ...]
+    probes: tuple[Probe, ...]
+
+
+def tables(evaluation: Evaluation) -> RenderableType:
+    """Everything as tables: documents, groups, all; then what failed. Figures that no document has are left out."""
+    parts: list[RenderableType] = [_files(evaluation), _groups(evaluation)]
+    if evaluation.probes:
+        parts.append(_probes(evaluation.probes))
+    failures = [
+        f"{candidate.name}: {score.entry.path}: {score.error}"
+        for candidate in evaluation.candidates
+        for score in candidate.files
+        if score.error is not None
+    ]
+    if failures:
+        parts.append(Text("\n".join(["Not read, or not whole:", *failures])))
+    parts.append(Text(_footnote(evaluation)))
+    return Group(*parts)
+
+
+def _files(evaluation: Evaluation) -> Table:
+    table, shown = _headed("Documents", evaluation.candidates, "document")
+    for scores in zip(*(candidate.files for candidate in evaluation.candidates), strict=True):
+        table.add_row(scores[0].entry.path, *_cells([summarize([score]) for score in scores], shown))
+    return table
+
+
+def _groups(evaluation: Evaluation) -> Table:
+    table, shown = _headed("Groups", evaluation.candidates, "group", "files")
+    summaries = [groups(candidate.files) for candidate in evaluation.candidates]
+    for grouping, first in summaries[0].items():
+        for group, summary in first.items():
+            cells = _cells([each[grouping][group] for each in summaries], shown)
+            table.add_row(f"{grouping}: {group}", str(summary.files), *cells)
+        table.add_section()
+    every = [summarize(candidate.files) for candidate in evaluation.candidates]
+    table.add_row("all", str(every[0].files), *_cells(every, shown), style="bold")
+    return table
+
+
+def _headed(title: str, candidates: Sequence[CandidateScores], *first: str) -> tuple[Table, tuple[str, ...]]:
+    """A table that has its columns, and the figures that each candidate has in it."""
+    table = Table(title=title, title_justify="left")
+    for column in first:
+        table.add_column(column, justify="left" if column == first[0] else "right", overflow="fold")
+    every = [_figures(summarize(candidate.files)) for candidate in candidates]
+    shown = tuple(figure for figure in FIGURES if any(figures[figure] for figures in every))
+    for candidate in candidates:
+        for figure in shown:
+            table.add_column(f"{candidate.name}\n{figure}", justify="right", no_wrap=True)
+    return table, shown
+
+
+def _cells(summaries: Sequence[Summary], shown: Sequence[str]) -> list[str]:
+    return [_figures(summary)[figure] for summary in summaries for figure in shown]
+
+
+def _figures(summary: Summary) -> dict[str, str]:
+    tests = f"{summary.tests_passed}/{summary.tests}" if summary.tests else ""
+    uncapped = None if summary.cer_uncapped == summary.cer else summary.cer_uncapped
+    shares = (summary.cer, uncapped, summary.cer_folded, summary.f1, summary.line_recall)
+    return dict(zip(FIGURES, [*map(_percent, shares), tests], strict=True))
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def _probes(probes: Sequence[Probe]) -> RenderableType:
+    """How the documents without ground truth fared, those listed that did not fare as the manifest says."""
+    odd = [probe for probe in probes if not probe.as_expected]
+    fared = f"{len(probes) - len(odd)} of {len(probes)} documents without ground truth fared as the manifest says."
+    if not odd:
+        return Text(fared)
+    table = Table()
+    for column in ("document", "manifest", "here"):
+        table.add_column(column, overflow="fold")
+    for probe in odd:
+        table.add_row(probe.entry.path, "opens" if probe.entry.opens else "does not open", probe.error or "read")
+    return Group(Text(fared), table)
+
+
+def _footnote(evaluation: Evaluation) -> str:
+    speeds = ", ".join(
+        f"{candidate.name} {candidate.version} {candidate.pages_per_s:.2f} pages/s ({candidate.parallel} at a time)"
+        for candidate in evaluation.candidates
+    )
+    return f"Whole documents, file to text, models loaded before: {speeds}. Figures in percent; see docs/evaluation.md."
+
+
+def as_json(evaluation: Evaluation) -> dict[str, Any]:
+    """The evaluation as plain values, with what it was measured on; shares in [0, 1], times in seconds."""
+    return {
+        "inkgate": inkgate.__version__,
+        "manifest": evaluation.manifest,
+        "machine": machine(),
+        "candidates": [_candidate(candidate) for candidate in evaluation.candidates],
+        "unscored": [_probe(probe) for probe in evaluation.probes],
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What this runs on."""
+    return {
+        "system": platform.platform(),
+        "processor": processor_name(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+def _candidate(candidate: CandidateScores) -> dict[str, Any]:
+    return {
+        "name": candidate.name,
+        "version": candidate.version,
+        "seconds": round(candidate.seconds, 3),
+        "pages_per_s": round(candidate.pages_per_s, 4),
+        "documents_at_once": candidate.parallel,
+        "all": _summary(summarize(candidate.files)),
+        "groups": {
+            grouping: {group: _summary(summary) for group, summary in found.items()}
+            for grouping, found in groups(candidate.files).items()
+        },
+        "files": [_file(score) for score in candidate.files],
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    return {**asdict(summary), "pass_rate": summary.pass_rate}
+
+
+def _file(score: FileScore) -> dict[str, Any]:
+    return {
+        "path": score.entry.path,
+        "folder": score.entry.folder,
+        "language": score.entry.language,
+        "kind": score.entry.kind,
+        "cer": score.errors.rate if score.errors else None,
+        "cer_uncapped": score.errors.uncapped_rate if score.errors else None,
+        "cer_folded": score.folded_errors.rate if score.folded_errors else None,
+        "characters": score.errors.characters if score.errors else None,
+        "f1": score.f1,
+        "f1_of": score.token,
+        "line_recall": score.line_recall,
+        "tests": [asdict(outcome) for outcome in score.tests],
+        "pages": score.pages,
+        "seconds": round(score.seconds, 3),
+        "sources": list(score.sources),
+        "error": score.error,
+    }
+
+
+def _probe(probe: Probe) -> dict[str, Any]:
+    return {
+        "path": probe.entry.path,
+        "opens_by_manifest": probe.entry.opens,
+        "pages": probe.pages,
+        "error": probe.error,
+        "as_expected": probe.as_expected,
+    }

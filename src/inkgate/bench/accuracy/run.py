@@ -1,0 +1,200 @@
+"""The evaluation itself: every candidate reads every document, then what was read is compared with what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import anyio
+
+from inkgate.bench.accuracy.bench_tests import Outcome, run_tests
+from inkgate.bench.accuracy.candidates import Candidate, Transcript
+from inkgate.bench.accuracy.manifest import Entry, load_lines, load_tests, load_text
+from inkgate.bench.accuracy.metrics import CharacterErrors, Token, character_errors, f1, line_recall, token_of
+from inkgate.concurrency import Threads, single_error
+from inkgate.errors import INPUT_CODES, InkgateError, InputRejected
+
+Progress = Callable[[str, Entry], None]
+"""Called with a candidate's name and a document that it has done with."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileScore:
+    """How one candidate read one document. A figure is None where the ground truth it needs is not there.
+
+    Attributes:
+        errors, folded_errors: of the characters, with case and without; all of them when the document was not read.
+        f1, line_recall: in [0, 1], see metrics.py; 0 when the document was not read.
+        tests: outcomes of its unit tests; all failed when the document was not read.
+        seconds: wall time from its bytes to the last page.
+        error: why it, or a page of it, was not read.
+    """
+
+    entry: Entry
+    errors: CharacterErrors | None
+    folded_errors: CharacterErrors | None
+    f1: float | None
+    token: Token | None
+    line_recall: float | None
+    tests: tuple[Outcome, ...]
+    pages: int
+    seconds: float
+    sources: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateScores:
+    """All of one candidate. `seconds`: wall time of all documents together, models loaded before."""
+
+    name: str
+    version: str
+    files: tuple[FileScore, ...]
+    seconds: float
+    parallel: int
+
+    @property
+    def pages_per_s(self) -> float:
+        """Pages that were read per second, from file to text: a rate of whole documents, not of a model."""
+        return sum(score.pages for score in self.files) / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What became of a document without ground truth: it is read for failures only.
+
+    `as_expected`: it was read, or, where the manifest says that it can't be opened, refused with an error code.
+    """
+
+    entry: Entry
+    pages: int
+    error: str | None
+    as_expected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    transcript: Transcript | None
+    seconds: float
+    error: str | None
+    refused: bool = False
+
+
+def check_truths(entries: Sequence[Entry]) -> None:
+    """Loads every ground truth once, so that a broken one is told before anything is read, not after an hour.
+
+    Raises:
+        ManifestInvalid: one is not of its form.
+    """
+    for entry in entries:
+        if entry.text:
+            load_text(entry.text)
+        if entry.lines:
+            load_lines(entry.lines)
+        if entry.tests:
+            run_tests(load_tests(entry.tests), "")
+
+
+async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> CandidateScores:
+    """The candidate's scores on the entries that have ground truth, in their order.
+
+    Nothing is compared while it reads, so that comparing doesn't count as its time.
+
+    Raises:
+        ManifestInvalid: a ground truth is not of its form.
+        PeerMissing: the candidate can't start.
+    """
+    scored = [entry for entry in entries if entry.scored]
+    await candidate.start()
+    started = perf_counter()
+    attempts = await _attempts(candidate, scored, progress)
+    seconds = perf_counter() - started
+    threads = Threads("compare", 1)
+    files = [await threads.run(_compare, entry, attempt) for entry, attempt in zip(scored, attempts, strict=True)]
+    return CandidateScores(candidate.name, candidate.version, tuple(files), seconds, candidate.parallel)
+
+
+async def probe(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> tuple[Probe, ...]:
+    """What becomes of the entries without ground truth, in their order."""
+    unscored = [entry for entry in entries if not entry.scored]
+    attempts = await _attempts(candidate, unscored, progress)
+    return tuple(_probe(entry, attempt) for entry, attempt in zip(unscored, attempts, strict=True))
+
+
+async def _attempts(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> list[_Attempt]:
+    attempts: dict[int, _Attempt] = {}
+    slots = anyio.CapacityLimiter(candidate.parallel)
+
+    async def attempt(number: int, entry: Entry) -> None:
+        async with slots:
+            attempts[number] = await _attempt(candidate, entry)
+        progress(candidate.name, entry)
+
+    with single_error():
+        async with anyio.create_task_group() as tasks:
+            for number, entry in enumerate(entries):
+                tasks.start_soon(attempt, number, entry)
+    return [attempts[number] for number in range(len(entries))]
+
+
+async def _attempt(candidate: Candidate, entry: Entry) -> _Attempt:
+    started = perf_counter()
+    try:
+        transcript = await candidate.read(entry)
+    except InkgateError as error:
+        refused = isinstance(error, InputRejected)
+        return _Attempt(None, perf_counter() - started, error.code, refused)
+    except Exception as error:  # noqa: BLE001  # the border of one document: a tool that fails on it read nothing
+        return _Attempt(None, perf_counter() - started, f"{type(error).__name__}: {error}")
+    seconds = perf_counter() - started
+    failures = transcript.failures
+    refused = bool(failures) and all(failure.code in INPUT_CODES for failure in failures)
+    return _Attempt(transcript, seconds, "; ".join(map(str, failures)) or None, refused)
+
+
+def _compare(entry: Entry, attempt: _Attempt) -> FileScore:
+    truth = load_text(entry.text) if entry.text else None
+    read = attempt.transcript
+    text = read.text if read else ""
+    return FileScore(
+        entry=entry,
+        errors=None if truth is None else character_errors(truth, text),
+        folded_errors=None if truth is None else character_errors(truth, text, fold_case=True),
+        f1=None if truth is None else f1(truth, text) if read else 0.0,
+        token=None if truth is None else token_of(truth),
+        line_recall=_line_recall(entry, read),
+        tests=_tests(entry, read),
+        pages=read.pages if read else 0,
+        seconds=attempt.seconds,
+        sources=read.sources if read else (),
+        error=attempt.error,
+    )
+
+
+def _line_recall(entry: Entry, read: Transcript | None) -> float | None:
+    if entry.lines is None:
+        return None
+    lines = load_lines(entry.lines)
+    return line_recall(lines, read.lines) if read else 0.0
+
+
+def _tests(entry: Entry, read: Transcript | None) -> tuple[Outcome, ...]:
+    if entry.tests is None:
+        return ()
+    tests = load_tests(entry.tests)
+    if read is None:  # without this, every `absent` would hold
+        return tuple(
+            Outcome(str(test.get("id", "")), str(test["type"]), passed=False, reason="not read") for test in tests
+        )
+    return run_tests(tests, read.text if read.markdown is None else read.markdown)
+
+
+def _probe(entry: Entry, attempt: _Attempt) -> Probe:
+    whole = attempt.transcript is not None and attempt.error is None
+    return Probe(
+        entry=entry,
+        pages=attempt.transcript.pages if attempt.transcript else 0,
+        error=attempt.error,
+        as_expected=whole if entry.opens else whole or attempt.refused,
+    )

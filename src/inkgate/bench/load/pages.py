@@ -1,0 +1,71 @@
+"""What is sent: images and documents, held in memory from the beginning to the end of a load test."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import pypdfium2
+from PIL import Image
+from PIL.TiffImagePlugin import TiffImageFile
+
+from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.documents.sniff import FileType, sniff
+from inkgate.errors import InputRejected
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPage:
+    """A file that is sent: mostly one page. `pages`: how many it has; None where that is not known."""
+
+    name: str
+    content: bytes
+    media_type: str
+    pages: int | None = None
+
+
+def load_pages(source: Path) -> tuple[LoadPage, ...]:
+    """The images and PDFs of a folder and all folders below it, sorted by name; or the one file.
+
+    What is neither, such as ground truth beside the pages, is left out; a file that is asked for by name is not.
+
+    Raises:
+        LoadImpossible: there is no such folder or file, it can't be read, or no image or PDF is there.
+    """
+    if not source.exists():
+        raise LoadImpossible(f"There is no file or folder {source}.")
+    single = source.is_file()
+    files = [source] if single else sorted(file for file in source.rglob("*") if file.is_file())
+    try:
+        pages = [page for file in files if (page := _page(file, source.parent if single else source)) is not None]
+    except OSError as error:
+        raise LoadImpossible(f"{error.filename} can't be read: {error.strerror}.") from error
+    if not pages:
+        what = f"{source} is no" if single else f"There is no file in {source} that is an"
+        raise LoadImpossible(f"{what} image or PDF: give a folder with pages as they are to be read.")
+    return tuple(pages)
+
+
+def _page(file: Path, folder: Path) -> LoadPage | None:
+    content = file.read_bytes()
+    try:
+        kind = sniff(content)
+    except InputRejected:
+        return None
+    return LoadPage(file.relative_to(folder).as_posix(), content, kind.value, _count(content, kind))
+
+
+def _count(content: bytes, kind: FileType) -> int | None:
+    """Pages of a file; None where it is broken, which it may be on purpose: it is sent all the same."""
+    if kind is not FileType.PDF and kind is not FileType.TIFF:
+        return 1
+    try:
+        if kind is FileType.PDF:
+            with pypdfium2.PdfDocument(content) as document:
+                return len(document)
+        with warnings.catch_warnings(action="ignore"), Image.open(io.BytesIO(content)) as image:
+            return image.n_frames if isinstance(image, TiffImageFile) else 1
+    except (pypdfium2.PdfiumError, OSError, ValueError):
+        return None

@@ -1,0 +1,108 @@
+"""The heaviest images that the limits allow: does what fits at the start stay up under them?"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from inkgate.bench.load.pages import LoadPage
+
+_TEXT = "The quick brown fox jumps over 1,234,567 lazy dogs; "
+_SAMPLE = (1240, 1754)
+"""An A4 page at 150 dpi, for where there is no image among the pages."""
+_LINE_PX = 24
+_BODY_SHARE = 0.9
+"""Of the largest body: a form has more than its file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heaviness:
+    """What a service lets in.
+
+    Attributes:
+        max_pixels: of an image that is sent (`limits.max_pixels`).
+        model_pixels: of an image that the model gets; None where there is no such bound.
+        max_bytes: of a request's body.
+    """
+
+    max_pixels: int
+    model_pixels: int | None
+    max_bytes: int
+
+
+def heaviest_pages(pages: Sequence[LoadPage], heaviness: Heaviness) -> tuple[LoadPage, ...]:
+    """Images full of text, which is what makes answers long, as large as allowed: the largest that may be sent, and
+    the largest that the model gets without being shrunk, where that is less. Blocking, some seconds.
+
+    The text is that of the largest image among `pages`, over and over.
+    """
+    tile = _largest(pages)
+    sizes = {heaviness.max_pixels, min(heaviness.max_pixels, heaviness.model_pixels or heaviness.max_pixels)}
+    return tuple(_page(tile, pixels, heaviness.max_bytes) for pixels in sorted(sizes))
+
+
+def _page(tile: Image.Image, pixels: int, max_bytes: int) -> LoadPage:
+    """An image of at most so many pixels; of fewer where it would be too many bytes."""
+    while True:
+        image = _tiled(tile, pixels)
+        written = io.BytesIO()
+        # A JPEG could be decoded at half its size or less; this has to be held whole, in colour.
+        image.save(written, "PNG", compress_level=1)
+        content = written.getvalue()
+        if len(content) <= max_bytes * _BODY_SHARE or pixels < tile.width:
+            return LoadPage(f"heaviest {image.width} x {image.height}", content, "image/png", 1)
+        pixels = int(pixels * max_bytes * _BODY_SHARE / len(content) * 0.95)
+
+
+def _tiled(tile: Image.Image, pixels: int) -> Image.Image:
+    """A page of the proportions of A4, covered with the tile."""
+    width = max(1, math.floor(math.sqrt(pixels / math.sqrt(2))))
+    height = max(1, min(pixels // width, math.floor(width * math.sqrt(2))))
+    page = Image.new("RGB", (width, height), "white")
+    for top in range(0, height, tile.height):
+        for left in range(0, width, tile.width):
+            page.paste(tile, (left, top))
+    return page
+
+
+def _largest(pages: Sequence[LoadPage]) -> Image.Image:
+    """The image with the most pixels among the pages; a drawn page where there is none that can be opened.
+
+    In black and white: in the same number of bytes there is room for many times as many pixels.
+    """
+    best = None
+    for page in pages:
+        image = _opened(page)
+        if image is not None and (best is None or image.width * image.height > best.width * best.height):
+            best = image
+    try:
+        grey = _drawn() if best is None else best.convert("L")
+    except (OSError, ValueError):  # its pixels are broken
+        grey = _drawn()
+    values = np.asarray(grey)
+    paper = (float(values.min()) + float(values.max())) / 2
+    return Image.fromarray(np.where(values > paper, np.uint8(255), np.uint8(0))).convert("RGB")
+
+
+def _opened(page: LoadPage) -> Image.Image | None:
+    """The image, its pixels not read yet; None for what is none, or is broken on purpose."""
+    if not page.media_type.startswith("image/"):
+        return None
+    try:
+        return Image.open(io.BytesIO(page.content))
+    except (OSError, ValueError, Image.DecompressionBombError):
+        return None
+
+
+def _drawn() -> Image.Image:
+    page = Image.new("L", _SAMPLE, 255)
+    draw = ImageDraw.Draw(page)
+    font = ImageFont.load_default(_LINE_PX * 0.75)
+    for top in range(_LINE_PX, _SAMPLE[1] - 2 * _LINE_PX, _LINE_PX):
+        draw.text((_LINE_PX, top), _TEXT * 2, fill=0, font=font)
+    return page
