@@ -20,7 +20,6 @@ from inkgate.bench.load.results import (
     Second,
     ServerSide,
     Summary,
-    Usl,
 )
 
 DEADLINE_S = 5.0
@@ -175,7 +174,6 @@ def _knee(faster: float) -> Knee:
         best=9.9 * faster,
         method="The least load with a goodput within 5 % of the best step; the interval is a bootstrap over repeats.",
         why="the model server's batch is full: goodput no longer rises, latency does",
-        usl=Usl(1.35 * faster, 0.055, 0.00175, 23.2, 0.991),
     )
 
 

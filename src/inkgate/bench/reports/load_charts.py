@@ -60,10 +60,6 @@ def _curve(report: LoadReport, figure: FigureBase) -> None:
     points = [point for point in report.points if point.runs]
     levels = [point.level for point in points]
     knee = report.knee
-    if knee is not None and knee.usl is not None:
-        usl, grid = knee.usl, np.geomspace(min(levels), max(levels), 200)
-        fitted = usl.capacity * grid / (1 + usl.contention * (grid - 1) + usl.coherency * grid * (grid - 1))
-        axes.plot(grid, fitted, color=TWO, linestyle=DASHES[1], linewidth=1.3, label="fit: scalability law")
     answered = [float(np.mean([run.answered_per_s for run in point.runs])) for point in points]
     good = [goodput(point) for point in points]
     if any(late - intime > 0.02 * late for late, intime in zip(answered, good, strict=True)):

@@ -200,10 +200,6 @@ def _method(report: LoadReport) -> Markup:
     known: list[tuple[str, str]] = []
     if knee is not None:
         known += [("the knee", knee.method), ("why there", knee.why)]
-        if (usl := knee.usl) is not None:
-            peak = f"; its peak lies at {number(usl.peak)}" if usl.peak is not None else "; it has no peak"
-            fit = f"contention {number(usl.contention)}, coherency {number(usl.coherency)}, R² {number(usl.r_squared)}"
-            known.append(("scalability law", f"{number(usl.capacity)} a second of one request alone, {fit}{peak}"))
     late = f"99 % of requests were sent within {seconds(own.late_p99_s)} of the moment they were due"
     known.append(("load generator", f"{late}; its thread used {share(own.busy_share)} of a core"))
     return section("How it was found", "", facts(known))
