@@ -50,7 +50,7 @@ docs: setup-dev ## write the generated parts of docs/ anew
 	$(BIN)/python scripts/write_docs.py
 
 bench: setup-dev ## measure the engine on the documents of MANIFEST, and the service around it (40 minutes)
-	@test -f "$(MANIFEST)" || { echo 'make bench MANIFEST=FILE: a manifest as docs/evaluation.md has it'; exit 2; }
+	@test -f "$(MANIFEST)" || { echo 'make bench MANIFEST=FILE: a manifest as docs/guides/accuracy.md has it'; exit 2; }
 	$(BIN)/python -m benchmarks.engines --manifest $(MANIFEST) $(ARGS)
 	$(BIN)/python -m benchmarks.engines.service --manifest $(MANIFEST)
 

@@ -1,4 +1,4 @@
-"""Load for `POST /ocr` by Locust (docs/load-testing.md has what it prints):
+"""Load for `POST /ocr` by Locust (docs/guides/load-testing.md has what it prints):
 
     pip install locust
     locust -f examples/locustfile.py --host http://127.0.0.1:7860 --pages examples --headless -u 8 -r 8 -t 30s

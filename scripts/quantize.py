@@ -2,15 +2,17 @@
 
     .venv/bin/python scripts/quantize.py MANIFEST
 
-MANIFEST is one as docs/evaluation.md has it, of documents like those that will be read. Of its images that have a text,
-every second one is read, from the first on; the others are left for judging what int8 costs (docs/benchmarks.md). What
-is written is `src/inkgate/runtimes/weights/NAME.int8.json`; the checksum in NOTICE.md beside it is yours to change.
+MANIFEST is one as docs/guides/accuracy.md has it, of documents like those that will be read. Of its images that have a
+text, every second one is read, from the first on; the others are left for judging what int8 costs
+(docs/contributing/benchmarks.md). What is written is `src/inkgate/runtimes/weights/NAME.int8.json`; the checksum in
+NOTICE.md beside it is yours to change.
 
 Quantised are the convolutions of 1 by 1 with LEAST_CHANNELS or more on both sides. Those of squeeze-and-excitation see
 one number a channel, and are left as they are. The range of an input holds all of its numbers in LINES_WITHIN percent
 of the lines: what exceeds it in the others is cut off, and all get finer steps. (The mean over lines, which NNCF's
-post-training quantisation takes, other percentiles and the extremes do as well: docs/benchmarks.md.) The same documents
-give the same file: nothing is random but the choice of lines, which has a seed. Nothing beyond inkgate is needed.
+post-training quantisation takes, other percentiles and the extremes do as well:
+docs/contributing/benchmarks.md.) The same documents give the same file: nothing is random but the choice of lines,
+which has a seed. Nothing beyond inkgate is needed.
 """
 
 from __future__ import annotations

@@ -31,16 +31,16 @@ BRANCHES = {
     "server": "Where the service listens, and how it ends.",
     "auth": "Who may use it. `inkgate key` makes keys.",
     "rate_limit": "How often each may ask.",
-    "limits": "How much of anything is accepted; what exceeds them is refused with a code of its own (errors.md).",
+    "limits": "How much of anything is accepted; what exceeds them is refused with a [code](errors.md) of its own.",
     "pdf": "How PDFs are opened and rendered, in processes of their own.",
     "engine": "Who reads the pages.",
     "engine.ppocr": "The built-in engine.",
-    "engine.ppocr.onnxruntime": "What ONNX Runtime computes on: the CPU, or a GPU (gpu.md).",
+    "engine.ppocr.onnxruntime": "What ONNX Runtime computes on: the CPU, or a [GPU](../guides/several-gpus.md).",
     "engine.ppocr.batching": "Lines of many pages that are read together.",
     "engine.layout": "What finds the blocks of a page.",
     "engine.vllm": "Vision-language models on a vLLM server.",
-    "engine.vllm.managed": "The vLLM that is started where `engine.vllm.urls` is empty (vllm.md).",
-    "engine.transformers": "The same models in this process, by transformers: the baseline for vLLM (vllm.md).",
+    "engine.vllm.managed": "[The vLLM that is started](../guides/vllm.md) where `engine.vllm.urls` is empty.",
+    "engine.transformers": "The same models in this process by transformers: a baseline for [vLLM](../guides/vllm.md).",
     "cache": "What was read is kept for a while, so that the same page is not read again.",
     "serving.scheduling": "The order in which pages wait for the engine, and how many may.",
     "serving.admission": "Who comes in while the house is full, beside `limits.max_in_flight`.",
@@ -48,9 +48,9 @@ BRANCHES = {
     "serving.adaptive": "How many pages are at the model server at once: found out, within these bounds.",
     "serving.gpu": "When a GPU's own trouble stops calls to the model server on it.",
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",
-    "metrics": "What is measured (metrics.md); it holds no contents of documents and no keys.",
-    "ui": "The web page ([ui.md](ui.md)).",
-    "tracing": "Traces by OpenTelemetry (tracing.md); they hold no contents of documents and no keys.",
+    "metrics": "What is [measured](metrics.md); it holds no contents of documents and no keys.",
+    "ui": "The web page ([web-page.md](../start/web-page.md)).",
+    "tracing": "[Traces](../guides/tracing.md) by OpenTelemetry; they hold no contents of documents and no keys.",
     "log": "What is logged. Neither contents of documents nor keys ever are.",
 }
 
@@ -131,10 +131,10 @@ METRICS = {
 
 PAGES = {
     "README.md": answer_part,
-    "docs/settings.md": settings_part,
-    "docs/errors.md": errors_part,
-    "docs/metrics.md": metrics_part,
-    "docs/doctor.md": doctor_part,
+    "docs/reference/settings.md": settings_part,
+    "docs/reference/errors.md": errors_part,
+    "docs/reference/metrics.md": metrics_part,
+    "docs/operations/doctor.md": doctor_part,
 }
 
 

@@ -110,7 +110,7 @@ def main() -> None:
     parser.add_argument("--clients", nargs="*", type=int, default=CLIENTS)
     parser.add_argument("--step", action="append", default=[], help="a further step: `NAME: setting=value ...`")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path, help="the section of docs/benchmarks.md")
+    parser.add_argument("--markdown", type=Path, help="the section of docs/contributing/benchmarks.md")
     options = parser.parse_args()
     print(measure(options).markdown())
 

@@ -1,4 +1,4 @@
-"""What was measured, as Markdown for docs/benchmarks.md and as JSON."""
+"""What was measured, as Markdown for docs/contributing/benchmarks.md and as JSON."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def main() -> None:
 
 
 def show(rows: list[Row], capacity: float) -> None:
-    """A table, as docs/benchmarks.md has it."""
+    """A table, as docs/contributing/benchmarks.md has it."""
     print(f"capacity {capacity:.2f} answers a second\n")
     head = ("system", "load", "good", "late", "refused", "failed", "goodput / capacity", "tokens / s", "p50, p99 s")
     more = ("refusal p50, p99 ms", "preemptions", "dead")

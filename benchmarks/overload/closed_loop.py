@@ -138,7 +138,7 @@ def measured(found: Sequence[System], clients: int, number: int, seconds: float)
 
 
 def show(rounds: Sequence[Round]) -> None:
-    """A table, as docs/benchmarks.md has it."""
+    """A table, as docs/contributing/benchmarks.md has it."""
     print("| clients | system | requests / s, mean | of each round | limit after each | failed |")
     print("| --- | --- | --- | --- | --- | --- |")
     for clients, name in dict.fromkeys((each.clients, each.system) for each in rounds):

@@ -272,7 +272,7 @@ def _processes() -> list[AnyPanel]:
         ).span(6),
         lines(
             "Failed pages",
-            "Pages per second that were not read, or in part, by the code of the error (docs/errors.md).",
+            "Pages per second that were not read, or in part, by the code of the error (docs/reference/errors.md).",
             "pages/s",
             (f"sum by (engine, code) (rate(inkgate_page_errors_total{{{_ENGINE}}}[{WINDOW}]))", "{{engine}} {{code}}"),
             stacked=True,

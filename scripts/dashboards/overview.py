@@ -184,7 +184,7 @@ def _room() -> list[AnyPanel]:
         ).span(6),
         lines(
             "Refusals",
-            "Requests refused per second, by the code of the error (docs/errors.md).",
+            "Requests refused per second, by the code of the error (docs/reference/errors.md).",
             "reqps",
             (f"sum by (reason) (rate(inkgate_refusals_total{{{HERE}}}[{WINDOW}]))", "{{reason}}"),
             stacked=True,

@@ -54,7 +54,7 @@ def _sent() -> list[AnyPanel]:
     return [
         lines(
             "Requests by endpoint",
-            "Per second: which kind of client sends them (docs/api.md).",
+            "Per second: which kind of client sends them (docs/reference/http.md).",
             "reqps",
             (
                 f"sum by (method, endpoint) (rate(http_requests_total{{{HERE}, {NO_PROBES}}}[{WINDOW}]))",

@@ -5,7 +5,7 @@
       Overloaded      come back after `retry_after_s`                          429 (your share), 503 (the service)
       EngineFailed    nothing you did; try again later or elsewhere            502, 504
 
-Every error has a stable `code`. `CODES` lists them all with what they mean and what to do; docs/errors.md is
+Every error has a stable `code`. `CODES` lists them all with what they mean and what to do; docs/reference/errors.md is
 tested against it, and `api/errors.py` alone knows their HTTP statuses.
 """
 
@@ -80,7 +80,9 @@ INPUT_CODES: dict[str, Code] = {
         "This page took the engine down before", "Send it again much later, or scan it anew; other pages are read."
     ),
     "task_unsupported": Code("The engine can't do this task", "Choose another task, or another engine."),
-    "engine_incomplete": Code("The engine lacks a setting", "Give what is named above; docs/settings.md says how."),
+    "engine_incomplete": Code(
+        "The engine lacks a setting", "Give what is named above; docs/reference/settings.md says how."
+    ),
     "engine_unknown": Code("There is no such engine or model", "Leave `model` out, or name one that /v1/models lists."),
     "feature_unavailable": Code(
         "This is not available yet", "Leave it out of the request, or run an engine that has it."
@@ -134,11 +136,13 @@ ENGINE_CODES: dict[str, Code] = {
     ),
     "layout_model_unusable": Code(
         "The layout model can't be used",
-        "Name a file of PP-DocLayoutV2 or V3 (docs/models.md) in `engine.layout.model`, or leave that empty.",
+        "Name a file of PP-DocLayoutV2 or V3 (docs/guides/choosing-a-model.md) in `engine.layout.model`, or leave it "
+        "empty.",
     ),
     "provider_unavailable": Code(
         "ONNX Runtime can't compute on what was asked for",
-        "Install what is named above (docs/gpu.md), or set `engine.ppocr.onnxruntime.provider` to `cpu`.",
+        "Install what is named above (docs/guides/several-gpus.md), or set `engine.ppocr.onnxruntime.provider` to "
+        "`cpu`.",
     ),
     "model_unusable": Code(
         "The model can't be run here",

@@ -118,7 +118,7 @@ class BlockType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageError:
-    """Why a page, or a part of it, was not read: a stable `code` (docs/errors.md), what happened, what to do.
+    """Why a page, or a part of it, was not read: a stable `code` (docs/reference/errors.md), what happened, what to do.
 
     `retry_after_s`: when it is worth trying again, where that is known.
     """

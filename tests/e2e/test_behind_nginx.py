@@ -1,4 +1,4 @@
-"""The service behind a real nginx, configured as docs/behind-a-proxy.md says."""
+"""The service behind a real nginx, configured as docs/guides/behind-nginx.md says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.server import Server
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "report.png"
 OWN_HOST, BELOW_A_PATH = re.findall(
-    r"```nginx\n(.*?)```", (ROOT / "docs" / "behind-a-proxy.md").read_text(encoding="utf-8"), re.DOTALL
+    r"```nginx\n(.*?)```", (ROOT / "docs" / "guides" / "behind-nginx.md").read_text(encoding="utf-8"), re.DOTALL
 )
 PATH = "/inkgate"
 

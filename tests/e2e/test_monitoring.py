@@ -230,4 +230,4 @@ def _told(heard: Told, name: str, target: str, /, **labels: str) -> None:
     alert = heard.firing(name)[0]
     assert alert["labels"] | {"instance": target, "job": JOB} | labels == alert["labels"]
     assert target in alert["annotations"]["summary"] + alert["annotations"]["description"]
-    assert alert["annotations"]["runbook_url"] == f"docs/runbooks.md#{name.lower()}"
+    assert alert["annotations"]["runbook_url"] == f"docs/operations/runbooks.md#{name.lower()}"

@@ -1,4 +1,4 @@
-"""A small result with everything in it that the formats treat apart: used by their tests and by docs/formats.md."""
+"""A small result with everything in it that the formats treat apart: used by tests and docs/reference/formats.md."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ SHORT = replace(
         FAILED,
     ),
 )
-"""The example of docs/formats.md."""
+"""The example of docs/reference/formats.md."""
 
 BLOCKS = (
     Block(BlockType.TITLE, (98.0, 78.0, 342.0, 122.0), (0,), "Ink & Gate", "# Ink & Gate", 1, 0.98),

@@ -127,7 +127,7 @@ def test_variables_that_are_no_settings_are_found_with_the_nearest_that_is() -> 
     (message,) = unknown_variables({"INKGATE_PDF__DIP": "1"})
     assert message == "INKGATE_PDF__DIP in the environment is not a setting. Did you mean INKGATE_PDF__DPI?"
     (message,) = unknown_variables({"INKGATE_XYZZY_PLUGH": "1"})
-    assert "docs/settings.md" in message
+    assert "docs/reference/settings.md" in message
 
 
 def test_a_list_in_the_environment_that_is_no_json_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:

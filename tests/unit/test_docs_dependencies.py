@@ -1,4 +1,4 @@
-"""docs/dependencies.md says why of each dependency, and constraints.txt pins each, naming no address."""
+"""docs/contributing/dependencies.md says why of each dependency, and constraints.txt pins each, naming no address."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "contributing" / "dependencies.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 PINS = [
     line
@@ -56,7 +56,7 @@ def test_pins_are_exact_versions_without_addresses_and_bring_one_opencv() -> Non
 
 
 def test_no_text_says_to_install_inkgate_by_name_which_no_package_index_has() -> None:
-    texts = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.md"), ROOT / "README.md"]
+    texts = [*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*/*.md"), ROOT / "README.md"]
     assert [
         path.name for path in texts if re.search(r"pip install '?inkgate\b", path.read_text(encoding="utf-8"))
     ] == []

@@ -1,4 +1,4 @@
-"""docs/doctor.md lists every rule as it is, and its example is what the doctor prints."""
+"""docs/operations/doctor.md lists every rule as it is, and its example is what the doctor prints."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from inkgate.doctor.report import text
 from support.states import embedded_state, history, pages_queue
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "operations" / "doctor.md").read_text(encoding="utf-8")
 
 
 def test_the_generated_part_is_current() -> None:
     current = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["current"]
-    assert current("docs/doctor.md") == PAGE, "run `make docs`"
+    assert current("docs/operations/doctor.md") == PAGE, "run `make docs`"
 
 
 def test_every_rule_is_listed_in_order_with_its_meaning_and_when_it_is_found() -> None:

@@ -1,4 +1,4 @@
-"""docs/errors.md lists every error code with what it means and what to do."""
+"""docs/reference/errors.md lists every error code with what it means and what to do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inkgate.api.errors import STATUSES
 from inkgate.errors import CODES
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "errors.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -32,4 +32,4 @@ def test_no_code_is_listed_that_does_not_exist() -> None:
 
 def test_the_generated_part_is_current() -> None:
     current = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["current"]
-    assert current("docs/errors.md") == PAGE, "run `make docs`"
+    assert current("docs/reference/errors.md") == PAGE, "run `make docs`"

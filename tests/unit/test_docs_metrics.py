@@ -1,4 +1,4 @@
-"""docs/metrics.md lists every metric and stage as the catalogue has them."""
+"""docs/reference/metrics.md lists every metric and stage as the catalogue has them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from inkgate.telemetry.catalog import CATALOG, STAGES
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")
 
 
 def test_every_metric_and_stage_is_listed() -> None:
@@ -17,4 +17,4 @@ def test_every_metric_and_stage_is_listed() -> None:
 
 def test_the_generated_part_is_current() -> None:
     current = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["current"]
-    assert current("docs/metrics.md") == PAGE, "run `make docs`"
+    assert current("docs/reference/metrics.md") == PAGE, "run `make docs`"

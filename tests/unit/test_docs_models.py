@@ -1,4 +1,4 @@
-"""docs/models.md is right: its prompts are those that are sent, its numbers add up, and its example works."""
+"""docs/guides/choosing-a-model.md is right: its prompts are sent, its numbers add up, its examples work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset, hunyuanocr, known_presets, paddleocr_vl
 from inkgate.types import Size, TaskKind
 
-PAGE = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "choosing-a-model.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""docs/overload.md names tests: they are there."""
+"""docs/concepts/overload.md names tests: they are there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from inkgate.errors import CODES
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "overload.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "concepts" / "overload.md").read_text(encoding="utf-8")
 
 
 def test_every_test_it_names_exists() -> None:

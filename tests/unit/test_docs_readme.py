@@ -29,7 +29,7 @@ def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
 
 
 def test_the_index_names_every_page_of_the_documentation() -> None:
-    pages = {str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*.md")}
+    pages = {str(page.relative_to(ROOT)) for page in ROOT.glob("docs/*/*.md")}
     assert pages - set(re.findall(r"\((docs/[^)#]+)", README)) == set()
 
 

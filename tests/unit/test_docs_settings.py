@@ -1,4 +1,4 @@
-"""docs/settings.md lists every setting as it is, and its examples work."""
+"""docs/reference/settings.md lists every setting as it is, and its examples work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inkgate.cli.configure import setting_fields, variable
 from inkgate.settings import load_settings
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", [path for path, _ in setting_fields()], ids=".".join)
@@ -29,7 +29,7 @@ def test_every_setting_says_what_it_is_for() -> None:
 
 def test_the_generated_part_is_current() -> None:
     current = runpy.run_path(str(ROOT / "scripts" / "write_docs.py"))["current"]
-    assert current("docs/settings.md") == PAGE, "run `make docs`"
+    assert current("docs/reference/settings.md") == PAGE, "run `make docs`"
 
 
 def test_the_example_file_loads_and_the_example_variables_say_the_same(

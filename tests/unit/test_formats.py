@@ -95,8 +95,8 @@ def test_markdown_of_a_blank_page_is_empty() -> None:
 
 
 def documented() -> dict[str, str]:
-    """The examples of docs/formats.md by the language of their fence."""
-    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    """The examples of docs/reference/formats.md by the language of their fence."""
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
     return dict(re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 
 

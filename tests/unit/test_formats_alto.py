@@ -68,7 +68,7 @@ def test_every_document_is_valid_by_the_real_schema(result: DocumentResult) -> N
     path = os.environ.get("ALTO_XSD")
     if path is None:
         assert not os.environ.get("INKGATE_REQUIRE_ALL"), "ALTO_XSD must name the schema here"
-        pytest.skip("ALTO_XSD names no schema; docs/formats.md says where there is one")
+        pytest.skip("ALTO_XSD names no schema; docs/reference/formats.md says where there is one")
     for valid in (result, FULL, sample.DOCUMENT):
         schema(Path(path)).assertValid(etree.fromstring(render(valid, Format.ALTO)))
 

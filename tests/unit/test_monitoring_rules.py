@@ -67,12 +67,12 @@ def test_each_alert_says_how_bad_what_why_and_where_to_read_on(rule: dict[str, A
     assert rule["labels"]["severity"] in {"critical", "warning"}
     texts = rule["annotations"]
     assert set(texts) == {"summary", "description", "runbook_url"}
-    assert texts["runbook_url"] == f"docs/runbooks.md#{rule['alert'].lower()}"
+    assert texts["runbook_url"] == f"docs/operations/runbooks.md#{rule['alert'].lower()}"
     assert len(texts["description"]) > 40
 
 
 def test_the_runbooks_have_one_section_for_each_alert_and_say_what_to_do() -> None:
-    page = (ROOT / "docs" / "runbooks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "operations" / "runbooks.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
     assert list(sections) == NAMES
     for name, text in sections.items():

@@ -1,6 +1,6 @@
 """The search on made-up services whose best settings are known; seeded, so that every run is the same.
 
-docs/tuning.md has the shares over more seeds; the thresholds here are below them.
+docs/guides/tuning.md has the shares over more seeds; the thresholds here are below them.
 """
 
 from __future__ import annotations

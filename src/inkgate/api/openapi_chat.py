@@ -32,7 +32,7 @@ _REQUEST: Json = {
             "schema": {
                 "type": "object",
                 "description": "Passed on byte by byte, but for fields by which one client could spend what belongs to "
-                "others (docs/api.md).",
+                "others (docs/reference/http.md).",
                 "required": ["messages"],
                 "properties": {
                     "model": {

@@ -42,7 +42,7 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
             exists=True,
             metavar="PATH",
             help="Images and PDFs: a folder (with PAGE.txt beside PAGE.png where the text is known), a file, or a "
-            "manifest as docs/evaluation.md has it.",
+            "manifest as docs/guides/accuracy.md has it.",
         ),
     ],
     clients: Annotated[int, typer.Option("-c", "--clients", min=1, help="Each asks again when it was answered.")] = 8,
@@ -79,8 +79,8 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
     """Measure how fast, how large and how right several engines are, with your pages, on this machine.
 
     Each is started as a service of its own, read with (where the text of pages is known), put under the same load, and
-    stopped, one after the other. Ctrl-C ends it early, with what there is. docs/comparing-engines.md says what the
-    figures mean.
+    stopped, one after the other. Ctrl-C ends it early, with what there is. docs/guides/comparing-engines.md says what
+    the figures mean.
 
     The exit status is 0 where all could be measured, 1 where one could not.
     """

@@ -28,7 +28,11 @@ OTHER_VARIABLES = frozenset({"INKGATE_CONFIG", "INKGATE_API_KEY", "INKGATE_REQUI
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--config", "-c", envvar="INKGATE_CONFIG", metavar="FILE", help="Settings as a TOML file (docs/settings.md)."
+        "--config",
+        "-c",
+        envvar="INKGATE_CONFIG",
+        metavar="FILE",
+        help="Settings as a TOML file (docs/reference/settings.md).",
     ),
 ]
 EngineOption = Annotated[
@@ -173,4 +177,4 @@ def _in_file(path: tuple[str, ...], config: Path) -> bool:
 
 def _nearest(name: str, known: set[str]) -> str:
     near = get_close_matches(name, known, n=1)
-    return f" Did you mean {near[0]}?" if near else " docs/settings.md lists them all."
+    return f" Did you mean {near[0]}?" if near else " docs/reference/settings.md lists them all."

@@ -37,7 +37,7 @@ def doctor(
     Without URL: what is wrong with the settings and with this machine, before it is started.
 
     The exit status is 0 where nothing is worse than a note, 1 where something is critical or a warning, 3 where the
-    service can't be asked. docs/doctor.md lists all that is looked for.
+    service can't be asked. docs/operations/doctor.md lists all that is looked for.
     """
     state, findings = _running(url, key) if url is not None else _unstarted(config)
     where = f"at {url}" if url is not None else "on this machine, not started"

@@ -58,7 +58,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
 ) -> None:
     """Measure how well documents are read: error rate, F1, lines found, unit tests passed, pages per second.
 
-    The documents of MANIFEST are read as `inkgate read` and the server read them. docs/evaluation.md says what a
+    The documents of MANIFEST are read as `inkgate read` and the server read them. docs/guides/accuracy.md says what a
     manifest looks like and what the figures mean. The exit status is 0 when everything could be measured.
     """
     settings = _settings(config, engine)

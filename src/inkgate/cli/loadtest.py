@@ -98,7 +98,7 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
 
     Latency counts from the moment at which a request was due, so that a service that stands still shows as latency
     and not as fewer requests. In steps it finds the knee: from where on more load buys nothing. Ctrl-C ends it early
-    and shows what there is. docs/load-testing.md explains the figures.
+    and shows what there is. docs/guides/load-testing.md explains the figures.
 
     The exit status is 0 when it was measured; 1 when nothing was answered, or this load generator was the bottleneck;
     3 when the service could not be asked.

@@ -29,8 +29,8 @@ def report(  # noqa: PLR0913  # one parameter for each option of the command
     """Show what a load test or a search for settings found: a page to open in a browser, charts, tables.
 
     Without any option the page is written beside FILE. `--compare A.json B.json` says whether B really differs from A
-    in answers in time and in the 95th percentile of latency, or that it can't be told (docs/reports.md). Charts need
-    the extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
+    in answers in time and in the 95th percentile of latency, or that it can't be told (docs/reference/reports.md).
+    Charts need the extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
     """
     wanted = [(path, suffix) for path, suffix in ((html, ".html"), (svg, ".svg"), (png, ".png"), (csv, ".csv")) if path]
     for path, suffix in wanted:

@@ -45,7 +45,8 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
         float | None, typer.Option(help="Requests a second in each trial; else found, and raised where too little.")
     ] = None,
     manifest: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Ground truth (docs/evaluation.md): accuracy of each trial.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Ground truth (docs/guides/accuracy.md) for the accuracy of trials."),
     ] = None,
     least_accuracy: Annotated[
         float | None,
@@ -67,7 +68,7 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
     """Find the settings with which most pages are read in time here: the service is started and loaded with many.
 
     Nothing else should run on the machine. Ctrl-C ends it early with a report of what there is. What was found is a
-    fragment for inkgate.toml, with the reasons; docs/tuning.md says how it is found.
+    fragment for inkgate.toml, with the reasons; docs/guides/tuning.md says how it is found.
 
     The exit status is 0 when settings can be recommended, 1 when not, 2 when the command was wrong, 130 when it was
     ended early. Why there is no recommendation is the last thing said.

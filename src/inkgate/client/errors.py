@@ -19,7 +19,7 @@ class ServiceError(Exception):
 
     Attributes:
         status: of the answer; None where there was none.
-        code: of the error, as docs/errors.md lists them; empty where the answer has none.
+        code: of the error, as docs/reference/errors.md lists them; empty where the answer has none.
         title, detail, remedy: as the problem document has them; empty where there was none.
         retry_after_s: when it is worth trying again, where the service said so.
         request_id: under which the service's log has more; empty where there was no answer.

@@ -51,7 +51,7 @@ DOCUMENT: TypeAdapter[DocumentResult] = TypeAdapter(DocumentResult)
 
 @dataclass(frozen=True, slots=True)
 class ReadAs:
-    """What to read of a document, and how; docs/api.md, "Options", says what the values are.
+    """What to read of a document, and how; docs/reference/http.md, "Options", says what the values are.
 
     Attributes:
         pages: from 1, such as `1-3,7`; empty for all.

@@ -57,7 +57,7 @@ def cant_start(settings: Settings) -> Finding | None:
             server_command(preset, engine.vllm)
     except (InputRejected, ValueError) as error:
         reason = error.detail if isinstance(error, InputRejected) else str(error)
-        advice = Advice("Correct the setting, or install what is missing (docs/vllm.md).")
+        advice = Advice("Correct the setting, or install what is missing (docs/guides/vllm.md).")
         return _cant(reason, advice)
     return None
 

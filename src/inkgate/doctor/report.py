@@ -30,7 +30,7 @@ def text(state: State, findings: Sequence[Finding], where: str, *, running: bool
 
 
 def as_json(state: State, findings: Sequence[Finding], where: str, *, running: bool = True) -> dict[str, Any]:
-    """The same for programs; docs/doctor.md describes it."""
+    """The same for programs; docs/operations/doctor.md describes it."""
     return {
         "where": where,
         "running": running,

@@ -108,7 +108,7 @@ def processes_restarted(state: State) -> Finding | None:
 
 def pages_failing(state: State) -> Finding | None:
     """Pages fail through no fault of theirs. When: over 5 % of at least 20 pages since the start ended with an error of
-    the engine (docs/errors.md, "Nothing you did").
+    the engine (docs/reference/errors.md, "Nothing you did").
     """
     whole = sum(state.work.pages.values())
     ours = {code: n for code, n in state.work.pages.items() if code in ENGINE_CODES}

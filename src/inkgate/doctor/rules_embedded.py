@@ -35,7 +35,7 @@ _MORE_CORES = "Use more cores or another instance, or allow requests more time: 
 def batches_small(state: State) -> Finding | None:
     """The recogniser gets few lines at a time though pages wait. When: for 15 s of the last minute pages waited, and a
     call had under 4 lines in the mean. Only a note where 80 % of the cores are in use and no setting holds batches
-    down: on few cores larger ones were no faster (docs/benchmarks.md).
+    down: on few cores larger ones were no faster (docs/contributing/benchmarks.md).
     """
     points = pressed(state)
     size = mean(points, lambda point: point.mean_batch)
@@ -93,7 +93,7 @@ def cores_taken(state: State) -> Finding | None:
 
 def places_fewer(state: State) -> Finding | None:
     """Pages come too late at the embedded engine, so that fewer are there at once. When: for 15 s of the last minute
-    the limit was under `engine.ppocr.concurrent_pages` (docs/overload.md, places for pages).
+    the limit was under `engine.ppocr.concurrent_pages` (docs/concepts/overload.md, places for pages).
     """
     points = _held_back(state)
     pages, share = queue(state, "pages"), cpu_share(state, points)

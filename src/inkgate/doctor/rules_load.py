@@ -43,7 +43,7 @@ def refusals(state: State) -> Finding | None:
 
 
 def degraded(state: State) -> Finding | None:
-    """Care is given up under pressure. When: a step of the ladder is taken (docs/overload.md)."""
+    """Care is given up under pressure. When: a step of the ladder is taken (docs/concepts/overload.md)."""
     if state.rung <= 0:
         return None
     taken = ", ".join(state.rungs[: state.rung])
@@ -57,7 +57,7 @@ def degraded(state: State) -> Finding | None:
 def engine_busy(state: State) -> Finding | None:
     """The engine is what is waited for, and it is busy. When: for 15 s of the last minute more pages waited than can be
     at the engine at once, and 80 % of the cores (embedded engine), 85 % of a GPU or the pressure 1 of a model server
-    (docs/overload.md) is reached. Not where its KV cache (85 %) or its rendering (1 s) says more.
+    (docs/concepts/overload.md) is reached. Not where its KV cache (85 %) or its rendering (1 s) says more.
     """
     points = pressed(state)
     pages = queue(state, "pages")

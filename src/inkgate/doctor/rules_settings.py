@@ -34,7 +34,7 @@ def timeouts_short(state: State) -> Finding | None:
 
 def accelerators_missing(state: State) -> Finding | None:
     """What would make it faster is not in use. When: OpenVINO with the embedded engine (a warning: ONNX Runtime takes
-    about twice as long, docs/benchmarks.md), uvloop, CUDA or TensorRT is not in use and could be.
+    about twice as long, docs/contributing/benchmarks.md), uvloop, CUDA or TensorRT is not in use and could be.
     """
     missing = [name for name, used in state.build.accelerators.items() if not used and _useful(name, state)]
     if not missing:
@@ -63,7 +63,9 @@ def gpu_fell_back(state: State) -> Finding | None:
         *([Evidence(path, now)] if isinstance(now, str) else []),
     )
     advice = (
-        Advice("Install what ONNX Runtime says on standard error, and start the service again (docs/gpu.md)."),
+        Advice(
+            "Install what ONNX Runtime says on standard error, and restart the service (docs/guides/several-gpus.md)."
+        ),
         Advice("Or let the CPU compute on purpose.", path, "cpu", now if isinstance(now, str) else None),
     )
     title = "The GPU is not used: its execution provider fell back to the CPU."

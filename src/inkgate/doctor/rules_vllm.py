@@ -47,7 +47,7 @@ def preemptions(state: State) -> Finding | None:
 
 def render_bound(state: State) -> Finding | None:
     """A vLLM prepares images more slowly than it reads them. When: images wait over 1 s for it, by Little's law
-    (docs/overload.md). One process of vLLM's API prepares one image at a time; more of them is what helps.
+    (docs/concepts/overload.md). One process of vLLM's API prepares one image at a time; more of them is what helps.
     """
     slow = max(state.replicas, key=lambda replica: replica.render_s or 0.0, default=None)
     if slow is None or (slow.render_s or 0.0) <= _RENDER_S:

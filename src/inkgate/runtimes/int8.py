@@ -19,7 +19,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 def int8_pays(flags: AbstractSet[str]) -> bool:
-    """Whether a CPU with these `flags` computes in int8 faster than in bf16 or f32: docs/benchmarks.md."""
+    """Whether a CPU with these `flags` computes in int8 faster than in bf16 or f32: docs/contributing/benchmarks.md."""
     return not _MULTIPLY_ADDS.isdisjoint(flags)
 
 

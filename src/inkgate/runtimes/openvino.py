@@ -18,7 +18,7 @@ _DEVICE = "CPU"
 _CACHED_KERNELS, _CACHED_KERNELS_OF_LINES = 1000, 2000
 """Of each kind of layer and model, those last used: OpenVINO makes kernels for each shape of input and keeps 5,000 of
 a kind. So many serve about twenty-five sizes of page, and a hundred numbers and widths of lines, without making any
-again, and bound the memory that they take, whatever comes: docs/benchmarks.md."""
+again, and bound the memory that they take, whatever comes: docs/contributing/benchmarks.md."""
 
 
 @cache

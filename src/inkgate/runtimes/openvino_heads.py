@@ -4,7 +4,7 @@ The last product, to 18,710 classes, and the softmax over them are three tenths 
 the classes are Han characters. So each column is first asked for all other classes alone. Where these are unsure, the
 column is asked for all of them, and where it is a Han character then, so are all columns of its line: of a line of Han
 characters some columns are always unsure. Measured on the model that is calibrated for int8, and used for that one
-alone: docs/benchmarks.md.
+alone: docs/contributing/benchmarks.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ONNX Runtime's execution providers: which one computes a model, and with what options.
 
 Names of options are those of ONNX Runtime's documents on its CUDA and TensorRT execution providers; all of them stand
-in the libraries of onnxruntime-gpu 1.31. None of this has been run on a GPU yet (docs/gpu.md).
+in the libraries of onnxruntime-gpu 1.31. None of this has been run on a GPU yet (docs/guides/several-gpus.md).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Sources, the later ones winning: defaults, a TOML file (`--config`, or `INKGATE_CONFIG`), the environment
 (`INKGATE_SERVER__PORT=8080`: two underscores between levels), flags of the command line.
-docs/settings.md lists them all and is tested to be complete.
+docs/reference/settings.md lists them all and is tested to be complete.
 """
 
 from __future__ import annotations

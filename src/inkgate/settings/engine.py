@@ -10,7 +10,11 @@ from inkgate.settings.vllm import VllmSettings
 
 
 class LayoutSettings(Branch):
-    model: str = Field("", description="PP-DocLayoutV2 or V3 as an ONNX file (models.md). Empty: the built-in model.")
+    model: str = Field(
+        "",
+        description="PP-DocLayoutV2 or V3 as an ONNX file (docs/guides/choosing-a-model.md). "
+        "Empty: the built-in model.",
+    )
     min_confidence: float = Field(
         0.3, ge=0, le=1, description="Blocks found with less are left out, by the model of the file."
     )

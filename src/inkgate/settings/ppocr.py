@@ -54,7 +54,8 @@ class BatchingSettings(Branch):
 class OnnxRuntimeSettings(Branch):
     provider: Provider = Field(
         Provider.AUTO,
-        description="What ONNX Runtime computes on (gpu.md). `auto`: CUDA where this build has it, else the CPU. "
+        description="Where ONNX Runtime computes (docs/guides/several-gpus.md). `auto`: CUDA where this build has it, "
+        "else the CPU. "
         "`cuda` and `tensorrt` are taken instead of OpenVINO, too.",
     )
     device_id: int = Field(0, ge=0, description="Which GPU, as CUDA numbers them.")

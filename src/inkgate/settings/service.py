@@ -73,10 +73,13 @@ class ServerSettings(Branch):
     trusted_proxies: tuple[Network, ...] = Field(
         (),
         description="Reverse proxies on other machines, as addresses or networks such as `10.0.0.0/8`, whose "
-        "`X-Forwarded-For`, `-Proto` and `-Host` are believed; those on this machine always are (behind-a-proxy.md).",
+        "`X-Forwarded-For`, `-Proto` and `-Host` are believed; those on this machine always are "
+        "(docs/guides/behind-nginx.md).",
     )
     root_path: RootPath = Field(
-        "", description="Path below which a reverse proxy serves this service, such as `/inkgate` (behind-a-proxy.md)."
+        "",
+        description="Path below which a reverse proxy serves this service, such as `/inkgate` "
+        "(docs/guides/behind-nginx.md).",
     )
     cors_origins: tuple[str, ...] = Field((), description="Origins allowed by CORS; none by default.")
 
@@ -174,7 +177,10 @@ class FetchSettings(Branch):
 
 
 class UiSettings(Branch):
-    enabled: bool = Field(default=True, description="Show the web page at / (ui.md), where `inkgate[ui]` is installed.")
+    enabled: bool = Field(
+        default=True,
+        description="Show the web page at / (docs/start/web-page.md), where `inkgate[ui]` is installed.",
+    )
 
 
 class LogSettings(Branch):

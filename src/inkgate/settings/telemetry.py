@@ -11,7 +11,8 @@ USUAL_METRICS_PORT = 8001
 
 class MetricsSettings(Branch):
     enabled: bool = Field(
-        default=True, description="Measure requests, pages and stages, and serve them at /metrics (metrics.md)."
+        default=True,
+        description="Measure requests, pages and stages, and serve them at /metrics (docs/reference/metrics.md).",
     )
     host: str = Field("127.0.0.1", description="Address that /metrics listens on. No key is asked for there.")
     port: int = Field(

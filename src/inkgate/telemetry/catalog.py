@@ -1,4 +1,4 @@
-"""Every metric that the service has: the one table that the code, docs/metrics.md and the tests go by.
+"""Every metric that the service has: the one table that the code, docs/reference/metrics.md and the tests go by.
 
 Names end in their unit, in base units; counters end in `_total`. The four without `inkgate_` are named as dashboards
 of other OCR services have them.

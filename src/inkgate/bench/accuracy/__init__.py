@@ -1,1 +1,1 @@
-"""How well an engine reads, measured on documents whose content is known. docs/evaluation.md defines the figures."""
+"""How well an engine reads, on documents whose content is known. docs/guides/accuracy.md defines the figures."""

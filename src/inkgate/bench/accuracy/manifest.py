@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class ManifestInvalid(ValueError):
-    """The manifest, or a ground truth file it names, is not of the form of docs/evaluation.md."""
+    """The manifest, or a ground truth file it names, is not of the form of docs/guides/accuracy.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def _checked(path: Path, parse: Callable[[], T]) -> T:
     try:
         return parse()
     except (ValueError, TypeError, KeyError) as error:
-        raise ManifestInvalid(f"{path.name} is not of the form of docs/evaluation.md: {error}") from error
+        raise ManifestInvalid(f"{path.name} is not of the form of docs/guides/accuracy.md: {error}") from error
 
 
 def _parse(path: Path, name: str) -> object:

@@ -1,4 +1,4 @@
-"""How much of a text was read: error rate, F1 and line recall, as docs/evaluation.md defines them. Pure."""
+"""How much of a text was read: error rate, F1 and line recall, as docs/guides/accuracy.md defines them. Pure."""
 
 from __future__ import annotations
 

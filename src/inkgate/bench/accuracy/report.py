@@ -115,7 +115,7 @@ def _footnote(evaluation: Evaluation) -> str:
         f"{candidate.name} {candidate.version} {candidate.pages_per_s:.2f} pages/s ({candidate.parallel} at a time)"
         for candidate in evaluation.candidates
     )
-    return f"Whole documents, file to text, models loaded before: {speeds}. Figures in percent; see docs/evaluation.md."
+    return f"Whole documents, file to text, models loaded before: {speeds}. In percent; see docs/guides/accuracy.md."
 
 
 def as_json(evaluation: Evaluation) -> dict[str, Any]:

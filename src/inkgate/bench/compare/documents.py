@@ -11,7 +11,7 @@ from inkgate.bench.load.pages import LoadPage, load_pages
 
 
 def documents(source: Path) -> tuple[Entry, ...]:
-    """The documents of a manifest (docs/evaluation.md) that open, or the images and PDFs of a folder, or the one file.
+    """The documents of a manifest (docs/guides/accuracy.md) that open, or the images and PDFs of a folder, or one file.
 
     In a folder `scan.txt` beside `scan.png` is taken for its text.
 

@@ -15,7 +15,7 @@ FORMAT = "inkgate.compare-engines/1"
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Of the documents whose content is known (docs/evaluation.md says what the figures mean).
+    """Of the documents whose content is known (docs/guides/accuracy.md says what the figures mean).
 
     Attributes:
         documents: that were compared; unread: of them those that were not read, or not whole.

@@ -195,7 +195,7 @@ class _Visit:
         before = self._found.measured
         self._found.add(runs=(*before.runs, measured.summary), own=_worse(before.own, measured.own))
         if measured.summary.degraded:
-            self._found.note("Some answers were read with less care than asked for (docs/overload.md, the ladder).")
+            self._found.note("Some answers were read with less care than asked for (docs/concepts/overload.md).")
         if measured.partial:
             self._found.note("A run was interrupted.")
 

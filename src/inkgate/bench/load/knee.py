@@ -1,4 +1,4 @@
-"""Finds the knee: the least load from which on more of it buys nothing. Stated whole in docs/load-testing.md.
+"""Finds the knee: the least load from which on more of it buys nothing. Stated whole in docs/guides/load-testing.md.
 
 A level is *allowed* when at it, and at each level below, no more than `max_error` of the requests offered were not
 answered. The best is the allowed level of most goodput (answers within the deadline, a second). The knee is the

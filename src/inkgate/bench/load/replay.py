@@ -1,4 +1,4 @@
-"""Recorded traffic: when requests came and how large they were. docs/load-testing.md has the format."""
+"""Recorded traffic: when requests came and how large they were. docs/guides/load-testing.md has the format."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _recorded(line: bytes, where: str) -> Recorded | None:
         return _of_log(told) if "event" in told else _of_recording(told)
     except (ValueError, TypeError, KeyError) as error:
         raise LoadImpossible(
-            f"{where}: not understood ({error}). docs/load-testing.md says what stands there."
+            f"{where}: not understood ({error}). docs/guides/load-testing.md says what stands there."
         ) from error
 
 

@@ -34,7 +34,7 @@ and the shortest numbers that the machine can compute with."""
 _STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _SEQUENCES_BY_CORE = 32
 _SEQUENCES_BY_GB = 4
-"""Four pages for each GB of the GPU: above what any of the models of models.md has room for."""
+"""Four pages for each GB of the GPU: above what any of the models of docs/guides/choosing-a-model.md has room for."""
 _CORES_BY_WORKER = 4
 _TRIALS_BY_DIAL = 15
 
@@ -59,7 +59,7 @@ def dials(
 def for_time(found: Sequence[Dial], budget_s: float, trial_s: float) -> tuple[Dial, ...]:
     """As many of the first dials as trials of `trial_s` (starts included) within `budget_s` can tell of; at least one.
 
-    Some 15 trials place one dial within 5 % of its best (tuning.md), and each further dial takes as many.
+    Some 15 trials place one dial within 5 % of its best (docs/guides/tuning.md), and each further dial takes as many.
     """
     return tuple(found[: max(1, int(budget_s / trial_s / _TRIALS_BY_DIAL))])
 

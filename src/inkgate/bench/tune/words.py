@@ -171,6 +171,6 @@ def summary_of(standing: Standing) -> Sequence[str]:
     shape = standing.surface.shape
     drift = f"the machine's speed changed by some {100 * shape.drift:.0f} %" if shape.drift else "no drift was found"
     return (
-        "Scores are those of one smooth surface through all trials, its 95 % intervals included (docs/tuning.md).",
+        "Scores are those of one smooth surface through all trials, with 95 % intervals (docs/guides/tuning.md).",
         f"Runs of the same settings differ by some {100 * shape.noise:.0f} % (standard deviation); {drift}.",
     )

@@ -1,6 +1,6 @@
 """The formats a document can be handed back in, and the one function that makes them.
 
-docs/formats.md shows an example of each and says how pages are set apart and how failed ones are marked.
+docs/reference/formats.md shows an example of each and says how pages are set apart and how failed ones are marked.
 """
 
 from __future__ import annotations

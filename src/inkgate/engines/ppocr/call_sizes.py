@@ -12,7 +12,7 @@ _SIZES = (8, 1)
 _SIZES_OF_WIDE = (4, 2, 1)
 """Eight lines in one call take a fifth less time than one by one, four hardly less, but where they are so wide that
 eight don't fit. In milliseconds of processor time a line, in calls of 1, 2, 4 and 8 lines: 3.8, 3.5, 3.4, 3.0 at a
-width of 160, and 13.6, 11.8, 10.8 at 640 (docs/benchmarks.md)."""
+width of 160, and 13.6, 11.8, 10.8 at 640 (docs/contributing/benchmarks.md)."""
 
 
 def call_sizes(lines: int, most: int) -> list[int]:

@@ -3,7 +3,7 @@
 OpenVINO prepares its kernels anew for each size of its input and keeps them, 20 to 130 ms of processor time and 4 MB:
 so sizes are multiples of 64 from 768 on. A page isn't stretched to one, but goes on as it ends: on 49 development
 images that reads better (F1 93.4 and 93.2, CER the same). Nor is it cut to what is printed on it, which makes more
-sizes, and loses signs at the edge: docs/benchmarks.md.
+sizes, and loses signs at the edge: docs/contributing/benchmarks.md.
 """
 
 from __future__ import annotations

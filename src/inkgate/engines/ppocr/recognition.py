@@ -25,7 +25,7 @@ _LEAST_WIDTH_STEP = 32
 _WIDTHS_AN_OCTAVE = 8
 """Widths are 32 pixels apart up to 512 and an eighth of the octave beyond: few, so that lines meet in a call. Half of
 the lines of documents are narrower than 172 pixels: in the development documents 7% of the model's input is padding
-(27% with the usual least width of 320 and steps of 64). It costs accuracy little: docs/benchmarks.md."""
+(27% with the usual least width of 320 and steps of 64). It costs accuracy little: docs/contributing/benchmarks.md."""
 _MOST_WIDTH = 4096
 _BATCH_WIDTH = 2560
 """Pixels of width in one call of the model: bounds its memory (18,710 classes for every 8 pixels). More is no faster:

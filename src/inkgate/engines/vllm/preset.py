@@ -1,6 +1,7 @@
 """Preset: all that is particular to one vision-language model, as values.
 
-Another model is another module in `presets/`, or a file of the user's own; nothing else changes (docs/models.md).
+Another model is another module in `presets/`, or a file of the user's own; nothing else changes
+(docs/guides/choosing-a-model.md).
 """
 
 from __future__ import annotations

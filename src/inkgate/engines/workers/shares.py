@@ -11,7 +11,7 @@ from pathlib import Path
 from inkgate.telemetry.processors import CGROUP, quota
 
 CORES_A_WORKER = 8
-"""One process is enough for so many cores, and each further 8 get a worker (docs/many-cores.md)."""
+"""One process is enough for so many cores, and each further 8 get a worker (docs/guides/cpu-at-scale.md)."""
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
 
