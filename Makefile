@@ -6,10 +6,11 @@ BIN = $(VENV)/bin
 ARGS ?=
 FOLDER ?= examples
 MANIFEST ?=
-PROCESSES ?= 0
+PROCESSES ?= auto
+export PROCESSES
 
 .DEFAULT_GOAL := help
-.PHONY: help serve demo-vllm test test-long test-servers check format docs bench bench-pdf wheel clean distclean setup-serve setup-dev
+.PHONY: help serve demo-vllm test test-real test-all test-long test-servers check format docs bench bench-pdf wheel clean distclean setup-serve setup-dev
 
 help: ## say what there is
 	@echo 'usage: make TARGET [ARGS="..."]'
@@ -29,11 +30,17 @@ demo-vllm: setup-serve ## serve with a real vLLM on the CPU and a tiny model tha
 test-servers: ## install the real vLLM that some tests need (3.4 GB); without it they are skipped
 	@scripts/setup_vllm
 
-test: setup-dev ## run all tests (PROCESSES=2: in two processes)
-	@exec $(BIN)/python -m pytest -q -n $(PROCESSES) --no-loadscope-reorder $(ARGS)
+test: setup-dev ## run the tests that need no real server, in parallel (PROCESSES=0: in one process)
+	@exec scripts/run_tests default $(ARGS)
 
-test-long: setup-dev ## run the property tests on examples that no run has had before
-	@exec $(BIN)/python -m pytest -q -n $(PROCESSES) --no-loadscope-reorder -m hypothesis --hypothesis-profile=fresh $(ARGS)
+test-real: setup-dev ## run the tests of real servers and tools, which `make test` leaves out
+	@exec scripts/run_tests real $(ARGS)
+
+test-all: setup-dev ## run the tests of `make test` and `make test-real`
+	@exec scripts/run_tests all $(ARGS)
+
+test-long: setup-dev ## run all tests, soaks and statistics too, and property tests on fresh examples
+	@exec scripts/run_tests long $(ARGS)
 
 check: setup-dev ## check format, lint, types, imports between parts, and module sizes
 	$(BIN)/ruff format --check .

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from support.disturbance import Stolen
+from support.disturbance import StolenTime
 
 # How long an example takes says more about the machine than about the code. The examples are the same in every run;
-# `make test-long` looks for new ones (`--hypothesis-profile=fresh`). What it finds becomes an `@example`.
+# `make test-long` takes new ones (`--hypothesis-profile=fresh`). Those that fail become an `@example`.
 settings.register_profile("inkgate", deadline=None, derandomize=True)
 settings.register_profile("fresh", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("inkgate")
@@ -23,47 +23,44 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-_REAL = "_real"
-"""In the names of files with tests that a real model is loaded for."""
+_REAL_MODEL = "_real"
+"""In the names of files whose tests load a real model; these run in one process, one after the other."""
 
-_HOLD_TO_TIMES = frozenset({"e2e", "integration"})
-"""Folders with tests of real servers and loops, which give up on what takes too long, as those do."""
-
-_stolen = Stolen()
+_stolen = StolenTime()
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist's own types say Any
-    """Of tests in several processes, those of one file stay in one: they share servers. So do all that load a real
-    model: two of those at once would take turns on the cores, and twice the memory.
+    """Gives all tests of a file to one process, as they share servers; and all that load a real model to one process,
+    as two models at once would need twice the memory and take turns on the cores.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return _REAL if _REAL in file else file
+        return _REAL_MODEL if _REAL_MODEL in file else file
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:  # noqa: ANN401 - of a library without types
-    """How tests are shared out (`make test PROCESSES=2`)."""
+    """How tests are distributed to several processes."""
     return ByFile(config, log)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In several processes those that load real models come first, then those of whole services, so that the processes
-    end at about the same time; each of these in the random order that it has. What holds to times and fails while the
-    machine was taken from it is tried anew, after a while: others take it for minutes.
+    """In several processes tests of real models come first, then those of whole services, so that all processes end at
+    about the same time; apart from that the order is random. A failed `timing` test is retried once if the machine
+    lost processor time.
     """
-    anew = pytest.mark.flaky(reruns=2, reruns_delay=30, condition=_stolen.disturbs)
+    retried = pytest.mark.flaky(reruns=1, reruns_delay=30, condition=_stolen.is_significant)
     for item in items:
-        if item.path.parent.name in _HOLD_TO_TIMES:
-            item.add_marker(anew)
+        if item.get_closest_marker("timing"):
+            item.add_marker(retried)
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=lambda item: (_REAL not in item.path.stem, item.path.parent.name != "e2e"))
+        items.sort(key=lambda item: (_REAL_MODEL not in item.path.stem, item.path.parent.name != "e2e"))
 
 
 def pytest_runtest_logstart() -> None:
-    """Each try of a test begins."""
+    """Called before each try of a test."""
     _stolen.begin()
 
 
@@ -74,7 +71,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compiled models are kept for the session, for all of its processes, and not where the user's are."""
+    """Compiled models are kept for the session and shared by all of its processes, apart from the user's."""
     base = tmp_path_factory.getbasetemp()
     folder = base.parent / "cache" if "PYTEST_XDIST_WORKER" in os.environ else base / "cache"
     folder.mkdir(exist_ok=True)

@@ -108,7 +108,6 @@ def check(answer: httpx.Response) -> None:
         assert answer.json()["status"] in {"complete", "partial"}
 
 
-@pytest.mark.slow
 def test_every_hostile_file_is_answered_and_nothing_is_left_behind(guarded: tuple[Server, Path]) -> None:
     server, temporary = guarded
     files = hostile_files()
@@ -191,7 +190,6 @@ def test_a_body_that_stalls_is_given_up(guarded: tuple[Server, Path]) -> None:
     assert b'"body_timeout"' in answer
 
 
-@pytest.mark.slow
 def test_the_api_keeps_to_its_own_description(tmp_path: Path) -> None:
     """schemathesis makes requests up from the OpenAPI description; what reads the pages is of no matter to it.
 

@@ -23,7 +23,6 @@ def pages(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_steps_of_clients_give_a_curve_with_what_the_service_says(server: Server, pages: Path, tmp_path: Path) -> None:
     options = ("--steps", "1,2,4", "--repeats", "2", "-z", "4s", "--warm", "500ms", "--json", str(tmp_path / "a.json"))
     done = inkgate("loadtest", server.url, "--pages", str(pages), *options, "--csv", str(tmp_path / "tables"))
@@ -44,7 +43,6 @@ def test_steps_of_clients_give_a_curve_with_what_the_service_says(server: Server
         assert len(list(csv.DictReader(stream))) == 6
 
 
-@pytest.mark.slow
 def test_steps_that_are_interrupted_leave_the_report_of_what_there_was(
     server: Server, pages: Path, tmp_path: Path
 ) -> None:

@@ -24,7 +24,7 @@ from support.prometheus import JOB, Prometheus, Told, told, until, watching
 from support.server import Server, running_server
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 MODEL = "PaddleOCR-VL-1.6-0.9B"
 VLLM_METRICS = (Path(__file__).parents[1] / "data" / "vllm-0.32-metrics.txt").read_bytes()

@@ -13,7 +13,7 @@ from support.faulted import BORNE, faulted, logged
 from support.load import open_loop, under_load
 from support.numbered_model import ModelProcess, model_process
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.timing
 
 RATE = 30.0
 FOR_S = 5.0

@@ -17,7 +17,7 @@ from support.load import Asked, open_loop, under_load
 from support.numbered_model import ModelProcess, model_process
 from support.server import Server
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.timing
 
 RATE = 20.0
 FOR_S = 6.0

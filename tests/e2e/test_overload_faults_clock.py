@@ -17,7 +17,7 @@ from support.redis_server import RedisServer, redis_server
 from support.server import Server
 from support.wall_clock import WallClock, wall_clock_in
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.timing]
 
 RATE = 10.0
 FOR_S = 6.5

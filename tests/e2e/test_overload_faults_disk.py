@@ -23,7 +23,7 @@ from support.load import open_loop, under_load
 from support.numbered_model import ModelProcess, model_process, striped, text_of
 from support.server import Server, clean_environment
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.timing
 
 RATE = 30.0
 FOR_S = 6.0

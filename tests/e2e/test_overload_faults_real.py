@@ -16,7 +16,7 @@ from support.load import RETRYABLE
 from support.real_vllm import SETTINGS, Rendered, VllmProcess, rendered_lines, share_right
 from support.server import Server, running_server
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.timing]
 
 LINES = rendered_lines(48, seed=11)
 APART_S = 0.1

@@ -12,7 +12,7 @@ from support.load import Fault, open_loop, under_load
 from support.numbered_model import ModelProcess, model_process
 from support.redis_server import RedisServer, redis_server
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = [pytest.mark.real, pytest.mark.timing]
 
 RATE = 30.0
 FOR_S = 6.0

@@ -15,7 +15,7 @@ from support.real_transformers import ENVIRONMENT, MODULES, running_service
 from support.real_vllm import NAME, PYTHON, rendered_lines, require_vllm, share_right
 from support.server import Server, clean_environment
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 LINES = rendered_lines(200)
 ENOUGH = 0.98

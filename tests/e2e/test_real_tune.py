@@ -12,7 +12,7 @@ from inkgate.bench.tune.results import Outcome, Purpose
 from support.real_vllm import MODEL, PYTHON, SETTINGS, VARIABLES, rendered_lines, require_vllm
 from support.tune import tuning
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 START_S = 300.0
 SEATS = "engine.vllm.managed.max_num_seqs"

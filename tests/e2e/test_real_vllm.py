@@ -15,7 +15,7 @@ from inkgate.client import InkgateClient
 from support.real_vllm import NAME, SETTINGS, Rendered, VllmProcess, rendered_lines, share_right
 from support.server import Server, inkgate, running_server
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 LINES = rendered_lines(200)
 TRUTHS = [line.text for line in LINES]

@@ -19,7 +19,7 @@ from support.managed import alive
 from support.real_vllm import MODEL, PYTHON, VARIABLES, Rendered, rendered_lines, require_vllm, share_right
 from support.server import Server, running_server
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 PAGES = 32
 BACK_S = 300.0

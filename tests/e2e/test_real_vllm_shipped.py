@@ -19,7 +19,7 @@ from inkgate.settings import ManagedSettings, VllmSettings
 from support.real_vllm import NAME, PYTHON, Rendered, VllmProcess, rendered_lines, require_vllm, share_right
 from support.server import Server, inkgate, running_server
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 LINES = rendered_lines(16, seed=32, shortest=LONGEST)
 TRUTHS = [line.text for line in LINES]

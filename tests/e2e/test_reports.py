@@ -17,7 +17,7 @@ from support.hostile_reports import HOSTILE, hostile_load, hostile_tuning
 from support.sample_reports import load_report, one_point, unreached
 from support.sample_tuning import tune_report
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 
 @pytest.fixture(scope="module")

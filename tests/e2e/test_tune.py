@@ -57,7 +57,7 @@ def test_nothing_is_left_of_a_search_that_is_killed(pages: Path, tmp_path: Path)
         assert all_ended(below), f"still there: {below}"
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, tmp_path: Path) -> None:
     common = ("--pages", str(pages), "--dials", "concurrent_pages", "--deadline", "2s")
     with tuning(tmp_path, *common, "--rate", "12", "--minutes", "2", config=SMALL) as search:
@@ -77,7 +77,7 @@ def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, 
     assert found == report.chosen.settings["engine.ppocr.concurrent_pages"]
 
 
-@pytest.mark.slow
+@pytest.mark.endurance
 def test_what_faster_settings_misread_is_measured_in_each_trial(pages: Path, tmp_path: Path) -> None:
     arguments = ("--pages", str(pages), "--manifest", str(pages / "manifest.json"), "--dials", "longest_side")
     with tuning(tmp_path, *arguments, "--rate", "12", "--minutes", "1", "--no-heaviest") as search:

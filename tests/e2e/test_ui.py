@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "examples" / "report.png"
 BROKEN = ROOT / "tests" / "data" / "images" / "broken.png"
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 
 def three_pages() -> tuple[str, bytes]:

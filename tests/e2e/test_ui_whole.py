@@ -19,7 +19,7 @@ from support.server import Server
 SAMPLE = Path(__file__).parents[2] / "examples" / "report.png"
 KEY = "inkgate_a-key-for-this-test"
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
+pytestmark = pytest.mark.real
 
 # What axe-core's rules `button-name`, `label`, `image-alt`, `duplicate-id` and `aria-valid-attr-value` look for.
 UNNAMED = """() => {

@@ -80,7 +80,6 @@ def answered_meanwhile(server: Server, done: threading.Event) -> int:
     return count
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="peak memory is Linux's to tell")
 def test_no_body_takes_many_times_its_size_or_keeps_others_waiting(server: Server) -> None:
     wrong = []

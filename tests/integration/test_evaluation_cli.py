@@ -43,7 +43,6 @@ def test_misuse_is_told_with_status_2(
     assert message in " ".join(result.stderr.split())
 
 
-@pytest.mark.slow
 def test_documents_are_measured_with_the_real_engine(tmp_path: Path) -> None:
     lines = ("Invoice number 4711", "Grand total 12.50")
     draw(tmp_path / "a/page.png", *lines)

@@ -89,7 +89,6 @@ async def test_documents_go_through_the_reader(tmp_path: Path, opener: Opener) -
     assert (fine.error, fine.as_expected, fine.pages) == (None, True, 1)
 
 
-@pytest.mark.slow
 async def test_rapidocr_reads_images_and_pdfs(tmp_path: Path, opener: Opener) -> None:
     draw(tmp_path / "page.png", "Hello world", "Second line")
     Image.open(tmp_path / "page.png").save(tmp_path / "page.pdf", resolution=200)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.simulate.card import RTX_4090D
 from benchmarks.simulate.stepped import Simulated, curve
 from inkgate.bench.load.knee import find_knee
 from inkgate.bench.load.results import Axis
 
 
-@pytest.mark.slow
 def test_knee_of_the_4090d_lies_where_it_begins_to_run_out_of_memory() -> None:
     points = curve(Simulated(seconds=40), (4, 8, 16, 24, 32, 64), 3)
     knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)

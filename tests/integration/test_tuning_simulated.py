@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from benchmarks.tuning.simulated import tuned
 from inkgate.bench.tune.dials import MAX_NUM_SEQS
 from inkgate.bench.tune.results import Outcome
 
 
-@pytest.mark.slow
 def test_it_takes_16_to_24_sequences_and_says_why() -> None:
     report = tuned(60, seed=1)
     assert report.chosen is not None

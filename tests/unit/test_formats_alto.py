@@ -62,6 +62,7 @@ def test_the_rules_notice_what_is_wrong(broken: tuple[str, str], told: str) -> N
     assert told in "\n".join(alto_rules.violations(data.replace(*broken).encode()))
 
 
+@pytest.mark.real
 @strategies.examples
 @given(strategies.documents())
 def test_every_document_is_valid_by_the_real_schema(result: DocumentResult) -> None:

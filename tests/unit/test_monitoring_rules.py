@@ -34,7 +34,6 @@ def test_alertmanager_takes_its_configuration() -> None:
 
 
 @pytest.mark.real
-@pytest.mark.slow
 @pytest.mark.parametrize("series", SERIES, ids=lambda path: path.stem)
 def test_alerts_fire_on_what_they_are_for_and_on_nothing_else(series: Path) -> None:
     run("promtool", "test", "rules", series)

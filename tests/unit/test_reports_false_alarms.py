@@ -21,7 +21,7 @@ from inkgate.bench.reports.differences import (
 from support.sample_reports import Made, run
 
 ROUNDS = 60
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.calibration
 Seconds = Callable[[Sequence[Second]], Figure]
 Repeats = Callable[[Sequence[Summary]], Figure]
 
