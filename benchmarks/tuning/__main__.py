@@ -44,8 +44,8 @@ from inkgate.settings import load_settings
 
 def grid(ready: Prepared) -> list[Settings]:
     """Every point."""
-    values = itertools.product(*(dial.values for dial in ready.dials))
-    return [dict(zip((dial.path for dial in ready.dials), point, strict=True)) for point in values]
+    values = itertools.product(*(dial.values for dial in ready.parameters))
+    return [dict(zip((dial.path for dial in ready.parameters), point, strict=True)) for point in values]
 
 
 async def measure(options: argparse.Namespace, config: Path) -> Run:
@@ -57,7 +57,7 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
     targets = Targets(options.deadline, options.max_error)
     run = Run(options, targets, options.json)
     bench = ServiceBench(setup)
-    run.demand = options.sweep_rate or options.rate or await find_demand(bench, ready.dials, ready.current)
+    run.demand = options.sweep_rate or options.rate or await find_demand(bench, ready.parameters, ready.current)
     print(f"{run.demand:.1f} requests/s are offered; {len(points)} points, {options.passes} passes", flush=True)
     for seed, numbers in enumerate(before_searches(options), 1):
         await swept(run, setup, points, numbers)
@@ -65,10 +65,10 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
             break
         await until_quiet(options.steady)
         began = time.monotonic()
-        demand = options.rate or await find_demand(bench, ready.dials, ready.current)
+        demand = options.rate or await find_demand(bench, ready.parameters, ready.current)
         task = Task(
             engine=ready.engine,
-            dials=ready.dials,
+            parameters=ready.parameters,
             current=ready.current,
             targets=targets,
             pages="benchmark",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inkgate.bench.load.results import Knee, LoadReport, Machine, OwnLimits
-from inkgate.bench.tune.results import Dial, Judged, Settings, TuneReport
+from inkgate.bench.tune.results import Assessment, Parameter, Settings, TuneReport
 from support.sample_reports import load_report
 from support.sample_tuning import tune_report
 
@@ -48,22 +48,22 @@ def hostile_tuning() -> TuneReport:
             f"{path}.{HOSTILE}": value if "tokens" in path else f"{value}{HOSTILE}" for path, value in settings.items()
         }
 
-    def judged(one: Judged | None) -> Judged | None:
+    def judged(one: Assessment | None) -> Assessment | None:
         return None if one is None else replace(one, settings=spoiled(one.settings), why_not=HOSTILE)
 
     dials = tuple(
-        Dial(
+        Parameter(
             f"{dial.path}.{HOSTILE}", tuple(spoiled({dial.path: value}).popitem()[1] for value in dial.values), HOSTILE
         )
-        for dial in report.dials
+        for dial in report.parameters
     )
     return replace(
         report,
         began=HOSTILE,
         engine=HOSTILE,
-        dials=dials,
+        parameters=dials,
         trials=tuple(replace(trial, settings=spoiled(trial.settings), why=HOSTILE) for trial in report.trials),
-        judged=tuple(one for each in report.judged if (one := judged(each)) is not None),
+        assessments=tuple(one for each in report.assessments if (one := judged(each)) is not None),
         current=judged(report.current),
         chosen=judged(report.chosen),
         fragment=HOSTILE,

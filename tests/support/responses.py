@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from inkgate.bench.load.results import Machine, ServerSide, Summary
 from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.results import Dial, Outcome, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Targets, Trial, TuneReport
 from inkgate.bench.tune.search import search
 from inkgate.bench.tune.task import Task
 from support.clock import Clock
@@ -95,20 +95,20 @@ def task(
     budget_s: float = 900.0,
     seed: int = 1,
     current: int = 64,
-    dials: tuple[Dial, ...] = (),
+    parameters: tuple[Parameter, ...] = (),
     heaviest: bool = False,
     demand: float | None = None,
 ) -> Task:
-    """A search over max_num_seqs alone, or over `dials`, of which the last values are in use. `demand`: at first; else
+    """A search over max_num_seqs alone, or over `parameters` with their last values in use. `demand`: at first; else
     so much that it need not rise.
     """
-    asked = dials or (Dial(SEQS, GRID, "a batch"),)
+    asked = parameters or (Parameter(SEQS, GRID, "a batch"),)
     in_use: Settings = {SEQS: current}
-    if dials:
+    if parameters:
         in_use = {dial.path: dial.values[-1] for dial in asked}
     return Task(
         engine="vllm",
-        dials=asked,
+        parameters=asked,
         current=in_use,
         targets=TARGETS,
         pages="0" * 64,

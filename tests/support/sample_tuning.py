@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from inkgate.bench.load.results import ServerSide
-from inkgate.bench.tune.results import Dial, Judged, Outcome, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.bench.tune.results import Assessment, Outcome, Parameter, Purpose, Settings, Targets, Trial, TuneReport
 from support.sample_reports import MACHINE, Made, run
 
 SEQS = "engine.vllm.managed.max_num_seqs"
 TOKENS = "engine.vllm.managed.max_num_batched_tokens"
 DIALS = (
-    Dial(SEQS, (4, 8, 12, 16, 24, 32, 48), "pages at once against memory for each"),
-    Dial(TOKENS, (2048, 4096, 8192, 16384), "how fast images are taken in against how long answers wait for them"),
+    Parameter(SEQS, (4, 8, 12, 16, 24, 32, 48), "pages at once against memory for each"),
+    Parameter(TOKENS, (2048, 4096, 8192, 16384), "how fast images are taken in against how long answers wait for them"),
 )
 CURRENT: Settings = {SEQS: 48, TOKENS: 8192}
 CHOSEN: Settings = {SEQS: 16, TOKENS: 8192}
@@ -52,15 +52,15 @@ class _Search:
         self.trials.append(trial)
         self.by_settings.setdefault(tuple(settings.values()), []).append(trial)
 
-    def judged(self, settings: Settings) -> Judged:
+    def judged(self, settings: Settings) -> Assessment:
         trials = self.by_settings[tuple(settings.values())]
         numbers = tuple(trial.number for trial in trials)
         bad = next((trial for trial in trials if trial.outcome is not Outcome.MEASURED), None)
         runs = [trial.summary.goodput for trial in trials if trial.summary and trial.purpose is not Purpose.HEAVIEST]
         if not runs:
-            return Judged(settings, numbers, 0.0, 0.0, 0.0, allowed=False, why_not=bad.why if bad else "")
+            return Assessment(settings, numbers, 0.0, 0.0, 0.0, allowed=False, why_not=bad.why if bad else "")
         mean, around = float(np.mean(runs)), 0.6 / len(runs) ** 0.5
-        return Judged(settings, numbers, mean, mean - around, mean + around, bad is None, bad.why if bad else "")
+        return Assessment(settings, numbers, mean, mean - around, mean + around, bad is None, bad.why if bad else "")
 
 
 def tune_report(seed: int = 5) -> TuneReport:
@@ -81,10 +81,10 @@ def tune_report(seed: int = 5) -> TuneReport:
         began="2026-11-21T16:40:00Z",
         engine="vllm",
         targets=Targets(5.0, 0.001),
-        dials=DIALS,
+        parameters=DIALS,
         demand=14.0,
         trials=tuple(search.trials),
-        judged=judged,
+        assessments=judged,
         current=search.judged(CURRENT),
         chosen=chosen,
         fragment="[engine.vllm.managed]\nmax_num_seqs = 16\nmax_num_batched_tokens = 8192\n",

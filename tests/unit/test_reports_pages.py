@@ -153,10 +153,10 @@ def test_a_search_that_found_nothing_says_so() -> None:
 
 def test_a_search_without_trials_or_with_one_dial_is_a_page_all_the_same() -> None:
     report = tune_report()
-    empty = replace(report, trials=(), judged=(), current=None, chosen=None, reasons=(), fragment="")
+    empty = replace(report, trials=(), assessments=(), current=None, chosen=None, reasons=(), fragment="")
     assert tune_headline(empty) == "Nothing was tried"
     assert figures_of(tune_html(empty, drawer())) == 0
-    one_dial = replace(report, dials=report.dials[:1])
+    one_dial = replace(report, parameters=report.parameters[:1])
     assert figures_of(tune_html(one_dial, drawer())) == 2
 
 

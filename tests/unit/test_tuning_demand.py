@@ -14,16 +14,16 @@ from inkgate.bench.load.samples import Outcome as Ending
 from inkgate.bench.load.samples import Sample, Samples
 from inkgate.bench.tune.demand import NothingAnswered, fast, find_demand, notes
 from inkgate.bench.tune.probe import DemandProbe, probe_of
-from inkgate.bench.tune.results import Dial, Outcome, Purpose, Settings, Trial
+from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial
 from inkgate.bench.tune.saturation import ABOVE
 from inkgate.cli.tune_view import ShownBench, View
 
 pytestmark = pytest.mark.anyio
 
-SEATS = Dial("engine.vllm.managed.max_num_seqs", (1, 2, 4, 8, 16, 32, 64), "")
-TOKENS = Dial("engine.vllm.managed.max_num_batched_tokens", (1024, 2048), "")
-SIDE = Dial("engine.ppocr.longest_side", (960, 1600), "")
-NUMBERS = Dial("engine.ppocr.precision", ("f32", "bf16", "int8"), "")
+SEATS = Parameter("engine.vllm.managed.max_num_seqs", (1, 2, 4, 8, 16, 32, 64), "")
+TOKENS = Parameter("engine.vllm.managed.max_num_batched_tokens", (1024, 2048), "")
+SIDE = Parameter("engine.ppocr.longest_side", (960, 1600), "")
+NUMBERS = Parameter("engine.ppocr.precision", ("f32", "bf16", "int8"), "")
 
 
 def summary(offered: int, in_time: int) -> Summary:

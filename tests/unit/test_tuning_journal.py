@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inkgate.bench.tune.journal import Journal, JournalMismatch, Row, read_task
-from inkgate.bench.tune.results import Dial, Outcome, Purpose, Trial
+from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Trial
 from inkgate.bench.tune.task import Task
 from support.responses import SEQS, task
 
@@ -53,8 +53,11 @@ def test_line_that_was_cut_off_is_left_out_and_written_over(tmp_path: Path) -> N
         (replace(TASK, engine="ppocr"), "engine (vllm then, ppocr now)"),
         (replace(TASK, pages="1" * 64), "pages ("),
         (replace(TASK, targets=replace(TASK.targets, deadline_s=9.0)), "targets ("),
-        (replace(TASK, dials=(Dial(SEQS, (1, 64), ""),)), f"dial {SEQS} (1, 2, 3, 4,"),
-        (replace(TASK, dials=(*TASK.dials, Dial("engine.other", (1,), ""))), "dial engine.other (not searched then, 1"),
+        (replace(TASK, parameters=(Parameter(SEQS, (1, 64), ""),)), f"dial {SEQS} (1, 2, 3, 4,"),
+        (
+            replace(TASK, parameters=(*TASK.parameters, Parameter("engine.other", (1,), ""))),
+            "dial engine.other (not searched then, 1",
+        ),
         (replace(TASK, current={SEQS: 8}), "current settings ("),
         (replace(TASK, demand=5.0), "demand (100.0 then, 5.0 now)"),
     ],

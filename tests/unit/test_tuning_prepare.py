@@ -31,12 +31,12 @@ def test_what_the_settings_say_is_what_is_in_use() -> None:
     assert ready.current[known.MAX_NUM_SEQS] == 5
     assert ready.current[known.MAX_PIXELS] == 600_000
     assert ready.heaviness.model_pixels == 600_000
-    (seats,) = (dial for dial in ready.dials if dial.path == known.MAX_NUM_SEQS)
+    (seats,) = (dial for dial in ready.parameters if dial.path == known.MAX_NUM_SEQS)
     assert 5 in seats.values
 
 
 def test_images_are_searched_up_to_what_the_model_takes_and_only_with_a_ground_truth() -> None:
-    (pixels,) = (dial for dial in prepared(tree(), ground_truth=True).dials if dial.path == known.MAX_PIXELS)
+    (pixels,) = (dial for dial in prepared(tree(), ground_truth=True).parameters if dial.path == known.MAX_PIXELS)
     assert max(float(value) for value in pixels.values) == 1_003_520
     assert known.MAX_PIXELS not in prepared(tree(), ground_truth=False).current
 
@@ -58,7 +58,7 @@ def test_dials_can_be_named() -> None:
 
 
 def test_values_can_be_named_and_the_one_in_use_is_among_them() -> None:
-    (dial,) = prepared(tree(), ground_truth=False, names=("max_num_seqs=32/8",)).dials
+    (dial,) = prepared(tree(), ground_truth=False, names=("max_num_seqs=32/8",)).parameters
     assert dial.values == (8, 16, 32)
     with pytest.raises(ValueError, match="not '8/many'"):
         prepared(tree(), ground_truth=False, names=("max_num_seqs=8/many",))

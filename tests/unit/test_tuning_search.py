@@ -16,14 +16,14 @@ import anyio
 import pytest
 
 from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.results import Dial, Outcome, Purpose, Settings, Trial
+from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial
 from inkgate.bench.tune.search import search
 from inkgate.bench.tune.task import Task
 from support.clock import Clock
 from support.responses import GRID, SEQS, TOKENS, Made, MadeBench, loss, saturating, searched, task
 
 SEEDS = 12
-TWO_DIALS = (Dial(SEQS, GRID, ""), Dial(TOKENS, (1024, 2048, 4096, 8192, 16384), ""))
+TWO_DIALS = (Parameter(SEQS, GRID, ""), Parameter(TOKENS, (1024, 2048, 4096, 8192, 16384), ""))
 
 
 def ridge(settings: Settings) -> float:
@@ -42,8 +42,8 @@ def always(_settings: Settings) -> bool:
 
 def losses(made: Made, allowed: Callable[[Settings], bool], asked: Callable[[int], Task]) -> list[float]:
     """What was lost against the true best allowed, by seed."""
-    grid = itertools.product(*(dial.values for dial in asked(0).dials))
-    everything = [dict(zip((dial.path for dial in asked(0).dials), values, strict=True)) for values in grid]
+    grid = itertools.product(*(dial.values for dial in asked(0).parameters))
+    everything = [dict(zip((dial.path for dial in asked(0).parameters), values, strict=True)) for values in grid]
     best = max(made.response(settings) for settings in everything if allowed(settings))
     found = []
     for seed in range(SEEDS):
@@ -123,7 +123,7 @@ CASES: dict[str, tuple[Made, Callable[[Settings], bool], Callable[[int], Task], 
     "two dials that depend on each other": (
         Made(ridge, 0.05),
         always,
-        lambda seed: task(seed=seed, dials=TWO_DIALS, budget_s=1800),
+        lambda seed: task(seed=seed, parameters=TWO_DIALS, budget_s=1800),
         0.8,
     ),
 }
@@ -185,15 +185,15 @@ def test_storm_of_preemptions_is_no_speed() -> None:
 
 
 def test_settings_that_read_worse_are_not_taken() -> None:
-    pixels = Dial("engine.vllm.max_pixels", (500_000, 1_000_000, 2_000_000, 4_000_000), "")
+    pixels = Parameter("engine.vllm.max_pixels", (500_000, 1_000_000, 2_000_000, 4_000_000), "")
     made = Made(
         lambda settings: 1e7 / float(settings[pixels.path]),
         accuracy=lambda settings: 0.95 if float(settings[pixels.path]) >= 1_500_000 else 0.90,
     )
-    report, _, _ = anyio.run(searched, made, task(dials=(pixels,)))
+    report, _, _ = anyio.run(searched, made, task(parameters=(pixels,)))
     assert report.chosen is not None
     assert report.chosen.settings[pixels.path] == 2_000_000
-    worse = next(judged for judged in report.judged if judged.settings[pixels.path] == 1_000_000)
+    worse = next(judged for judged in report.assessments if judged.settings[pixels.path] == 1_000_000)
     assert worse.why_not == "reads 90.0 % of characters right, where 94.5 % are asked for"
 
 
@@ -202,7 +202,7 @@ def test_failed_requests_are_not_paid_with() -> None:
     report, _, _ = anyio.run(searched, made, task(current=8))
     assert report.chosen is not None
     assert seats(report.chosen.settings) <= 12
-    assert any("requests failed, where 0.1 % may" in judged.why_not for judged in report.judged)
+    assert any("requests failed, where 0.1 % may" in judged.why_not for judged in report.assessments)
 
 
 def test_nothing_that_starts_ends_the_search_early() -> None:

@@ -3,10 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.bench.tune.results import Dial, Settings
+from inkgate.bench.tune.results import Parameter, Settings
 from inkgate.bench.tune.space import MOST_CANDIDATES, Space
 
-SPACE = Space([Dial("seqs", (1, 4, 16, 64), ""), Dial("share", (0.0, 0.5), ""), Dial("kind", ("", "fp8"), "")])
+SPACE = Space(
+    [Parameter("seqs", (1, 4, 16, 64), ""), Parameter("share", (0.0, 0.5), ""), Parameter("kind", ("", "fp8"), "")]
+)
 
 
 def test_keys_and_settings_are_the_same_thing() -> None:
@@ -16,9 +18,9 @@ def test_keys_and_settings_are_the_same_thing() -> None:
 
 
 def test_one_and_true_are_different_values() -> None:
-    assert Space([Dial("a", (1, 2), "")]).key({"a": 1.0}) == (0,)
+    assert Space([Parameter("a", (1, 2), "")]).key({"a": 1.0}) == (0,)
     with pytest.raises(KeyError):
-        Space([Dial("a", (1, 2), "")]).key({"a": True})
+        Space([Parameter("a", (1, 2), "")]).key({"a": True})
 
 
 def test_numbers_are_spaced_by_their_logarithm() -> None:
@@ -44,7 +46,7 @@ def test_neighbours_differ_on_one_dial() -> None:
 
 
 def test_spread_covers_the_space_and_begins_alike() -> None:
-    space = Space([Dial("seqs", tuple(2**power for power in range(10)), "")])
+    space = Space([Parameter("seqs", tuple(2**power for power in range(10)), "")])
     five = space.spread(5, seed=3)
     assert len(set(five)) == 5
     assert space.spread(8, seed=3)[:5] == five
@@ -54,7 +56,7 @@ def test_spread_covers_the_space_and_begins_alike() -> None:
 
 
 def test_large_space_is_looked_at_around_what_is_good() -> None:
-    space = Space([Dial(name, tuple(range(1, 21)), "") for name in "abc"])
+    space = Space([Parameter(name, tuple(range(1, 21)), "") for name in "abc"])
     candidates = space.candidates([(9, 9, 9)], seed=1)
     assert len(set(candidates)) == len(candidates) == MOST_CANDIDATES
     assert {(9, 9, 9), (9, 9, 11), (8, 9, 9)} <= set(candidates)

@@ -87,7 +87,7 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
         budget_s=minutes * 60,
         objective=objective,
         price=price,
-        dials=tuple(name.strip() for name in dials.split(",") if name.strip()),
+        parameters=tuple(name.strip() for name in dials.split(",") if name.strip()),
         rate=rate,
         rises=rate is None,
         manifest=manifest,

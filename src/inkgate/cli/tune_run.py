@@ -58,7 +58,7 @@ class Asked:
     budget_s: float
     objective: str
     price: float | None
-    dials: tuple[str, ...]
+    parameters: tuple[str, ...]
     rate: float | None
     rises: bool
     manifest: Path | None
@@ -119,20 +119,20 @@ async def _found(asked: Asked, tree: Tree, stop: anyio.Event) -> TuneReport:
     try:
         pages = load_pages(asked.pages)
         accuracy = None if asked.manifest is None else _accuracy(asked.manifest)
-        ready = prepared(tree, ground_truth=accuracy is not None, names=asked.dials)
+        ready = prepared(tree, ground_truth=accuracy is not None, names=asked.parameters)
         resumed = None if asked.resume is None else read_task(asked.resume)
     except (LoadImpossible, NothingToTune, JournalMismatch, ValueError, OSError) as error:
         raise CantTune(str(error)) from error
     if resumed is not None:
         asked = asked.like(resumed)
-        ready = replace(ready, dials=resumed.dials, current=resumed.current)
-    elif not asked.dials:
+        ready = replace(ready, parameters=resumed.parameters, current=resumed.current)
+    elif not asked.parameters:
         ready = _fewer(ready, asked.budget_s)
     asked.output.mkdir(parents=True, exist_ok=True)
     setup = _setup(asked, tree, ready, pages, accuracy)
     began = anyio.current_time()
     with View(asked.budget_s) as view:
-        view.dials(ready.dials)
+        view.dials(ready.parameters)
         bench = ServiceBench(setup, view.second)
         demand = asked.rate or await _demand(bench, ready, asked, view, stop)
         task = _task(asked, ready, pages, demand, asked.budget_s - (anyio.current_time() - began))
@@ -156,7 +156,7 @@ async def _demand(bench: ServiceBench, ready: Prepared, asked: Asked, view: View
     view.begin("how much is to be asked for: the current settings and likely faster ones, asked as much as they answer")
     seconds = min(_MOST_PROBE_S, max(2.0, asked.budget_s * _PROBES_SHARE / 2))
     try:
-        found = await _unless(stop, lambda: find_demand(bench, ready.dials, ready.current, seconds))
+        found = await _unless(stop, lambda: find_demand(bench, ready.parameters, ready.current, seconds))
     except (ServiceNotStarted, NothingAnswered) as error:
         raise CantTune(str(error), misuse=False) from error
     return 0.0 if found is None else found
@@ -176,8 +176,8 @@ def _accuracy(manifest: Path) -> Accuracy:
 
 def _fewer(ready: Prepared, budget_s: float) -> Prepared:
     """As many dials as there is time for, the most important ones."""
-    kept = for_time(ready.dials, budget_s, _TRIAL_S[ready.engine])
-    return replace(ready, dials=kept, current={dial.path: ready.current[dial.path] for dial in kept})
+    kept = for_time(ready.parameters, budget_s, _TRIAL_S[ready.engine])
+    return replace(ready, parameters=kept, current={dial.path: ready.current[dial.path] for dial in kept})
 
 
 def _setup(asked: Asked, tree: Tree, ready: Prepared, pages: tuple[LoadPage, ...], accuracy: Accuracy | None) -> Setup:
@@ -198,7 +198,7 @@ def _setup(asked: Asked, tree: Tree, ready: Prepared, pages: tuple[LoadPage, ...
 def _task(asked: Asked, ready: Prepared, pages: tuple[LoadPage, ...], demand: float, budget_s: float) -> Task:
     return Task(
         engine=ready.engine,
-        dials=ready.dials,
+        parameters=ready.parameters,
         current=ready.current,
         targets=asked.targets,
         pages=hashlib.sha256(b"".join(hashlib.sha256(page.content).digest() for page in pages)).hexdigest()[:16],

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inkgate.bench.load.results import Second
-from inkgate.bench.tune.results import Dial, Outcome, Purpose, Settings, Trial
+from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial
 from inkgate.bench.tune.task import Bench
 
 _SHOWN = 20
@@ -30,7 +30,7 @@ class View:
         self._live = Live(console=self._console, auto_refresh=False)
         self._budget_s = budget_s
         self._began = time.monotonic()
-        self._dials: Sequence[Dial] = ()
+        self._dials: Sequence[Parameter] = ()
         self._trials: list[Trial] = []
         self._now = ""
         self._load = ""
@@ -48,7 +48,7 @@ class View:
         if self._console.is_terminal:
             self._live.stop()
 
-    def dials(self, dials: Sequence[Dial]) -> None:
+    def dials(self, dials: Sequence[Parameter]) -> None:
         """What is searched."""
         self._dials = dials
         for dial in dials:
@@ -135,7 +135,7 @@ def _word(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value) or "none"
 
 
-def _span(dial: Dial) -> str:
+def _span(dial: Parameter) -> str:
     return ", ".join(_word(value) for value in dial.values)
 
 

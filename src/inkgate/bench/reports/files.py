@@ -127,7 +127,7 @@ def _write_csv(report: Report, file: Path) -> None:
     if isinstance(report, LoadReport):
         write_points_csv(report, file)
         return
-    paths = [dial.path for dial in report.dials]
+    paths = [dial.path for dial in report.parameters]
     head = ["number", "purpose", *paths, "outcome", "seconds", "goodput_per_s", "p50_s", "p95_s", "error_share",
             "kv_share", "preemptions", "restarts", "memory_mb", "accuracy", "others_cores", "why"]  # fmt: skip
     with file.open("w", encoding="utf-8", newline="") as opened:

@@ -19,7 +19,7 @@ from inkgate.bench.reports.trials import (
     values_tried,
 )
 from inkgate.bench.reports.wording import number
-from inkgate.bench.tune.results import Dial, TuneReport, Value
+from inkgate.bench.tune.results import Parameter, TuneReport, Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +37,8 @@ class HeatMap:
     A cell whose settings are all out holds one of them, for how it ended.
     """
 
-    along: Dial
-    up: Dial
+    along: Parameter
+    up: Parameter
     columns: tuple[Value, ...]
     rows: tuple[Value, ...]
     cells: tuple[tuple[Standing | None, ...], ...]
@@ -87,7 +87,7 @@ def _heat(report: TuneReport, found: HeatMap, figure: FigureBase) -> None:
             if each is not None:
                 _cell(axes, (x, y), each, colours(scale(each.judged.score))[:3], small=len(found.columns) > _ROOM)
                 _frame(axes, (x, y), report, each)
-    names = short_names(report.dials)
+    names = short_names(report.parameters)
     axes.set_xticks(range(len(found.columns)), [value_words(value) for value in found.columns])
     axes.set_yticks(range(len(found.rows)), [value_words(value) for value in found.rows])
     axes.set_xlabel(names[found.along.path])

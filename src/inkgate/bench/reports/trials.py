@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from inkgate.bench.reports.markup import cut
 from inkgate.bench.reports.wording import plain
-from inkgate.bench.tune.results import Dial, Judged, Outcome, Settings, Trial, TuneReport, Value
+from inkgate.bench.tune.results import Assessment, Outcome, Parameter, Settings, Trial, TuneReport, Value
 
 OUTCOMES = {
     Outcome.MEASURED: "measured",
@@ -26,7 +26,7 @@ _LONGEST_NAME = 40
 class Standing:
     """Settings and what became of them. `fate`: why they are out, in a word or two; empty where they are not."""
 
-    judged: Judged
+    judged: Assessment
     fate: str
     accuracy: float | None
 
@@ -35,14 +35,14 @@ def standings(report: TuneReport) -> tuple[Standing, ...]:
     """One for each settings that were tried, the best first, those that are out last."""
     by_number = {trial.number: trial for trial in report.trials}
     found = []
-    for judged in report.judged:
+    for judged in report.assessments:
         trials = [by_number[number] for number in judged.trials if number in by_number]
         known = [trial.accuracy for trial in trials if trial.accuracy is not None]
         found.append(Standing(judged, _fate(judged, trials), sum(known) / len(known) if known else None))
     return tuple(sorted(found, key=lambda each: (not each.judged.allowed, -each.judged.score)))
 
 
-def _fate(judged: Judged, trials: Sequence[Trial]) -> str:
+def _fate(judged: Assessment, trials: Sequence[Trial]) -> str:
     ended = Counter(trial.outcome for trial in trials)
     worst = next((outcome for outcome in _WORST if ended[outcome]), None)
     if worst is not None and not judged.allowed:
@@ -61,7 +61,7 @@ def value_words(value: Value | None) -> str:
     return cut(str(value), _LONGEST)
 
 
-def short_names(dials: Sequence[Dial]) -> dict[str, str]:
+def short_names(dials: Sequence[Parameter]) -> dict[str, str]:
     """By path: its last part, or all of it where two dials would have the same name."""
     last = {dial.path: dial.path.rpartition(".")[2] for dial in dials}
     many = Counter(last.values())
@@ -77,23 +77,23 @@ def changed_words(report: TuneReport) -> str:
     """What is to be set other than it is, in words: `max_num_seqs = 16`."""
     chosen = report.chosen.settings if report.chosen is not None else {}
     current = report.current.settings if report.current is not None else {}
-    names = short_names(report.dials)
+    names = short_names(report.parameters)
     other = {path: value for path, value in chosen.items() if current.get(path) != value}
     return settings_words(other or chosen, names)
 
 
-def busiest_dials(report: TuneReport) -> tuple[Dial, ...]:
+def busiest_dials(report: TuneReport) -> tuple[Parameter, ...]:
     """The dials that were turned: those of which most values were tried first."""
 
-    def tried(dial: Dial) -> int:
-        return len({repr(judged.settings.get(dial.path)) for judged in report.judged})
+    def tried(dial: Parameter) -> int:
+        return len({repr(judged.settings.get(dial.path)) for judged in report.assessments})
 
-    return tuple(sorted((dial for dial in report.dials if tried(dial) > 1), key=lambda dial: -tried(dial)))
+    return tuple(sorted((dial for dial in report.parameters if tried(dial) > 1), key=lambda dial: -tried(dial)))
 
 
-def values_tried(report: TuneReport, dial: Dial) -> tuple[Value, ...]:
+def values_tried(report: TuneReport, dial: Parameter) -> tuple[Value, ...]:
     """Numbers by size, others in the dial's order; values that it does not list, such as the current one, included."""
-    seen = [judged.settings[dial.path] for judged in report.judged if dial.path in judged.settings]
+    seen = [judged.settings[dial.path] for judged in report.assessments if dial.path in judged.settings]
     unique: list[Value] = []
     for value in (*(value for value in dial.values if value in seen), *seen):
         if value not in unique:
@@ -102,6 +102,6 @@ def values_tried(report: TuneReport, dial: Dial) -> tuple[Value, ...]:
     return tuple(sorted(numbers)) if len(numbers) == len(unique) else tuple(unique)
 
 
-def same(judged: Judged | None, other: Judged | None) -> bool:
+def same(judged: Assessment | None, other: Assessment | None) -> bool:
     """Whether both are of the same settings."""
     return judged is not None and other is not None and judged.settings == other.settings

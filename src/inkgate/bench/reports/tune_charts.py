@@ -66,7 +66,7 @@ def _top(report: TuneReport, measured: Sequence[Standing]) -> list[Standing]:
 
 def _ranking(report: TuneReport, top: Sequence[Standing], figure: FigureBase) -> None:
     axes = figure.add_subplot()
-    names = short_names(report.dials)
+    names = short_names(report.parameters)
     for place, each in enumerate(top):
         judged, colour = each.judged, _colour(report, each)
         marker = "o" if judged.allowed else "x"
@@ -78,7 +78,7 @@ def _ranking(report: TuneReport, top: Sequence[Standing], figure: FigureBase) ->
                 said, (judged.high, place), xytext=(6, 0), textcoords="offset points", va="center", color=colour,
                 fontsize=8.5,
             )  # fmt: skip
-    turned = [dial.path for dial in report.dials if dial in busiest_dials(report)]
+    turned = [dial.path for dial in report.parameters if dial in busiest_dials(report)]
     labels = [cut(" · ".join(value_words(each.judged.settings.get(path)) for path in turned), 44) for each in top]
     axes.set_yticks(range(len(top)), labels)
     axes.tick_params(axis="y", labelcolor=INK)

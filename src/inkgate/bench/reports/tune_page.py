@@ -19,7 +19,7 @@ from inkgate.bench.reports.trials import (
 )
 from inkgate.bench.reports.tune_charts import tune_charts
 from inkgate.bench.reports.wording import NONE, change, count, moment, number, plain, seconds, share
-from inkgate.bench.tune.results import Judged, Outcome, Purpose, TuneReport
+from inkgate.bench.tune.results import Assessment, Outcome, Purpose, TuneReport
 from inkgate.bench.tune.score import unit
 
 _PURPOSES = {
@@ -57,7 +57,7 @@ def tune_headline(report: TuneReport) -> str:
     if report.chosen is None:
         return "Nothing that was tried kept to the targets" if report.trials else "Nothing was tried"
     if same(report.chosen, report.current):
-        chosen = settings_words(report.chosen.settings, short_names(report.dials))
+        chosen = settings_words(report.chosen.settings, short_names(report.parameters))
         return f"Keep {chosen}: nothing better was found"
     return f"Set {changed_words(report)}"
 
@@ -91,11 +91,11 @@ def _tiles(report: TuneReport) -> Markup | None:
         )
     bad = sum(trial.outcome in (Outcome.DIED, Outcome.STORMED, Outcome.NOT_STARTED) for trial in report.trials)
     ended = f"; {bad} died, stormed or did not start" if bad else ""
-    cells.append(("trials", count(len(report.trials)), "", f"{len(report.judged)} different settings{ended}"))
+    cells.append(("trials", count(len(report.trials)), "", f"{len(report.assessments)} different settings{ended}"))
     return tiles(*cells)
 
 
-def _fate(report: TuneReport, judged: Judged) -> str:
+def _fate(report: TuneReport, judged: Assessment) -> str:
     return next((each.fate for each in standings(report) if same(each.judged, judged)), "") or "not allowed"
 
 
@@ -103,7 +103,7 @@ def _runs(many: int) -> str:
     return "1 run" if many == 1 else f"{many} runs"
 
 
-def _summaries(report: TuneReport, judged: Judged) -> list[Summary]:
+def _summaries(report: TuneReport, judged: Assessment) -> list[Summary]:
     """Of its trials under the usual load that were measured; where none was, of those that ended otherwise."""
     trials = [
         trial
@@ -114,7 +114,7 @@ def _summaries(report: TuneReport, judged: Judged) -> list[Summary]:
     return [trial.summary for trial in measured or trials if trial.summary is not None]
 
 
-def _memory(report: TuneReport, judged: Judged) -> float | None:
+def _memory(report: TuneReport, judged: Assessment) -> float | None:
     servers = [trial.server for trial in report.trials if trial.number in judged.trials and trial.server is not None]
     return max((server.memory_mb for server in servers if server.memory_mb is not None), default=None)
 
@@ -148,7 +148,7 @@ def _ratio(before: Means, after: Means, name: str) -> bool:
     return before[name][1] > 0 and after[name][1] > 0
 
 
-def _means(report: TuneReport, judged: Judged) -> Means:
+def _means(report: TuneReport, judged: Assessment) -> Means:
     runs = _summaries(report, judged)
     latencies = [run.latency for run in runs if run.latency is not None]
 
@@ -176,7 +176,7 @@ def _dials(report: TuneReport) -> Markup:
     rows = [
         [tag("code", dial.path), dial.why, ", ".join(map(value_words, dial.values)),
          value_words(current.get(dial.path)), value_words(chosen.get(dial.path))]
-        for dial in report.dials
+        for dial in report.parameters
     ]  # fmt: skip
     head = ["setting", "what it trades", "values", "current", "chosen"]
     return section("Dials", "What was searched over.", table(head, rows, "sww")) if rows else joined()
@@ -185,7 +185,7 @@ def _dials(report: TuneReport) -> Markup:
 def _trials(report: TuneReport) -> Markup:
     if not report.trials:
         return joined()
-    names = short_names(report.dials)
+    names = short_names(report.parameters)
     rows: list[list[Content]] = []
     for trial in report.trials:
         run, server = trial.summary, trial.server

@@ -8,7 +8,7 @@ from typing import Protocol
 from inkgate.bench.load.service import ServiceNotStarted
 from inkgate.bench.tune.others import disturbance, usual_others
 from inkgate.bench.tune.probe import DemandProbe
-from inkgate.bench.tune.results import Dial, Settings, Trial, Value
+from inkgate.bench.tune.results import Parameter, Settings, Trial, Value
 from inkgate.bench.tune.saturation import ABOVE, bears_more
 
 DISTURBED = 0.1
@@ -32,7 +32,7 @@ _CONDITIONS = (
 )
 
 
-def fast(dials: Sequence[Dial], current: Settings) -> Settings:
+def fast(dials: Sequence[Parameter], current: Settings) -> Settings:
     """Settings that are likely to answer more than the current ones."""
     return current | {dial.path: _FAST[dial.path](dial.values) for dial in dials if dial.path in _FAST}
 
@@ -56,7 +56,9 @@ class NothingAnswered(Exception):
         )
 
 
-async def find_demand(bench: ProbingBench, dials: Sequence[Dial], current: Settings, seconds: float = SECONDS) -> float:
+async def find_demand(
+    bench: ProbingBench, dials: Sequence[Parameter], current: Settings, seconds: float = SECONDS
+) -> float:
     """Requests a second: ABOVE times what the better of the current and the likely fastest settings answer.
 
     Each is asked by CLIENTS clients who ask again at once (a closed loop), for `seconds`.

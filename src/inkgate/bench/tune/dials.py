@@ -8,7 +8,7 @@ from enum import Enum
 
 from pydantic import BaseModel
 
-from inkgate.bench.tune.results import Dial, Settings, Value
+from inkgate.bench.tune.results import Parameter, Settings, Value
 
 MAX_NUM_SEQS = "engine.vllm.managed.max_num_seqs"
 BATCHED_TOKENS = "engine.vllm.managed.max_num_batched_tokens"
@@ -41,7 +41,7 @@ _TRIALS_BY_DIAL = 15
 
 def dials(
     engine: str, cores: int, gpu_memory_gb: float | None = None, *, ground_truth: bool = False
-) -> tuple[Dial, ...]:
+) -> tuple[Parameter, ...]:
     """The dials of `engine` (`vllm`, managed, or `ppocr`) on such a machine, those that matter most first.
 
     Raises:
@@ -56,7 +56,7 @@ def dials(
     return tuple(dial for dial in found if len(dial.values) > 1 and (ground_truth or dial.path not in QUALITY))
 
 
-def for_time(found: Sequence[Dial], budget_s: float, trial_s: float) -> tuple[Dial, ...]:
+def for_time(found: Sequence[Parameter], budget_s: float, trial_s: float) -> tuple[Parameter, ...]:
     """As many of the first dials as trials of `trial_s` (starts included) within `budget_s` can tell of; at least one.
 
     Some 15 trials place one dial within 5 % of its best (docs/guides/tuning.md), and each further dial takes as many.
@@ -64,7 +64,7 @@ def for_time(found: Sequence[Dial], budget_s: float, trial_s: float) -> tuple[Di
     return tuple(found[: max(1, int(budget_s / trial_s / _TRIALS_BY_DIAL))])
 
 
-def picked(found: Sequence[Dial], names: Collection[str]) -> tuple[Dial, ...]:
+def picked(found: Sequence[Parameter], names: Collection[str]) -> tuple[Parameter, ...]:
     """Those named, by the whole path or its last part.
 
     Raises:
@@ -80,12 +80,12 @@ def picked(found: Sequence[Dial], names: Collection[str]) -> tuple[Dial, ...]:
     return tuple(dict.fromkeys(chosen))
 
 
-def with_current(found: Sequence[Dial], current: Settings) -> tuple[Dial, ...]:
+def with_current(found: Sequence[Parameter], current: Settings) -> tuple[Parameter, ...]:
     """The dials, each with its current value among the others."""
     return tuple(_with(dial, current[dial.path]) for dial in found)
 
 
-def current(found: Sequence[Dial], settings: BaseModel, meant: Settings) -> Settings:
+def current(found: Sequence[Parameter], settings: BaseModel, meant: Settings) -> Settings:
     """The values in use. `meant`: by path, what stands for one that is 0, empty or `auto`, such as a preset's."""
     values: Settings = {}
     for dial in found:
@@ -110,11 +110,11 @@ def companions(settings: Settings) -> Settings:
     return found
 
 
-def _of_vllm(cores: int, gpu_memory_gb: float | None) -> list[Dial]:
+def _of_vllm(cores: int, gpu_memory_gb: float | None) -> list[Parameter]:
     most = _SEQUENCES_BY_GB * gpu_memory_gb if gpu_memory_gb else _SEQUENCES_BY_CORE * cores
     found = [
-        Dial(MAX_NUM_SEQS, _up_to(most), "pages in a batch: throughput for latency, preemptions and memory"),
-        Dial(
+        Parameter(MAX_NUM_SEQS, _up_to(most), "pages in a batch: throughput for latency, preemptions and memory"),
+        Parameter(
             BATCHED_TOKENS,
             (1024, 2048, 4096, 8192, 16384),
             "tokens a step: new pages are taken in sooner, and those that are being written wait longer",
@@ -122,31 +122,33 @@ def _of_vllm(cores: int, gpu_memory_gb: float | None) -> list[Dial]:
     ]
     if gpu_memory_gb:
         share = (0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.95)
-        found.append(Dial(GPU_MEMORY, share, "more KV cache, for less room that large images need"))
+        found.append(Parameter(GPU_MEMORY, share, "more KV cache, for less room that large images need"))
     servers = tuple(count for count in (1, 2, 3, 4, 8) if 2 * count <= cores)
-    found.append(Dial(API_SERVERS, servers, "processes that prepare images: where one core is not enough for it"))
+    found.append(Parameter(API_SERVERS, servers, "processes that prepare images: where one core is not enough for it"))
     pixels = (500_000, 700_000, 1_000_000, 1_400_000, 2_000_000, 2_800_000, 4_000_000)
-    found.append(Dial(MAX_PIXELS, pixels, "fewer image tokens, for small letters that are no longer read"))
+    found.append(Parameter(MAX_PIXELS, pixels, "fewer image tokens, for small letters that are no longer read"))
     if gpu_memory_gb:
-        found.append(Dial(QUANTIZATION, ("", "fp8"), "smaller weights, for less exact ones"))
+        found.append(Parameter(QUANTIZATION, ("", "fp8"), "smaller weights, for less exact ones"))
     return found
 
 
-def _of_ppocr(cores: int) -> list[Dial]:
+def _of_ppocr(cores: int) -> list[Parameter]:
     found = [
-        Dial(CONCURRENT_PAGES, _up_to(4 * cores), "pages at once: busy cores and full batches, for latency and memory"),
-        Dial(PARALLEL, _up_to(cores), "calls of one model at once: each has fewer cores"),
-        Dial(THREADS, _up_to(cores), "threads of a call: a call is quicker, for less that goes on beside it"),
-        Dial(MAX_BATCH, (1, 2, 4, 8, 16, 32), "lines read in one call: less overhead, for padding and waiting"),
+        Parameter(
+            CONCURRENT_PAGES, _up_to(4 * cores), "pages at once: busy cores and full batches, for latency and memory"
+        ),
+        Parameter(PARALLEL, _up_to(cores), "calls of one model at once: each has fewer cores"),
+        Parameter(THREADS, _up_to(cores), "threads of a call: a call is quicker, for less that goes on beside it"),
+        Parameter(MAX_BATCH, (1, 2, 4, 8, 16, 32), "lines read in one call: less overhead, for padding and waiting"),
     ]
     if cores >= 2 * _CORES_BY_WORKER:
         found.append(
-            Dial(WORKERS, (-1, *_up_to(cores / _CORES_BY_WORKER)), "processes: past Python's lock, for memory")
+            Parameter(WORKERS, (-1, *_up_to(cores / _CORES_BY_WORKER)), "processes: past Python's lock, for memory")
         )
     return [
         *found,
-        Dial(LONGEST_SIDE, (960, 1200, 1600, 2000, 2600), "smaller pages for detection, for small letters lost"),
-        Dial(PRECISION, ("f32", "bf16", "int8"), "shorter numbers, for less exact ones"),
+        Parameter(LONGEST_SIDE, (960, 1200, 1600, 2000, 2600), "smaller pages for detection, for small letters lost"),
+        Parameter(PRECISION, ("f32", "bf16", "int8"), "shorter numbers, for less exact ones"),
     ]
 
 
@@ -154,7 +156,7 @@ def _up_to(most: float) -> tuple[int, ...]:
     return tuple(step for step in _STEPS if step <= most)
 
 
-def _with(dial: Dial, value: Value) -> Dial:
+def _with(dial: Parameter, value: Value) -> Parameter:
     if value in dial.values:
         return dial
     numbers = [other for other in dial.values if isinstance(other, int | float)]

@@ -110,7 +110,7 @@ def _check(file: Path, begun: Task, task: Task) -> None:
         "demand": (begun.demand, task.demand),
     }
     differs = [f"{name} ({was} then, {now} now)" for name, (was, now) in names.items() if was != now]
-    was_dials, now_dials = ({dial.path: dial.values for dial in of.dials} for of in (begun, task))
+    was_dials, now_dials = ({dial.path: dial.values for dial in of.parameters} for of in (begun, task))
     differs += [
         f"dial {path} ({_values(was_dials.get(path))} then, {_values(now_dials.get(path))} now)"
         for path in sorted(was_dials.keys() | now_dials.keys())

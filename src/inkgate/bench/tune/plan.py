@@ -89,7 +89,7 @@ def _next(standing: Standing, to_go: int) -> tuple[Key, Purpose] | None:
     if not standing.trials(standing.current):
         return standing.current, Purpose.CURRENT
     counts = {purpose: sum(row.trial.purpose is purpose for row in standing.rows) for purpose in Purpose}
-    shares = Shares.of(len(standing.rows) + to_go, len(task.dials), heaviest=task.heaviest)
+    shares = Shares.of(len(standing.rows) + to_go, len(task.parameters), heaviest=task.heaviest)
     if not counts[Purpose.HEAVIEST]:
         if not counts[Purpose.CONFIRM] and to_go > shares.heaviest + shares.confirm:
             key = _searched(standing, shares.spread)
@@ -111,7 +111,7 @@ def _searched(standing: Standing, spread: int) -> Key | None:
             if not standing.trials(key) and not standing.barred(key):
                 return key
     if standing.cautious is None:  # nothing was measured: is there anything that stays up?
-        least = (0,) * len(task.dials)
+        least = (0,) * len(task.parameters)
         return None if standing.trials(least) else least
     again = _again(standing)
     if again is not None:

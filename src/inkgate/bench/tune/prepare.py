@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inkgate.bench.tune import dials as known
 from inkgate.bench.tune.heaviest import Heaviness
-from inkgate.bench.tune.results import Dial, Settings
+from inkgate.bench.tune.results import Parameter, Settings
 from inkgate.engines.vllm.preset import Launch, Preset
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus, worker_count
@@ -32,7 +32,7 @@ class Prepared:
     """
 
     engine: str
-    dials: tuple[Dial, ...]
+    parameters: tuple[Parameter, ...]
     current: Settings
     heaviness: Heaviness
     at_once: int
@@ -55,7 +55,7 @@ def prepared(tree: Tree, *, ground_truth: bool, names: Collection[str] = ()) -> 
     current = known.current(found, tree, _of_ppocr(tree) if preset is None else _of_vllm(preset))
     return Prepared(
         engine=engine,
-        dials=known.with_current(found, current),
+        parameters=known.with_current(found, current),
         current=current,
         heaviness=Heaviness(
             max_pixels=tree.limits.max_pixels,
@@ -81,7 +81,7 @@ def engine_of(tree: Tree) -> str:
     return "vllm"
 
 
-def _picked(found: Sequence[Dial], asked: str) -> Dial:
+def _picked(found: Sequence[Parameter], asked: str) -> Parameter:
     name, given, values = asked.partition("=")
     (dial,) = known.picked(found, (name.strip(),))
     if not given:
@@ -115,7 +115,7 @@ def _preset(tree: Tree) -> Preset:
         raise NothingToTune(f"`engine.name` and `engine.vllm.preset` name no model: {error}") from error
 
 
-def _within(dial: Dial, preset: Preset) -> Dial:
+def _within(dial: Parameter, preset: Preset) -> Parameter:
     """Of images no more pixels than the model takes: beyond that all values are the same."""
     if dial.path != known.MAX_PIXELS:
         return dial

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from inkgate.bench.load.results import Machine, ServerSide, Summary
 
-FORMAT = "inkgate.tune/1"
+FORMAT = "inkgate.tune/2"
 
 Value = int | float | str | bool
 Settings = dict[str, Value]
@@ -60,7 +60,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class Assessment:
     """All trials of the same settings together.
 
     `score`: of the objective, higher is better; `low`, `high`: its 95 % interval; `allowed`: it stayed up and kept to
@@ -77,7 +77,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Dial:
+class Parameter:
     """A setting that is searched. `values` from least to most; `why`: what it trades for what."""
 
     path: str
@@ -115,12 +115,12 @@ class TuneReport:
     began: str
     engine: str
     targets: Targets
-    dials: tuple[Dial, ...]
+    parameters: tuple[Parameter, ...]
     demand: float
     trials: tuple[Trial, ...]
-    judged: tuple[Judged, ...]
-    current: Judged | None
-    chosen: Judged | None
+    assessments: tuple[Assessment, ...]
+    current: Assessment | None
+    chosen: Assessment | None
     fragment: str
     reasons: tuple[str, ...]
     loses: str

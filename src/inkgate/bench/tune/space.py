@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.bench.tune.results import Dial, Settings, Value
+from inkgate.bench.tune.results import Parameter, Settings, Value
 
 Key = tuple[int, ...]
 """Of each dial, the index of its value."""
@@ -23,7 +23,7 @@ MOST_CANDIDATES = 400
 class Space:
     """The grid of `dials`."""
 
-    def __init__(self, dials: Sequence[Dial]) -> None:
+    def __init__(self, dials: Sequence[Parameter]) -> None:
         """`dials`: each with at least one value, the current one among them."""
         self.dials = tuple(dials)
         self._index = [{_plain(value): index for index, value in enumerate(dial.values)} for dial in dials]
@@ -114,11 +114,11 @@ def _nearest(places: Sequence[float], at: float) -> int:
     return min(range(len(places)), key=lambda index: abs(places[index] - at))
 
 
-def _numeric(dial: Dial) -> bool:
+def _numeric(dial: Parameter) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in dial.values)
 
 
-def _coordinates(dial: Dial) -> list[float]:
+def _coordinates(dial: Parameter) -> list[float]:
     if len(dial.values) == 1:
         return [0.5]
     numbers = [value for value in dial.values if isinstance(value, int | float) and not isinstance(value, bool)]

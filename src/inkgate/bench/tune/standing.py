@@ -12,7 +12,7 @@ import numpy as np
 from inkgate.bench.tune.dials import QUALITY
 from inkgate.bench.tune.journal import Row
 from inkgate.bench.tune.others import disturbance, usual_others
-from inkgate.bench.tune.results import Judged, Outcome, Purpose, Trial, Value
+from inkgate.bench.tune.results import Assessment, Outcome, Purpose, Trial, Value
 from inkgate.bench.tune.saturation import doubt, telling
 from inkgate.bench.tune.score import counts, failed_share, fails_too_often, least_accuracy, outcome, score
 from inkgate.bench.tune.space import Key, Space
@@ -42,7 +42,7 @@ class Standing:
 
     def __init__(self, task: Task, rows: Iterable[Row]) -> None:
         self.task = task
-        self.space = Space(task.dials)
+        self.space = Space(task.parameters)
         self.rows = telling(task, [row for row in rows if row.trial.outcome is not Outcome.STOPPED])
         self._trials: dict[Key, list[Trial]] = {}
         for row in self.rows:
@@ -52,7 +52,7 @@ class Standing:
         self.out = {key: why for key in self._trials if (why := self._why_out(key))}
         """Those tried that are not allowed, and why."""
         self._unfit = [key for key, trials in self._trials.items() if any(outcome(trial) in _UNFIT for trial in trials)]
-        read_otherwise = any(dial.path in QUALITY for dial in task.dials)
+        read_otherwise = any(dial.path in QUALITY for dial in task.parameters)
         self._misread = [key for key in self._trials if read_otherwise and self._misreads(key)]
 
     def trials(self, key: Key) -> Sequence[Trial]:
@@ -131,7 +131,7 @@ class Standing:
 
         return keys[max((index for index in range(len(keys)) if index == 0 or alike(index)), key=worth)]
 
-    def judged(self, key: Key) -> Judged:
+    def judged(self, key: Key) -> Assessment:
         """All that is known of `key`: the score and its 95 % interval are the surface's, neighbours included."""
         trials = self.trials(key)
         numbers = tuple(trial.number for trial in trials)
@@ -140,11 +140,11 @@ class Standing:
             why_not = self._like_worse(key)
         settings = self.space.settings(key)
         if self.surface is None or not self.measured(key):
-            return Judged(settings, numbers, 0.0, 0.0, 0.0, allowed=False, why_not=why_not or "was not measured")
+            return Assessment(settings, numbers, 0.0, 0.0, 0.0, allowed=False, why_not=why_not or "was not measured")
         estimate = self.estimate([key])
         mean, sd = float(estimate.mean[0]), float(estimate.sd[0])
         low, high = max(0.0, mean - SURE * sd), mean + SURE * sd
-        return Judged(settings, numbers, mean, low, high, allowed=not why_not, why_not=why_not)
+        return Assessment(settings, numbers, mean, low, high, allowed=not why_not, why_not=why_not)
 
     def _surface(self, rows: Sequence[Row]) -> Surface | None:
         scores = [self._score(row.trial) for row in rows]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from inkgate.bench.load.results import Machine
-from inkgate.bench.tune.results import Dial, Purpose, Settings, Targets, Trial
+from inkgate.bench.tune.results import Parameter, Purpose, Settings, Targets, Trial
 
 
 class Bench(Protocol):
@@ -28,7 +28,7 @@ class Task:
     """What is searched, where and for whom.
 
     Attributes:
-        engine: `vllm` or `ppocr`; dials: what may be set; current: the settings in use, of all dials.
+        engine: `vllm` or `ppocr`; parameters: what may be set; current: the settings in use, of all dials.
         pages: a hash of the pages' contents; demand: requests a second that are offered in each trial, above what any
             settings can answer; rises: more where that turns out to be too little, see saturation.py.
         budget_s: for everything, starts included; time that a journal says was spent before counts.
@@ -38,7 +38,7 @@ class Task:
     """
 
     engine: str
-    dials: tuple[Dial, ...]
+    parameters: tuple[Parameter, ...]
     current: Settings
     targets: Targets
     pages: str
