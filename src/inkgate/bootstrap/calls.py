@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from inkgate.bootstrap.background import Background
@@ -42,12 +42,17 @@ class ModelServers:
 
 
 def model_servers(
-    settings: Settings, managed: ManagedServer | None, on_out: OnOut, watch: Watch = UNWATCHED
+    settings: Settings,
+    managed: ManagedServer | None,
+    model_names: Sequence[str],
+    on_out: OnOut,
+    watch: Watch = UNWATCHED,
 ) -> ModelServers:
-    """Those that the settings name, or the managed one. `on_out`: one was lost."""
+    """Those that the settings name, or the managed one. `model_names`: see ModelServer. `on_out`: one was lost."""
     vllm = settings.engine.vllm
     urls = vllm.urls if managed is None else (managed.url,)
-    servers = [ModelServer(url, vllm.connect_s, vllm.api_key.get_secret_value()) for url in urls]
+    key = vllm.api_key.get_secret_value()
+    servers = [ModelServer(url, vllm.connect_s, key, model_names) for url in urls]
     recover_s = vllm.recover_s if managed is None else vllm.managed.recover_s
     on_stalled = None if managed is None else managed.restart_stalled
     serving = settings.serving

@@ -123,7 +123,7 @@ def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut,
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()
     managed = None if vllm.urls else ManagedServer(server_command(preset, vllm, settings.tracing), vllm.managed, key)
-    servers = model_servers(settings, managed, on_out, watch)
+    servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, watch)
     engine: Engine = Vllm(preset, vllm, servers.upstream, Others(embedded.layout, embedded.engine))
     background = servers.background
     if managed is not None:

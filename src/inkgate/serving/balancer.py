@@ -40,7 +40,7 @@ class Server(Upstream, Protocol):
     def base_url(self) -> str: ...
 
     async def probe(self) -> None:
-        """Nothing, when it does real work. Raises InkgateError."""
+        """Returns when it has read a small image. Raises InkgateError."""
         ...
 
     async def readings(self) -> ServerReading | None:
@@ -74,8 +74,8 @@ class Balanced:
     """An Upstream around several servers; `run` has to run beside it.
 
     A call goes to the server with the fewest tokens outstanding. A server that can't be reached, breaks off or stands
-    still is taken out, tried in the background with real but cheap work, and comes back when that succeeds. A call that
-    has no part of an answer yet is sent once more, elsewhere if there is one.
+    still is taken out, tried in the background with a small image, and comes back when it reads that. A call that has
+    no part of an answer yet is sent once more, elsewhere if there is one.
 
     A status of failure (5xx) may be the request's own fault: the server is tried at once, and taken out if it fails
     then, too, or if it fails on different contents that another server reads. Otherwise it stays, and the request is
@@ -131,8 +131,8 @@ class Balanced:
         raise first or _nobody("none is known")
 
     async def probe(self) -> None:
-        """Returns when one of the servers that take calls does real work, asked beside all that waits. One that is not
-        there is taken out.
+        """Returns when one of the servers that take calls has read a small image, asked beside all that waits. One that
+        is not there is taken out.
 
         Raises:
             InkgateError: none does; the error is the first one's.

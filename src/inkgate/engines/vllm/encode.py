@@ -11,6 +11,9 @@ import pybase64
 from inkgate.errors import EngineFailed
 from inkgate.types import RgbArray, Size
 
+_PROBE_SQUARES = 8
+_PROBE_SIDE = 64
+"""Pixels. The smallest that all models take: their image processors fit it to cells of 28 or 32 pixels."""
 _NOISE = 8
 """Levels of 255 between the darkest and the brightest value of a blank page."""
 
@@ -43,6 +46,16 @@ def encode(rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1
     if not done:
         raise EngineFailed("engine_failed", "The page could not be encoded for the model server.")
     return EncodedImage(f"data:image/{kind};base64,{pybase64.b64encode_as_string(data.data)}", size, target)
+
+
+def probe_image() -> str:
+    """The data URL of a small PNG of grey squares, different each time: a server answers for an image that it has seen
+    from its caches, without looking at it again.
+    """
+    squares = np.random.default_rng().integers(0, 256, (_PROBE_SQUARES, _PROBE_SQUARES, 1), np.uint8)
+    side = _PROBE_SIDE // _PROBE_SQUARES
+    rgb = squares.repeat(side, axis=0).repeat(side, axis=1).repeat(3, axis=2)
+    return encode(rgb, Size(_PROBE_SIDE, _PROBE_SIDE), 0).url
 
 
 def is_blank(rgb: RgbArray) -> bool:

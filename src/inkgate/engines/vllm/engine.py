@@ -120,7 +120,7 @@ class Vllm:
         Raises:
             EngineFailed: "model_unknown".
         """
-        wanted = (self._settings.model,) if self._settings.model else self._preset.served_names
+        wanted = self._preset.names_on_server(self._settings.model)
         for name in wanted:
             if name in served:
                 return name

@@ -204,6 +204,10 @@ class Preset:
         """Everything it can be looked up by."""
         return (self.name, *self.aliases, *self.served_names)
 
+    def names_on_server(self, model: str) -> tuple[str, ...]:
+        """What a server may call it: `model`, where the settings name it."""
+        return (model,) if model else self.served_names
+
     @property
     def largest_images(self) -> ImageLimits:
         """The limits of the task that takes the largest images, as they are without its doubling of small ones."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -15,6 +15,7 @@ import orjson
 import structlog
 from aiohttp.payload import BytesPayload, Payload
 
+from inkgate.engines.vllm.encode import probe_image
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
 from inkgate.engines.vllm.refusals import upstream_error
 from inkgate.engines.vllm.upstream import Answer, Call, ServedModelName
@@ -48,11 +49,15 @@ class _Json(BytesPayload):
 class ModelServer:
     """An Upstream: the server at one address."""
 
-    def __init__(self, base_url: str, connect_s: float, api_key: str = "") -> None:
-        """`base_url` ends in `/v1`, as clients of OpenAI have it. `connect_s`: how long connecting may take."""
+    def __init__(self, base_url: str, connect_s: float, api_key: str = "", model_names: Sequence[str] = ()) -> None:
+        """`base_url` ends in `/v1`, as clients of OpenAI have it. `connect_s`: how long connecting may take.
+
+        `model_names`: what the model that reads pages may be called here; without them it is the first that is served.
+        """
         self.base_url = base_url.rstrip("/")
         self._host = urlsplit(self.base_url).netloc.rpartition("@")[2]
         self._connect_s = connect_s
+        self._model_names = tuple(model_names)
         self._headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
         self._opened: aiohttp.ClientSession | None = None
         self._answers: set[aiohttp.ClientResponse] = set()
@@ -168,16 +173,20 @@ class ModelServer:
             yield Answer(response.status, headers, chunks)
 
     async def probe(self) -> None:
-        """Nothing, when the server generates. `/health` would say so of a server that stands still, too.
+        """Returns when the server has read a small image, as it would a page, and generated one token.
+
+        `/health` answers for a server that stands still, and text alone for one whose image encoder fails.
 
         Raises:
             InputRejected, EngineFailed: it does not.
         """
-        names = await self.models()
-        if not names:
+        served = await self.models()
+        if not served:
             raise garbled("The model server has no model.")
-        message = {"role": "user", "content": "?"}
-        body = orjson.dumps({"model": names[0], "messages": [message], "max_tokens": 1})
+        model = next((name for name in self._model_names if name in served), served[0])
+        image = {"type": "image_url", "image_url": {"url": probe_image()}}
+        message = {"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}
+        body = orjson.dumps({"model": model, "messages": [message], "max_tokens": 1})
         async with self.send(Call(body)) as answer:
             if answer.status != 200:
                 raise upstream_error(answer.status, b"".join([chunk async for chunk in answer.chunks]))

@@ -1,0 +1,75 @@
+"""What a model server is tried with, and what is found by it: a server that answers text and fails on every image."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import httpx
+import pytest
+from PIL import Image
+
+from inkgate.api.app import create_app
+from inkgate.bootstrap import running
+from inkgate.engines.vllm.server import ModelServer
+from inkgate.settings import load_settings
+from support.images import encoded
+from support.ppocr import drawn
+from support.stub_upstream import Reply, Request, error_reply, image_of, running_stub
+
+pytestmark = pytest.mark.anyio
+
+READ = Reply(["Invoice", " number", " 20417"])
+PAGE = encoded(Image.fromarray(drawn(["Invoice number 20417"])), "PNG")
+
+
+class Eyes:
+    """A model server's script: text is always answered, images while `open`."""
+
+    def __init__(self) -> None:
+        self.open = False
+
+    def __call__(self, request: Request) -> Reply:
+        shown = any(isinstance(message["content"], list) for message in request["messages"])
+        return error_reply(500, "no eyes") if shown and not self.open else READ
+
+
+@asynccontextmanager
+async def served(url: str) -> AsyncIterator[httpx.AsyncClient]:
+    vllm = {"urls": [url], "model": "stub-model", "fallback": False, "reading": "page", "recover_s": 0.1}
+    settings = load_settings(None, engine={"name": "paddleocr-vl", "vllm": vllm})
+    async with running(settings) as service:
+        transport = httpx.ASGITransport(create_app(service, settings))
+        async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost", timeout=60) as client:
+            yield client
+
+
+async def test_a_lone_server_that_fails_on_images_is_out_until_it_reads_them_again() -> None:
+    eyes = Eyes()
+    with running_stub(eyes) as stub:
+        async with served(stub.url) as client:
+            failed = await client.post("/ocr", files={"file": PAGE})
+            blind = await client.get("/readyz")
+            eyes.open = True
+            with anyio.fail_after(60):
+                while (await client.get("/readyz")).status_code != 200:  # noqa: ASYNC110 - it is tried again
+                    await anyio.sleep(0.01)
+            again = await client.post("/ocr", files={"file": PAGE})
+    assert failed.status_code == 502
+    assert (blind.status_code, blind.json()["reasons"]) == (503, ["engine: no model server takes calls"])
+    assert (again.status_code, again.json()["text"]) == (200, "Invoice number 20417\n")
+
+
+async def test_the_model_that_reads_pages_is_shown_another_small_image_each_time() -> None:
+    """A server with its processor's, its encoder's or its prefix cache would answer for an image that it has seen."""
+    with running_stub(READ, models=("for-text-alone", "stub-model")) as stub:
+        server = ModelServer(stub.url, 2, model_names=("its-other-name", "stub-model"))
+        for _ in range(2):
+            await server.probe()
+        await server.close()
+    first, second = (image_of(request) for request in stub.seen)
+    assert {request["model"] for request in stub.seen} == {"stub-model"}
+    assert first.shape == second.shape == (64, 64, 3)
+    assert (first != second).any()
+    assert max(len(body) for body in stub.bodies) < 2_000
