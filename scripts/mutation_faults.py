@@ -1,0 +1,206 @@
+"""Faults for mutation_sample.py: places of the product, each with a change that breaks it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change of one place.
+
+    Attributes:
+        file: path below src/inkgate.
+        old: text that occurs once in the file.
+        new: text that replaces it.
+        effect: what users see of the change.
+    """
+
+    file: str
+    old: str
+    new: str
+    effect: str
+
+
+FAULTS = (
+    Fault(
+        "serving/admission.py",
+        "return max(documents / self.max_documents, body_bytes / self.max_bytes)",
+        "return documents / self.max_documents",
+        "the bytes of bodies in memory are not bounded",
+    ),
+    Fault(
+        "serving/fair.py",
+        "sharer.tag = max(self._v, sharer.tag)",
+        "sharer.tag = self._v",
+        "a tenant that leaves and comes back gets more than its share",
+    ),
+    Fault(
+        "serving/scheduler.py",
+        "bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s)",
+        "bounded_s = min(max(0.0, self._settings.retry_after_s)",
+        "Retry-After does not grow with the backlog",
+    ),
+    Fault(
+        "serving/scheduler.py",
+        "            self._in_flight -= 1\n            outcome",
+        "            self._in_flight -= error is None\n            outcome",
+        "a page that fails keeps its slot at the engine",
+    ),
+    Fault(
+        "serving/batch_queue.py",
+        "if self._passed >= PATIENCE and self._arrived:",
+        "if self._passed < 0 and self._arrived:",
+        "work of low priority starves",
+    ),
+    Fault(
+        "serving/cached.py",
+        "self._inner.name, self._revision, task, *seen)",
+        "self._inner.name, self._revision, *seen)",
+        "a page asked for as Markdown is answered with the cached plain text",
+    ),
+    Fault(
+        "serving/joined.py",
+        "if not self._waiting and not self._landed.is_set():",
+        "if not self._landed.is_set():",
+        "one client that leaves cancels a read that others share",
+    ),
+    Fault(
+        "serving/scheduler.py",
+        "for expired in self._queue.expire(now):",
+        "for expired in self._queue.expire(0.0):",
+        "pages wait for the engine beyond their deadline",
+    ),
+    Fault(
+        "serving/breaker.py",
+        "return isinstance(error, EngineFailed) and error.code not in OF_THE_PAGE",
+        "return isinstance(error, EngineFailed)",
+        "a few bad pages open the circuit breaker for all",
+    ),
+    Fault(
+        "serving/quarantine.py",
+        "suspects = there if len(there) == 1 else {key for key in there if self._blamed(key) is not None}",
+        "suspects = there",
+        "pages are quarantined for a crash that another page caused",
+    ),
+    Fault(
+        "serving/ladder.py",
+        "level = self.level - (priority is Priority.INTERACTIVE)",
+        "level = self.level",
+        "interactive pages are degraded as early as batches",
+    ),
+    Fault(
+        "serving/balancer.py",
+        "replica = await self._available(call, tried)",
+        "replica = await self._available(call, None)",
+        "a call that failed is retried on the server that failed it",
+    ),
+    Fault(
+        "reader.py",
+        "if len(selected) > self._limits.max_pages:",
+        "if len(selected) > 10 * self._limits.max_pages:",
+        "the page limit is ten times too high",
+    ),
+    Fault(
+        "documents/decode.py",
+        "6: lambda a: _u8(cv2.rotate(a, cv2.ROTATE_90_CLOCKWISE)),",
+        "6: lambda a: _u8(cv2.rotate(a, cv2.ROTATE_90_COUNTERCLOCKWISE)),",
+        "photos of a phone held upright are read upside down",
+    ),
+    Fault(
+        "documents/pdf/lane.py",
+        "if used and death.cause is not Cause.TIMEOUT:",
+        "if death.cause is Cause.TIMEOUT and used:",
+        "a page is rejected for a crash that an earlier page caused in its worker",
+    ),
+    Fault(
+        "documents/pdf/trust.py",
+        'return glyph.mapped and readable(glyph.text) != ""',
+        'return readable(glyph.text) != ""',
+        "a text layer whose font maps no characters is taken for the page's text",
+    ),
+    Fault(
+        "documents/formats/hocr.py",
+        'title.text = one_line(result.name) or "document"',
+        "title.text = one_line(result.name)",
+        "hOCR of a document without a name is an empty page in browsers",
+    ),
+    Fault(
+        "documents/formats/alto.py",
+        'attributes["WC"] = f"{word.confidence:.4f}"',
+        'attributes["WC"] = f"{100 * word.confidence:.4f}"',
+        "ALTO has confidences in percent, which its schema does not allow",
+    ),
+    Fault(
+        "layout/markdown.py",
+        r'r"[\\`*]|<(?=',
+        r'r"[\\`]|<(?=',
+        "an asterisk in the text turns Markdown into italics",
+    ),
+    Fault(
+        "layout/columns.py",
+        "return slice(run.start + above, run.stop - below) if above + below < len(order) else run",
+        "return run",
+        "a running header is read as part of a column",
+    ),
+    Fault(
+        "api/auth.py",
+        "if not any(matches):",
+        "if not matches:",
+        "any API key is accepted",
+    ),
+    Fault(
+        "api/ratelimit.py",
+        "with anyio.fail_after(COUNT_S):",
+        "with anyio.fail_after(None):",
+        "requests hang while the Redis of the rate limit hangs",
+    ),
+    Fault(
+        "api/chat_fields.py",
+        '"chat_template": _refused(',
+        '"chat_template": _charged(',
+        "clients may run a template of their own in vLLM",
+    ),
+    Fault(
+        "api/proxies.py",
+        "if client is None or client[0] not in self._trusted:",
+        "if client is None:",
+        "anybody can forge the client's address in X-Forwarded-For",
+    ),
+    Fault(
+        "api/leaving.py",
+        "        pass\n    scope.cancel()",
+        "        pass",
+        "pages are read to the end for clients that have left",
+    ),
+    Fault(
+        "engines/vllm/runaway.py",
+        "return span >= self.run_span",
+        "return False",
+        "a model that repeats itself without line breaks is not stopped",
+    ),
+    Fault(
+        "telemetry/metrics.py",
+        'return "failed" if result.error.code in ENGINE_CODES else "rejected"',
+        'return "failed"',
+        "rejected documents count as failures of the service",
+    ),
+    Fault(
+        "telemetry/tracing.py",
+        "return {} if current is None else current.context.headers()",
+        "return {}",
+        "vLLM's spans are missing in the trace of a request",
+    ),
+    Fault(
+        "settings/__init__.py",
+        'return (given, sources["env_settings"], file)',
+        'return (given, file, sources["env_settings"])',
+        "environment variables do not override the configuration file",
+    ),
+    Fault(
+        "client/errors.py",
+        "retry_after_s = float(retry) if retry.isascii() and retry.isdigit() else None",
+        "retry_after_s = None",
+        "the client library does not pass Retry-After on",
+    ),
+)

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Measures how many faults the tests find: breaks the product in one place at a time and runs the tests.
+
+    .venv/bin/python scripts/mutation_sample.py                 # all faults, by the tests of `make test`
+    .venv/bin/python scripts/mutation_sample.py --tier all      # by those of `make test-all`
+    .venv/bin/python scripts/mutation_sample.py --only 3,17
+
+The places stand in mutation_faults.py. They are broken in a copy of the tree, which has an environment of its own that
+borrows the packages of .venv. Tests that are related to the changed module run first; if none fails, the whole tier
+runs. A test counts as finding the fault only if it passes without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+
+from mutation_faults import FAULTS, Fault
+
+ROOT = Path(__file__).resolve().parents[1]
+MARKS = {
+    "default": "not real and not calibration and not endurance",
+    "all": "not calibration and not endurance",
+}
+LIKELY_S = 900
+TIER_S = 2400
+TIMED_OUT = -1
+PASSED = frozenset({0, 5})
+"""Exit statuses of pytest: all passed, and none was selected."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`found_by`: a test, or "the time limit"; empty if no test failed."""
+
+    number: int
+    file: str
+    effect: str
+    found_by: str
+    seconds: float
+
+
+def main() -> int:
+    options = _options()
+    numbers = options.only or range(1, len(FAULTS) + 1)
+    chosen = [(number, FAULTS[number - 1]) for number in numbers]
+    check_places(chosen)
+    verdicts = []
+    with tempfile.TemporaryDirectory(prefix="inkgate-mutation-") as folder:
+        tree = copy_tree(Path(folder) / "inkgate")
+        for number, fault in chosen:
+            verdicts.append(judge(tree, number, fault, options))
+            print(_line(verdicts[-1]), flush=True)
+    found = sum(bool(verdict.found_by) for verdict in verdicts)
+    print(f"{found} of {len(verdicts)} found by the tier {options.tier}")
+    if options.json:
+        options.json.write_text(json.dumps([asdict(verdict) for verdict in verdicts], indent=1) + "\n")
+    return 0 if found >= min(options.least, len(verdicts)) else 1
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--tier", choices=MARKS, default="default", help="whose tests run (default: %(default)s)")
+    parser.add_argument("--only", type=_numbers, help="numbers of faults, from 1: 3,17")
+    parser.add_argument("--processes", default="auto", help="that run tests (default: %(default)s)")
+    parser.add_argument("--likely", action="store_true", help="do not run the whole tier if the likely tests pass")
+    parser.add_argument("--least", type=int, default=len(FAULTS), help="exit with 1 if fewer are found (default: all)")
+    parser.add_argument("--json", type=Path, help="write the verdicts to this file")
+    return parser.parse_args()
+
+
+def _numbers(text: str) -> list[int]:
+    numbers = [int(part) for part in text.split(",")]
+    if not all(1 <= number <= len(FAULTS) for number in numbers):
+        raise argparse.ArgumentTypeError(f"faults have numbers from 1 to {len(FAULTS)}")
+    return numbers
+
+
+def check_places(chosen: list[tuple[int, Fault]]) -> None:
+    """Ends the program if the text of a place is not in its file exactly once."""
+    wrong = [
+        f"fault {number}: {fault.file} has {count} times: {fault.old}"
+        for number, fault in chosen
+        if (count := _source(ROOT, fault).read_text(encoding="utf-8").count(fault.old)) != 1
+    ]
+    if wrong:
+        sys.exit("mutation_faults.py does not fit the code any more:\n" + "\n".join(wrong))
+
+
+def copy_tree(tree: Path) -> Path:
+    """The files that git tracks, with an environment that imports the copy. Returns `tree`."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+    for name in (".venv-vllm", ".setup"):
+        if (ROOT / name).exists():
+            (tree / name).symlink_to((ROOT / name).resolve())
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tree / ".venv"], check=True)
+    packages = sysconfig.get_path("purelib")
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(tree / ".venv"), "platbase": str(tree / ".venv")}))
+    paths = f"{tree / 'src'}\nimport site; site.addsitedir({packages!r})\n"
+    (own / "mutation.pth").write_text(paths, encoding="utf-8")
+    return tree
+
+
+def judge(tree: Path, number: int, fault: Fault, options: argparse.Namespace) -> Verdict:
+    """Breaks the place, runs the tests, and mends it."""
+    began = perf_counter()
+    source = _source(tree, fault)
+    sound = source.read_text(encoding="utf-8")
+    try:
+        source.write_text(sound.replace(fault.old, fault.new), encoding="utf-8")
+        test = failing_test(tree, likely_tests(tree, fault.file), options, LIKELY_S)
+        if not test and not options.likely:
+            test = failing_test(tree, ["tests"], options, TIER_S)
+    finally:
+        source.write_text(sound, encoding="utf-8")
+    if "::" in test and failing_test(tree, [test], options, LIKELY_S):
+        raise SystemExit(f"{test} fails without fault {number}, too")
+    return Verdict(number, fault.file, fault.effect, test, perf_counter() - began)
+
+
+def likely_tests(tree: Path, file: str) -> list[str]:
+    """Test files that import a module, have its name, or import what imports it; the most closely related first."""
+    path = Path(file).with_suffix("")
+    name, folder = (path.parent.name, "") if path.name == "__init__" else (path.name, path.parent.name)
+    direct = _imports_of({_module(path)})
+    users = {
+        _module(user.relative_to(tree / "src" / "inkgate").with_suffix(""))
+        for user in (tree / "src" / "inkgate").rglob("*.py")
+        if direct.search(user.read_text(encoding="utf-8"))
+    }
+    indirect = _imports_of(users | {_module(path)})
+    ranked = []
+    for test in (tree / "tests").glob("*/test_*.py"):
+        code = test.read_text(encoding="utf-8")
+        related = indirect.search(code) is not None or (folder != "" and folder in test.stem)
+        rank = 4 * bool(direct.search(code)) + 2 * (name in test.stem) + related
+        if rank:
+            ranked.append((-rank, str(test.relative_to(tree))))
+    return [test for _, test in sorted(ranked)]
+
+
+def _module(path: Path) -> str:
+    return ".".join(("inkgate", *path.parts)).removesuffix(".__init__")
+
+
+def _imports_of(modules: set[str]) -> re.Pattern[str]:
+    return re.compile(rf"(?:from|import) (?:{'|'.join(map(re.escape, sorted(modules)))})\b")
+
+
+def failing_test(tree: Path, tests: list[str], options: argparse.Namespace, limit_s: float) -> str:
+    """The first test that fails, of the files or tests given; "the time limit"; empty if all pass."""
+    if not tests:
+        return ""
+    selection = ["-m", MARKS[options.tier], "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    workers = [] if len(tests) == 1 and "::" in tests[0] else ["-n", options.processes, "--maxprocesses=8"]
+    command = [
+        tree / ".venv" / "bin" / "python",
+        "-m",
+        "pytest",
+        *selection,
+        *workers,
+        "--no-loadscope-reorder",
+        *tests,
+    ]
+    status, said = _run(command, tree, limit_s)
+    if status in PASSED:
+        return ""
+    if status == TIMED_OUT:
+        return "the time limit"
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+?\.py(?:::\w+)*(?:\[.*?\])?)(?: - |$)", said, flags=re.MULTILINE)
+    if failed is None:
+        raise SystemExit(f"pytest ended with status {status}:\n{said[-3000:]}")
+    return failed[1]
+
+
+def _run(command: list[str | Path], tree: Path, limit_s: float) -> tuple[int, str]:
+    """Exit status and output. All processes of the run are gone at the end."""
+    with (tree / "pytest.log").open("w+", encoding="utf-8") as log:
+        process = subprocess.Popen(command, cwd=tree, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            status = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            status = TIMED_OUT
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        log.seek(0)
+        return status, log.read()
+
+
+def _source(tree: Path, fault: Fault) -> Path:
+    return tree / "src" / "inkgate" / fault.file
+
+
+def _line(verdict: Verdict) -> str:
+    found_by = verdict.found_by or "NOT FOUND"
+    return f"{verdict.number:2} {verdict.file}: {verdict.effect}\n     {found_by} ({verdict.seconds:.0f} s)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
