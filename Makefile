@@ -42,12 +42,15 @@ test-all: setup-dev ## run the tests of `make test` and `make test-real`
 test-long: setup-dev ## run all tests, soaks and statistics too, and property tests on fresh examples
 	@exec scripts/run_tests long $(ARGS)
 
-check: setup-dev ## check format, lint, types, imports between parts, and module sizes
+check: setup-dev ## check format, lint, types, imports between parts, module sizes, and generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_module_sizes.py
+	$(BIN)/python scripts/write_docs.py --check
+	$(BIN)/python scripts/write_dashboards.py --check
+	$(BIN)/python scripts/write_columns_head.py --check
 
 format: setup-dev ## format the code and fix what lint can fix
 	$(BIN)/ruff check --fix-only --quiet .

@@ -1,17 +1,20 @@
 """Writes src/inkgate/runtimes/columns_head.py: an ONNX model, some hundred bytes, that takes from a softmax (N, T, C)
-what `Columns` wants. Run it after changing the model here; a test holds the file to this script.
+what `Columns` wants. Run it after changing the model here.
+
+python scripts/write_columns_head.py [--check]
 """
 
 from __future__ import annotations
 
 import base64
 import textwrap
-from pathlib import Path
 
 import numpy as np
 from onnx import ModelProto, TensorProto, checker, helper, numpy_helper
 
-TARGET = Path(__file__).parent.parent / "src" / "inkgate" / "runtimes" / "columns_head.py"
+from generated import ROOT, write_or_check
+
+TARGET = ROOT / "src" / "inkgate" / "runtimes" / "columns_head.py"
 _TEXT = '''"""The ONNX model that looks for the likeliest class of each column where the softmax is.
 
 scripts/write_columns_head.py has it in words, and writes this file.
@@ -63,4 +66,4 @@ def written() -> str:
 
 
 if __name__ == "__main__":
-    TARGET.write_text(written(), encoding="utf-8")
+    write_or_check({TARGET: written()})

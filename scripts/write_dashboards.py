@@ -1,13 +1,10 @@
 """Writes Grafana's dashboards as JSON, and Kubernetes' copy of Prometheus' rules, into deploy/monitoring.
 
-python scripts/write_dashboards.py [FOLDER]
-
-A test holds them current.
+python scripts/write_dashboards.py [--check]
 """
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from pathlib import Path
 
@@ -16,8 +13,9 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from dashboards.engine import engine
 from dashboards.overview import overview
 from dashboards.tenants import tenants
+from generated import ROOT, write_or_check
 
-MONITORING = Path(__file__).parent.parent / "deploy" / "monitoring"
+MONITORING = ROOT / "deploy" / "monitoring"
 
 PROMETHEUS_RULE = """\
 # Written by scripts/write_dashboards.py from deploy/monitoring/rules: change it there.
@@ -41,15 +39,15 @@ def prometheus_rule() -> str:
     return text
 
 
-def main(folder: Path) -> None:
-    boards = folder / "grafana" / "dashboards"
-    boards.mkdir(parents=True, exist_ok=True)
-    for made in (overview(), engine(), tenants()):
-        name = f"{str(made.uid).removeprefix('inkgate-')}.json"
-        (boards / name).write_text(JSONEncoder(indent=2, sort_keys=True).encode(made) + "\n", encoding="utf-8")
-    (folder / "kubernetes").mkdir(exist_ok=True)
-    (folder / "kubernetes" / "prometheusrule.yaml").write_text(prometheus_rule(), encoding="utf-8")
+def files() -> dict[Path, str]:
+    """The text of each file."""
+    boards = {
+        MONITORING / "grafana" / "dashboards" / f"{str(board.uid).removeprefix('inkgate-')}.json": board
+        for board in (overview(), engine(), tenants())
+    }
+    texts = {path: JSONEncoder(indent=2, sort_keys=True).encode(board) + "\n" for path, board in boards.items()}
+    return {**texts, MONITORING / "kubernetes" / "prometheusrule.yaml": prometheus_rule()}
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else MONITORING)
+    write_or_check(files())

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import runpy
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from inkgate.errors import EngineFailed
-from inkgate.runtimes import columns_head
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import FloatArray
 from inkgate.runtimes.choose import open_runtime
@@ -18,7 +13,6 @@ from inkgate.runtimes.onnx import ON_CPU, OnnxDeviceColumns, OnnxModel, OnnxRunt
 from inkgate.runtimes.providers import Accelerator, Wanted
 from inkgate.settings import OnnxRuntimeSettings, Precision, Provider, RuntimeName
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "write_columns_head.py"
 ON_CUDA = Accelerator(Provider.CUDA, Wanted(OnnxRuntimeSettings(provider=Provider.CUDA)))
 
 
@@ -43,11 +37,6 @@ def test_results_are_kept_through_the_next_call() -> None:
     kept = first.probability.copy()
     model.run(tensor(1, 96)[:, :, ::-1].copy())
     assert np.array_equal(first.probability, kept)
-
-
-def test_the_small_model_is_the_one_that_the_script_writes() -> None:
-    written: Callable[[], str] = runpy.run_path(str(SCRIPT))["written"]
-    assert written() == Path(columns_head.__file__).read_text(encoding="utf-8")
 
 
 def test_a_gpu_that_was_asked_for_and_can_t_be_used_is_an_error() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
@@ -63,58 +62,60 @@ def registry_of(state: State) -> CollectorRegistry:
     return registry
 
 
-@pytest.mark.parametrize(
-    ("name", "labels", "value"),
-    [
-        (
-            "inkgate_build_info",
-            {"version": "1.0", "engine": "vl", "model_version": "VL-1.5", "inference_engine": "vllm"},
-            1,
-        ),
-        ("inkgate_ready", {}, 1),
-        ("inkgate_start_time_seconds", {}, 900),
-        ("inkgate_documents", {}, 3),
-        ("inkgate_documents_ended_total", {"outcome": "ok"}, 7),
-        ("inkgate_body_bytes_limit", {}, 1000),
-        ("inkgate_limit", {"queue": "calls"}, 8),
-        ("inkgate_limit_max", {"queue": "calls"}, 256),
-        ("inkgate_waiting", {"queue": "pages", "priority": "batch"}, 4),
-        ("inkgate_backlog_seconds", {"queue": "pages"}, 9),
-        ("inkgate_backlog_seconds", {"queue": "calls"}, None),
-        ("inkgate_ledger_tokens", {"queue": "calls", "kind": "capacity"}, 2000),
-        ("inkgate_ledger_tokens", {"queue": "pages", "kind": "capacity"}, None),
-        ("inkgate_degradation_step", {}, 2),
-        ("inkgate_breaker_open", {"name": "vl"}, 0),
-        ("inkgate_breaker_state", {"name": "vl", "state": "half_open"}, 1),
-        ("inkgate_breaker_state", {"name": "vl", "state": "closed"}, 0),
-        ("inkgate_breaker_opened_total", {"name": "vl"}, 2),
-        ("inkgate_batch_size_bucket", {"model": "recognizer", "le": "1.0"}, 2),
-        ("inkgate_batch_size_bucket", {"model": "recognizer", "le": "8.0"}, 3),
-        ("inkgate_batch_size_bucket", {"model": "recognizer", "le": "+Inf"}, 4),
-        ("inkgate_batch_size_count", {"model": "recognizer"}, 4),
-        ("inkgate_batch_size_sum", {"model": "recognizer"}, 20),
-        ("inkgate_batch_pixels_total", {"model": "recognizer", "kind": "padding"}, 100),
-        ("inkgate_cache_results_total", {"source": "kept"}, 3),
-        ("inkgate_cache_bytes", {}, 300),
-        ("inkgate_replica_up", {"replica": "a:8000"}, 1),
-        ("inkgate_replica_up", {"replica": "b:8000"}, 0),
-        ("inkgate_replica_state", {"replica": "b:8000", "state": "out"}, 1),
-        ("inkgate_replica_kv_usage_ratio", {"replica": "a:8000"}, 0.5),
-        ("inkgate_replica_kv_usage_ratio", {"replica": "b:8000"}, None),
-        ("inkgate_process_resident_bytes", {"kind": "pdf"}, 50),
-        ("inkgate_processes", {"kind": "pdf"}, 1),
-        ("inkgate_process_restarts_total", {"kind": "pdf"}, 3),
-        ("inkgate_event_loop_lag_seconds", {}, 0.02),
-        ("gpu_utilization_percent", {"gpu_id": "0"}, 25),
-        ("gpu_memory_used_mb", {"gpu_id": "0"}, 3072),
-        ("inkgate_gpu_clock_hertz", {"gpu_id": "0"}, 1.98e9),
-        ("inkgate_gpu_throttled", {"gpu_id": "0", "reason": "power"}, 1),
-        ("inkgate_gpu_throttled", {"gpu_id": "0", "reason": "thermal"}, 0),
-        ("inkgate_gpu_info", {"gpu_id": "0", "name": "H200"}, 1),
-    ],
-)
-def test_what_is_shown_of_a_state(name: str, labels: dict[str, str], value: float | None) -> None:
-    assert registry_of(BUSY).get_sample_value(name, labels) == value
+SHOWN: list[tuple[str, dict[str, str], float | None]] = [
+    (
+        "inkgate_build_info",
+        {"version": "1.0", "engine": "vl", "model_version": "VL-1.5", "inference_engine": "vllm"},
+        1,
+    ),
+    ("inkgate_ready", {}, 1),
+    ("inkgate_start_time_seconds", {}, 900),
+    ("inkgate_documents", {}, 3),
+    ("inkgate_documents_ended_total", {"outcome": "ok"}, 7),
+    ("inkgate_body_bytes_limit", {}, 1000),
+    ("inkgate_limit", {"queue": "calls"}, 8),
+    ("inkgate_limit_max", {"queue": "calls"}, 256),
+    ("inkgate_waiting", {"queue": "pages", "priority": "batch"}, 4),
+    ("inkgate_backlog_seconds", {"queue": "pages"}, 9),
+    ("inkgate_backlog_seconds", {"queue": "calls"}, None),
+    ("inkgate_ledger_tokens", {"queue": "calls", "kind": "capacity"}, 2000),
+    ("inkgate_ledger_tokens", {"queue": "pages", "kind": "capacity"}, None),
+    ("inkgate_degradation_step", {}, 2),
+    ("inkgate_breaker_open", {"name": "vl"}, 0),
+    ("inkgate_breaker_state", {"name": "vl", "state": "half_open"}, 1),
+    ("inkgate_breaker_state", {"name": "vl", "state": "closed"}, 0),
+    ("inkgate_breaker_opened_total", {"name": "vl"}, 2),
+    ("inkgate_batch_size_bucket", {"model": "recognizer", "le": "1.0"}, 2),
+    ("inkgate_batch_size_bucket", {"model": "recognizer", "le": "8.0"}, 3),
+    ("inkgate_batch_size_bucket", {"model": "recognizer", "le": "+Inf"}, 4),
+    ("inkgate_batch_size_count", {"model": "recognizer"}, 4),
+    ("inkgate_batch_size_sum", {"model": "recognizer"}, 20),
+    ("inkgate_batch_pixels_total", {"model": "recognizer", "kind": "padding"}, 100),
+    ("inkgate_cache_results_total", {"source": "kept"}, 3),
+    ("inkgate_cache_bytes", {}, 300),
+    ("inkgate_replica_up", {"replica": "a:8000"}, 1),
+    ("inkgate_replica_up", {"replica": "b:8000"}, 0),
+    ("inkgate_replica_state", {"replica": "b:8000", "state": "out"}, 1),
+    ("inkgate_replica_kv_usage_ratio", {"replica": "a:8000"}, 0.5),
+    ("inkgate_replica_kv_usage_ratio", {"replica": "b:8000"}, None),
+    ("inkgate_process_resident_bytes", {"kind": "pdf"}, 50),
+    ("inkgate_processes", {"kind": "pdf"}, 1),
+    ("inkgate_process_restarts_total", {"kind": "pdf"}, 3),
+    ("inkgate_event_loop_lag_seconds", {}, 0.02),
+    ("gpu_utilization_percent", {"gpu_id": "0"}, 25),
+    ("gpu_memory_used_mb", {"gpu_id": "0"}, 3072),
+    ("inkgate_gpu_clock_hertz", {"gpu_id": "0"}, 1.98e9),
+    ("inkgate_gpu_throttled", {"gpu_id": "0", "reason": "power"}, 1),
+    ("inkgate_gpu_throttled", {"gpu_id": "0", "reason": "thermal"}, 0),
+    ("inkgate_gpu_info", {"gpu_id": "0", "name": "H200"}, 1),
+]
+"""Of BUSY: a metric, its labels, and its value."""
+
+
+def test_what_is_shown_of_a_state() -> None:
+    registry = registry_of(BUSY)
+    shown = [(name, labels, registry.get_sample_value(name, labels)) for name, labels, _ in SHOWN]
+    assert shown == SHOWN
 
 
 def test_each_metric_of_the_catalogue_has_a_value_in_a_state_that_has_all() -> None:
