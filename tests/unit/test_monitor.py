@@ -23,8 +23,15 @@ from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import Work
 from inkgate.settings import AdaptiveSettings, SchedulingSettings
 from support.clock import Clock
+from support.virtual_time import VIRTUAL_TIME, Backend
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> Backend:
+    return VIRTUAL_TIME
+
 
 IDLE = ServerReading(kv_usage=0.0, kv_tokens=1000)
 PRESSED = replace(IDLE, waiting=4)

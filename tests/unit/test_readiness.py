@@ -21,8 +21,15 @@ from inkgate.settings import LadderSettings, SchedulingSettings
 from inkgate.types import Page, PageResult, Task
 from support.clock import Clock
 from support.fake_engine import FakeEngine
+from support.virtual_time import VIRTUAL_TIME, Backend
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> Backend:
+    return VIRTUAL_TIME
+
 
 STUCK_S = 600.0
 

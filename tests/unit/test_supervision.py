@@ -12,8 +12,14 @@ from structlog.testing import capture_logs
 from inkgate.children import Pauses
 from inkgate.supervision import BackgroundTask, Supervisor
 from support.clock import Clock
+from support.virtual_time import VIRTUAL_TIME, Backend
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> Backend:
+    return VIRTUAL_TIME
 
 
 def no_pauses() -> Pauses:

@@ -15,8 +15,14 @@ from inkgate.api.leaving import EarlyBodies, EarlyBody
 from inkgate.errors import Overloaded
 from inkgate.serving.limiter import Arrival, CallerLeft, FixedLimiter
 from inkgate.serving.waiting_room import WaitingRoom
+from support.virtual_time import VIRTUAL_TIME, Backend
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> Backend:
+    return VIRTUAL_TIME
 
 
 class Door:
