@@ -26,7 +26,7 @@ import anyio.lowlevel
 import uvloop
 
 from inkgate.concurrency import Threads
-from inkgate.serving.batcher import Batcher, Run
+from inkgate.serving.batcher import Batcher, RunBlocking
 from inkgate.settings import BatchingSettings
 
 P = ParamSpec("P")
@@ -80,7 +80,7 @@ async def cost_us(callers: int, each: int, items: int, predict: Callable[[list[i
     return (time.process_time() - begin) / asked * 1e6
 
 
-async def batched(callers: int, each: int, items: int, run: Run) -> tuple[float, float]:
+async def batched(callers: int, each: int, items: int, run: RunBlocking) -> tuple[float, float]:
     """Microseconds an item, and the mean batch."""
     batcher = Batcher(Nothing(), run, BatchingSettings())
     async with anyio.create_task_group() as background:

@@ -30,7 +30,7 @@ from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
-from inkgate.serving.rate import Rate
+from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import Priority, Work
 from inkgate.settings import AdmissionSettings, SchedulingSettings
@@ -58,7 +58,7 @@ def works(count: int) -> list[Work]:
 
 def scheduler_of(max_waiting: int = 20_000) -> Scheduler:
     settings = SchedulingSettings(max_waiting=max_waiting)
-    return Scheduler(FixedLimit(PLACES), Ledger(PLACES * 3000), Rate(), settings)
+    return Scheduler(FixedLimit(PLACES), Ledger(PLACES * 3000), TokenRate(), settings)
 
 
 def queue_us(waiting: int, turns: int) -> float:

@@ -36,7 +36,7 @@ from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr import lines as text_lines
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.workers.pool import PoolSettings, WorkerPool
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.layout.arrange import arrange
@@ -197,9 +197,9 @@ def lock(results: Sequence[PageResult]) -> dict[str, float]:
     return {name: seconds * 1e6 for name, seconds in found_us.items()}
 
 
-def _reading(text: str) -> Reading:
+def _reading(text: str) -> RecognizedText:
     count = len(text)
-    return Reading(text, np.ones(count, np.float32), np.linspace(0, 1, count, dtype=np.float32))
+    return RecognizedText(text, np.ones(count, np.float32), np.linspace(0, 1, count, dtype=np.float32))
 
 
 def main() -> None:

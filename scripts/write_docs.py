@@ -43,7 +43,7 @@ BRANCHES = {
     "cache": "What was read is kept for a while, so that the same page is not read again.",
     "serving.scheduling": "The order in which pages wait for the engine, and how many may.",
     "serving.admission": "Who comes in while the house is full, beside `limits.max_in_flight`.",
-    "serving.ladder": "What is given up under sustained pressure, in this order: image, output, embedded, shed.",
+    "serving.degradation": "What is given up under sustained pressure, in this order: image, output, embedded, shed.",
     "serving.adaptive": "How many pages are at the model server at once: found out, within these bounds.",
     "serving.gpu": "When a GPU's own trouble stops calls to the model server on it.",
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",

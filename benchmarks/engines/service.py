@@ -5,8 +5,8 @@
 A real `inkgate serve` on loopback with its defaults, but the cache off. Parts: `start` (again and again, with nothing
 cached on disk before the first), `memory` (most resident while sixteen clients ask for whole pages), `growth` (over
 2,000 requests for small pieces of receipts, looked at when nothing is in flight, after each tenth; the first tenth is
-where it starts from), `urgent` (receipts at `interactive`, alone and beside sixteen clients at `normal`; no step of the
-ladder is taken, so that both are read with the same care).
+where it starts from), `urgent` (receipts at `interactive`, alone and beside sixteen clients at `normal`; degradation
+is off, so that both are read with the same care).
 """
 
 from __future__ import annotations

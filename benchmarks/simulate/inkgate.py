@@ -16,8 +16,8 @@ from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit, Limit
 from inkgate.serving.pressure import PressureGauge
-from inkgate.serving.rate import Rate
-from inkgate.serving.scheduler import Scheduler, Turn
+from inkgate.serving.rate import TokenRate
+from inkgate.serving.scheduler import Scheduler, Slot
 from inkgate.serving.work import Caller
 from inkgate.settings import AdaptiveSettings, SchedulingSettings
 
@@ -37,7 +37,9 @@ class Inkgate:
         self._gauge = PressureGauge()
         self._estimates = OutputEstimates()
         self.ledger = Ledger(None)
-        self.scheduler = Scheduler(limit, self.ledger, Rate(), scheduling or SchedulingSettings(), random=Random(seed))
+        self.scheduler = Scheduler(
+            limit, self.ledger, TokenRate(), scheduling or SchedulingSettings(), random=Random(seed)
+        )
 
     @property
     def limit(self) -> int | None:
@@ -100,7 +102,7 @@ class Inkgate:
 class _Made:
     """Follows the tokens as they are streamed."""
 
-    def __init__(self, turn: Turn, page: PageWork) -> None:
+    def __init__(self, turn: Slot, page: PageWork) -> None:
         self._turn = turn
         self._page = page
         self.tokens = 0

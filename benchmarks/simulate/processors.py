@@ -21,7 +21,7 @@ from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.aimd import AimdLimit
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit, Limit
-from inkgate.serving.rate import Rate
+from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import Caller
 from inkgate.settings import SchedulingSettings
@@ -114,7 +114,9 @@ def simulate(limit: Callable[[Engine], Limit], speed: Speed, load: Load = Load()
 
 async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, seed: int) -> Came:
     engine, chance = Engine(speed), random.Random(seed)
-    scheduler = Scheduler(new_limit(engine), Ledger(None), Rate(), SchedulingSettings(), random=random.Random(seed))
+    scheduler = Scheduler(
+        new_limit(engine), Ledger(None), TokenRate(), SchedulingSettings(), random=random.Random(seed)
+    )
     ended = {True: 0, False: 0}
 
     async def ask(number: int) -> None:

@@ -82,7 +82,7 @@ class _Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PageCallbacks:
     """Who is told of pages: `after_page` when the memory of one is free, `watch` what became of it."""
 
     after_page: Callable[[], None]
@@ -99,7 +99,7 @@ class PageReads:
     window: int
     deadline: float
     tasks: TaskGroup
-    told: Told
+    told: PageCallbacks
 
     def start(self, upcoming: Iterator[int], open_pages: deque[_Slot]) -> None:
         """Begins with the next pages until the window is full."""
@@ -177,7 +177,7 @@ class Reader:
                 with as_caller(caller), single_error():
                     async with anyio.create_task_group() as tasks:
                         window = self._limits.page_window
-                        told = Told(self._after_page, self._watch)
+                        told = PageCallbacks(self._after_page, self._watch)
                         reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, told)
                         note = options.pages.note(opened.page_count) if options.pages else ""
                         yield Reading(document, opened, selected, reads, note)

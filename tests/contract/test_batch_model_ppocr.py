@@ -13,7 +13,7 @@ from inkgate.engines.base import BatchModel
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, TextBoxes
 from inkgate.engines.ppocr.models import PpocrModels
 from inkgate.engines.ppocr.page_orientation import Rotation
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.runtimes.choose import open_runtime
 from inkgate.settings import Precision, RuntimeName
 from support.ppocr import drawn, drawn_line
@@ -36,7 +36,7 @@ def same_boxes(one: TextBoxes, other: TextBoxes) -> bool:
     return np.allclose(one.quads, other.quads, atol=0.5) and np.allclose(one.scores, other.scores, atol=TOLERANCE)
 
 
-def same_readings(one: Reading, other: Reading) -> bool:
+def same_readings(one: RecognizedText, other: RecognizedText) -> bool:
     return (
         one.text == other.text
         and np.allclose(one.confidences, other.confidences, atol=TOLERANCE)

@@ -10,10 +10,10 @@ from inkgate.runtimes import models as files
 from inkgate.runtimes.base import FloatArray
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.onnx import ON_CPU, OnnxDeviceColumns, OnnxModel, OnnxRuntime
-from inkgate.runtimes.providers import Accelerator, Wanted
+from inkgate.runtimes.providers import Accelerator, ProviderRequest
 from inkgate.settings import OnnxRuntimeSettings, Precision, Provider, RuntimeName
 
-ON_CUDA = Accelerator(Provider.CUDA, Wanted(OnnxRuntimeSettings(provider=Provider.CUDA)))
+ON_CUDA = Accelerator(Provider.CUDA, ProviderRequest(OnnxRuntimeSettings(provider=Provider.CUDA)))
 
 
 def tensor(lines: int, width: int) -> FloatArray:
@@ -48,4 +48,4 @@ def test_a_gpu_that_was_asked_for_and_can_t_be_used_is_an_error() -> None:
 
 
 def test_onnx_runtime_computes_on_the_cpu_where_nothing_else_is_there() -> None:
-    assert open_runtime(RuntimeName.ONNXRUNTIME, Precision.AUTO, 1, None, Wanted()).name == "onnxruntime f32"
+    assert open_runtime(RuntimeName.ONNXRUNTIME, Precision.AUTO, 1, None, ProviderRequest()).name == "onnxruntime f32"

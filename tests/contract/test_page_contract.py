@@ -11,7 +11,7 @@ from PIL import Image
 
 from inkgate.documents.open import Opener
 from inkgate.engines.probe import BlankPage
-from inkgate.engines.vllm.crop import Crop
+from inkgate.engines.vllm.crop import PageCrop
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Page
 from support.images import encoded
@@ -47,7 +47,7 @@ PAGES: dict[str, Callable[[], AbstractAsyncContextManager[Page]]] = {
     "PDF": lambda: from_file("PDF"),
     "PNG": lambda: from_file("PNG"),
     "TIFF": lambda: from_file("TIFF"),
-    "a crop": lambda: made(Crop(ArrayPage(GREY), GREY[10:20, 10:20], 1.0)),
+    "a crop": lambda: made(PageCrop(ArrayPage(GREY), GREY[10:20, 10:20], 1.0)),
     "the probe's": lambda: made(BlankPage()),
     "an array": lambda: made(ArrayPage(GREY)),
     "a scripted one": lambda: made(KeyedPage(b"key")),

@@ -15,8 +15,8 @@ import jsonschema_rs
 import pytest
 
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import Answer, Call
-from inkgate.serving.limiter import Outcome
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
+from inkgate.serving.limiter import WorkOutcome
 from support.api_client import Message, RawCall, png, running_api
 from support.chat_api import JSON, PATH, relay
 from support.chat_requests import RECORDED, chat
@@ -33,7 +33,7 @@ async def test_what_clients_send_goes_up_byte_by_byte(client: str) -> None:
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
     assert answer.json()["choices"][0]["message"]["content"] == "Hello"
     assert answer.headers["x-request-id"]
-    assert api.limiter.ended == {Outcome.OK: 1}
+    assert api.limiter.ended == {WorkOutcome.OK: 1}
 
 
 async def test_events_come_back_byte_by_byte() -> None:
@@ -70,7 +70,7 @@ async def test_a_client_that_leaves_a_stream_ends_it_on_the_model_server() -> No
             assert api.limiter.in_flight == 1
             call.left.set()
         await stub.wait_until_left()
-    assert api.limiter.ended == {Outcome.LEFT: 1}
+    assert api.limiter.ended == {WorkOutcome.LEFT: 1}
     assert api.limiter.in_flight == 0
 
 
@@ -82,7 +82,7 @@ async def test_a_client_that_leaves_before_the_answer_ends_the_request_too() -> 
             await stub.wait_until_asked()
             call.left.set()
         await stub.wait_until_left()
-    assert api.limiter.ended == {Outcome.LEFT: 1}
+    assert api.limiter.ended == {WorkOutcome.LEFT: 1}
     assert call.sent == []
 
 
@@ -119,7 +119,7 @@ async def test_what_is_no_request_is_refused_in_openais_form(
     error = answer.json()["error"]
     assert (error["code"], error["type"], error["request_id"]) == (code, "invalid_request_error", "mine")
     assert stub.seen == []
-    assert api.limiter.ended == {Outcome.REJECTED: 1}
+    assert api.limiter.ended == {WorkOutcome.REJECTED: 1}
 
 
 async def test_keys_and_draining_hold_here_too() -> None:
@@ -267,7 +267,7 @@ class _Counted:
         return await self.inner.models()
 
     @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Answer]:
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         self.open += 1
         try:
             async with self.inner.send(call) as answer:

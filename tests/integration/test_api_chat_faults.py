@@ -7,7 +7,7 @@ import json
 import pytest
 
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from support.api_client import RawCall, running_api
 from support.chat_api import JSON, PATH, relay
 from support.chat_requests import chat
@@ -26,15 +26,15 @@ BREAKS_OFF = [
 @pytest.mark.parametrize(
     ("status", "kept", "code", "outcome"),
     [
-        (400, 400, "upstream_rejected", Outcome.REJECTED),
-        (404, 404, "engine_unknown", Outcome.REJECTED),
-        (422, 422, "upstream_rejected", Outcome.REJECTED),
-        (500, 502, "upstream_failed", Outcome.FAILED),
+        (400, 400, "upstream_rejected", WorkOutcome.REJECTED),
+        (404, 404, "engine_unknown", WorkOutcome.REJECTED),
+        (422, 422, "upstream_rejected", WorkOutcome.REJECTED),
+        (500, 502, "upstream_failed", WorkOutcome.FAILED),
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
 async def test_errors_of_the_model_server_keep_their_status_and_are_in_our_words(
-    status: int, kept: int, code: str, outcome: Outcome, *, stream: bool
+    status: int, kept: int, code: str, outcome: WorkOutcome, *, stream: bool
 ) -> None:
     async with relay(error_reply(status, INTERNAL)) as (api, _):
         answer = await api.client.post(PATH, json=chat(stream=stream))
@@ -57,7 +57,7 @@ async def test_an_error_within_a_stream_is_in_our_words_too() -> None:
     error = json.loads(second.removeprefix("data: "))["error"]
     assert (error["code"], error["request_id"]) == ("upstream_failed", answer.headers["x-request-id"])
     assert "secret" not in answer.text
-    assert api.limiter.ended == {Outcome.FAILED: 1}
+    assert api.limiter.ended == {WorkOutcome.FAILED: 1}
 
 
 async def test_a_stream_whose_text_says_done_is_not_whole_for_that() -> None:
@@ -66,7 +66,7 @@ async def test_a_stream_whose_text_says_done_is_not_whole_for_that() -> None:
         answer = await api.client.post(PATH, json=chat(stream=True))
     *_, last = [line for line in answer.text.split("\n") if line]
     assert json.loads(last.removeprefix("data: "))["error"]["code"] == "upstream_cut_off"
-    assert api.limiter.ended == {Outcome.FAILED: 1}
+    assert api.limiter.ended == {WorkOutcome.FAILED: 1}
 
 
 async def test_a_busy_model_server_is_told_of_with_a_time_to_return() -> None:
@@ -75,7 +75,7 @@ async def test_a_busy_model_server_is_told_of_with_a_time_to_return() -> None:
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert answer.json()["error"]["code"] == "upstream_busy"
     assert "The queue is full." not in answer.text
-    assert api.limiter.ended == {Outcome.FAILED: 1}
+    assert api.limiter.ended == {WorkOutcome.FAILED: 1}
 
 
 async def test_a_key_that_the_model_server_refuses_is_ours_and_not_the_clients() -> None:
@@ -99,7 +99,7 @@ async def test_a_model_server_that_is_not_there_is_told_of() -> None:
     assert (answer.status_code, answer.headers["retry-after"]) == (502, "10")
     assert answer.json()["error"]["code"] == "upstream_unreachable"
     assert answer.json()["error"]["type"] == "server_error"
-    assert api.limiter.ended == {Outcome.FAILED: 1}
+    assert api.limiter.ended == {WorkOutcome.FAILED: 1}
 
 
 @pytest.mark.parametrize(("reply", "code"), BREAKS_OFF)
@@ -112,7 +112,7 @@ async def test_a_stream_that_breaks_off_ends_in_an_error_event(reply: Reply, cod
     assert "".join(event["choices"][0]["delta"].get("content", "") for event in events) == "Hello"
     assert last["error"]["code"] == code
     assert call.sent[-1].get("more_body", False) is False
-    assert api.limiter.ended == {Outcome.FAILED: 1}
+    assert api.limiter.ended == {WorkOutcome.FAILED: 1}
     (line,) = [line for line in api.logs if line["event"] == "request"]
     assert line["code"] == code
 

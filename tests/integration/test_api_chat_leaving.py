@@ -11,7 +11,7 @@ import anyio.abc
 import pytest
 
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from support.chat_api import PATH
 from support.chat_requests import chat
 from support.served_api import WAIT_S, Served, received, served
@@ -89,5 +89,5 @@ async def test_a_client_that_leaves_while_it_waits_frees_its_place_at_once() -> 
         await upstream.close()
     assert all(answer.startswith(b"HTTP/1.1 200 ") and b"[DONE]" in answer for answer in answers)
     assert stub.bodies == [body_of("hold"), *map(body_of, "bcde", BYTES)]
-    assert server.api.limiter.ended == {Outcome.LEFT: 1, Outcome.OK: len(staying)}
+    assert server.api.limiter.ended == {WorkOutcome.LEFT: 1, WorkOutcome.OK: len(staying)}
     assert (room.waiting, bodies.reserved, server.api.limiter.in_flight) == (0, 0, 0)

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import Call
+from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.balancer import Balanced, BalancerSettings
+from inkgate.serving.balancer import BalancedUpstream, BalancerSettings
 from inkgate.serving.replicas import ReplicaState
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
 
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.anyio
 PATIENT = BalancerSettings(recover_s=60, first_pause_s=0.05, longest_pause_s=0.2)
 """Servers that stand still are none of the test's business: a slow machine is not taken for one."""
 QUICK = replace(PATIENT, stalled_s=0.4, probe_s=0.4)
-CALL = Call(b'{"model": "stub-model", "messages": [], "stream": true}', prompt_tokens=50)
+CALL = ModelCall(b'{"model": "stub-model", "messages": [], "stream": true}', prompt_tokens=50)
 GOOD = Reply(["fine"])
 
 
 @asynccontextmanager
-async def balanced(urls: Sequence[str], settings: BalancerSettings = PATIENT) -> AsyncIterator[Balanced]:
-    found = Balanced([ModelServer(url, 2) for url in urls], settings)
+async def balanced(urls: Sequence[str], settings: BalancerSettings = PATIENT) -> AsyncIterator[BalancedUpstream]:
+    found = BalancedUpstream([ModelServer(url, 2) for url in urls], settings)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(found.run)
         try:
@@ -38,12 +38,12 @@ async def balanced(urls: Sequence[str], settings: BalancerSettings = PATIENT) ->
             tasks.cancel_scope.cancel()
 
 
-async def asked(found: Balanced, call: Call = CALL) -> tuple[int, bytes]:
+async def asked(found: BalancedUpstream, call: ModelCall = CALL) -> tuple[int, bytes]:
     async with found.send(call) as answer:
         return answer.status, b"".join([chunk async for chunk in answer.chunks])
 
 
-async def until(found: Balanced, *states: ReplicaState) -> None:
+async def until(found: BalancedUpstream, *states: ReplicaState) -> None:
     with anyio.fail_after(60):
         while tuple(replica.state for replica in found.set.replicas) != states:  # noqa: ASYNC110 - a test
             await anyio.sleep(0.01)
@@ -142,7 +142,7 @@ async def test_whoever_can_start_a_stalled_server_anew_is_told() -> None:
         told.set()
 
     with running_stub(Reply(["begun"], silent="after")) as stub:
-        found = Balanced([ModelServer(stub.url, 2)], QUICK, on_stalled=tell)
+        found = BalancedUpstream([ModelServer(stub.url, 2)], QUICK, on_stalled=tell)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(found.run)
             with pytest.raises(EngineFailed, match="upstream_stalled"):
@@ -198,7 +198,7 @@ async def test_models_are_those_of_a_server_that_answers() -> None:
             assert await found.models() == ("m",)
 
 
-POISON = Call(b'{"model": "stub-model", "messages": ["poison"], "stream": true}', key=b"poison")
+POISON = ModelCall(b'{"model": "stub-model", "messages": ["poison"], "stream": true}', key=b"poison")
 
 
 def poisonable(request: Request) -> Reply:

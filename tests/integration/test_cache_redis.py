@@ -13,9 +13,9 @@ import pytest
 from redis.asyncio import Redis
 
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
-from inkgate.serving.cache import Source
+from inkgate.serving.cache import CacheSource
 from inkgate.serving.cached import Cached
-from inkgate.serving.store import SparedStore
+from inkgate.serving.store import BreakingStore
 from inkgate.storage.redis import RedisStore
 from inkgate.types import PageResult, Task
 from support.redis_server import RedisServer, redis_server
@@ -41,7 +41,7 @@ class Service:
         self.engine = ScriptedEngine()
         self.breaker = Breaker("redis", SOON)
         self.redis = RedisStore(url)
-        self.cached = Cached(self.engine, SparedStore(self.redis, self.breaker, get_s, put_s=0.3), 60.0, "")
+        self.cached = Cached(self.engine, BreakingStore(self.redis, self.breaker, get_s, put_s=0.3), 60.0, "")
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -69,9 +69,9 @@ class Service:
         """Reads this page until it comes from the cache."""
         with anyio.fail_after(WAIT_S):
             while True:
-                hits = self.cached.cache.found[Source.KEPT]
+                hits = self.cached.cache.found[CacheSource.KEPT]
                 await self._read(index)
-                if self.cached.cache.found[Source.KEPT] > hits:
+                if self.cached.cache.found[CacheSource.KEPT] > hits:
                     return
                 await anyio.sleep(0.02)
 
@@ -149,7 +149,7 @@ async def test_reads_go_on_where_there_never_was_one() -> None:
         for _ in range(3):
             await service.read(*range(10))
         assert service.breaker.opened
-        assert service.cached.cache.found[Source.KEPT] == 0
+        assert service.cached.cache.found[CacheSource.KEPT] == 0
 
 
 async def test_one_that_is_full_is_still_looked_up(server: RedisServer, service: Service) -> None:

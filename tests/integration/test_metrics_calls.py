@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import Call
+from inkgate.engines.vllm.upstream import ModelCall
+from inkgate.serving.degradation import Degradation
 from inkgate.serving.estimates import OutputEstimates
-from inkgate.serving.ladder import Ladder
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.rate import Rate
+from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
-from inkgate.settings import LadderSettings, SchedulingSettings
+from inkgate.settings import DegradationSettings, SchedulingSettings
 from inkgate.telemetry.metrics import Metrics
 from inkgate.types import Task
 from support.fake_engine import FakeEngine
@@ -25,7 +25,7 @@ from support.stub_upstream import Reply, error_reply, running_stub
 
 pytestmark = pytest.mark.anyio
 
-CALL = Call(
+CALL = ModelCall(
     b'{"model": "stub-model", "messages": [], "stream": true, "stream_options": {"include_usage": true}}',
     prompt_tokens=100,
     answer_tokens=400,
@@ -33,7 +33,7 @@ CALL = Call(
 
 
 def scheduler(at_once: int) -> Scheduler:
-    return Scheduler(FixedLimit(at_once), Ledger(None), Rate(), SchedulingSettings())
+    return Scheduler(FixedLimit(at_once), Ledger(None), TokenRate(), SchedulingSettings())
 
 
 async def test_a_calls_wait_and_tokens_are_counted() -> None:
@@ -68,8 +68,8 @@ async def test_a_call_that_is_refused_takes_no_tokens() -> None:
 
 async def test_a_pages_wait_and_its_time_at_the_engine_are_counted() -> None:
     metrics = Metrics()
-    settings = LadderSettings()
-    pages = ScheduledPages(FakeEngine(), scheduler(1), Ladder(settings, lambda: None), metrics)
+    settings = DegradationSettings()
+    pages = ScheduledPages(FakeEngine(), scheduler(1), Degradation(settings, lambda: None), metrics)
     async with anyio.create_task_group() as tasks:
         for _ in range(2):
             tasks.start_soon(pages.read, ArrayPage(np.zeros((20, 20, 3), np.uint8)), Task())

@@ -82,7 +82,13 @@ async def test_the_embedded_engine() -> None:
         assert (await client.post("/ocr", files={"file": b"no image"})).status_code == 415
         state = await state_of(client)
         later = await until(client, lambda state: state.processes[0].cpu_s > before.processes[0].cpu_s)
-    assert (state.ready, state.reasons, state.rung, state.breakers, state.replicas) == (True, (), 0, (), ())
+    assert (state.ready, state.reasons, state.degradation_level, state.breakers, state.replicas) == (
+        True,
+        (),
+        0,
+        (),
+        (),
+    )
     assert (state.build.engine, state.build.model) == ("ppocr", "PP-OCRv6 small")
     assert state.build.inference_engine
     assert state.build.cores >= 1

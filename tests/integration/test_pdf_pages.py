@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inkgate.documents.pdf.pool import PdfPage, PdfPool
-from inkgate.documents.pdf.trust import Verdict
+from inkgate.documents.pdf.trust import TextTrust
 from inkgate.errors import InputRejected
 from inkgate.settings import PdfSettings, PdfText
 from inkgate.types import Line, RgbArray, Size
@@ -164,23 +164,23 @@ async def test_text_is_taken_when_asked_for_and_left_when_not(pool: PdfPool) -> 
 @pytest.mark.parametrize(
     ("data", "verdict"),
     [
-        (text_pdf(paragraph()), Verdict.TRUSTED),
-        (text_pdf(paragraph(mode=3)), Verdict.EMPTY),
-        (text_pdf(text_at(30, 900, "Written above the page, where nobody sees it")), Verdict.EMPTY),
+        (text_pdf(paragraph()), TextTrust.TRUSTED),
+        (text_pdf(paragraph(mode=3)), TextTrust.EMPTY),
+        (text_pdf(text_at(30, 900, "Written above the page, where nobody sees it")), TextTrust.EMPTY),
         (
             text_pdf(paragraph(tuple("".join(chr(ord(c) - 29) for c in line if c > "=") for line in LOREM))),
-            Verdict.GARBLED,
+            TextTrust.GARBLED,
         ),
-        (one_image(60, 80, (300, 400), (300, 400), paragraph()), Verdict.SCAN),
-        (one_image(60, 60, (300, 200), (300, 400), paragraph()), Verdict.IMAGES),
-        (one_image(20, 20, (60, 60), (300, 400), paragraph()), Verdict.TRUSTED),
+        (one_image(60, 80, (300, 400), (300, 400), paragraph()), TextTrust.SCAN),
+        (one_image(60, 60, (300, 200), (300, 400), paragraph()), TextTrust.IMAGES),
+        (one_image(20, 20, (60, 60), (300, 400), paragraph()), TextTrust.TRUSTED),
     ],
     ids=["born digital", "hidden", "beside the page", "shifted letters", "scan", "half a scan", "logo"],
 )
-async def test_text_is_trusted_when_it_is_the_page(pool: PdfPool, data: bytes, verdict: Verdict) -> None:
+async def test_text_is_trusted_when_it_is_the_page(pool: PdfPool, data: bytes, verdict: TextTrust) -> None:
     page = await first_page(pool, data)
     assert page.text_verdict == verdict
-    assert (page.text_layer is not None) == (verdict is Verdict.TRUSTED)
+    assert (page.text_layer is not None) == (verdict is TextTrust.TRUSTED)
 
 
 async def test_text_under_an_image_is_not_seen(pool: PdfPool) -> None:
@@ -188,7 +188,7 @@ async def test_text_under_an_image_is_not_seen(pool: PdfPool) -> None:
     scan = writer.add_image(30, 40, bytes(1200))
     writer.add_page(paragraph() + image_at(0, 0, 200, 300, 200), images=(scan,))
     page = await first_page(pool, writer.build())
-    assert page.text_verdict == Verdict.EMPTY
+    assert page.text_verdict == TextTrust.EMPTY
 
 
 async def test_pages_of_one_document_are_judged_each_for_itself(pool: PdfPool) -> None:

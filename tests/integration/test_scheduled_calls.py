@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import Call
+from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.rate import Rate
+from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import Caller, Priority, as_caller
@@ -25,7 +25,7 @@ from support.stub_upstream import Reply, Request, Script, StubUpstream, error_re
 
 pytestmark = pytest.mark.anyio
 
-CALL = Call(
+CALL = ModelCall(
     b'{"model": "stub-model", "messages": [], "stream": true, "stream_options": {"include_usage": true}}',
     prompt_tokens=100,
     answer_tokens=400,
@@ -41,13 +41,13 @@ class Bench:
         self.busy = 0
         self.ledger = Ledger(capacity, share=1.0)
         self.estimates = OutputEstimates()
-        self.scheduler = Scheduler(FixedLimit(at_once), self.ledger, Rate(), settings)
+        self.scheduler = Scheduler(FixedLimit(at_once), self.ledger, TokenRate(), settings)
         self.calls = ScheduledCalls(ModelServer(stub.url, 5.0, ""), self.scheduler, self.estimates, self.was_busy)
 
     def was_busy(self) -> None:
         self.busy += 1
 
-    async def call(self, call: Call = CALL) -> int:
+    async def call(self, call: ModelCall = CALL) -> int:
         """The status of one call, read to its end."""
         async with self.calls.send(call) as answer:
             async for _ in answer.chunks:

@@ -16,10 +16,10 @@ from inkgate.bootstrap import build_parts
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.engine import Transformers, asking_settings
 from inkgate.engines.transformers.in_process import InProcess
-from inkgate.engines.transformers.model import Model
+from inkgate.engines.transformers.model import GenerativeModel
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.upstream import Call
+from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import TransformersSettings, VllmSettings, load_settings
 from inkgate.types import PageResult, Task
@@ -34,7 +34,9 @@ PRESET = find_preset("hunyuanocr-1.5")
 
 
 @asynccontextmanager
-async def engine_of(model: Model, settings: TransformersSettings | None = None) -> AsyncIterator[Transformers]:
+async def engine_of(
+    model: GenerativeModel, settings: TransformersSettings | None = None
+) -> AsyncIterator[Transformers]:
     server = InProcess(PRESET.served_names[0], lambda: model)
     asking = asking_settings(settings or TransformersSettings(), VllmSettings())
     engine = Transformers(server, Vllm(PRESET, asking, server))
@@ -48,7 +50,7 @@ async def engine_of(model: Model, settings: TransformersSettings | None = None) 
             group.cancel_scope.cancel()
 
 
-async def read(model: Model, settings: TransformersSettings | None = None) -> PageResult:
+async def read(model: GenerativeModel, settings: TransformersSettings | None = None) -> PageResult:
     async with engine_of(model, settings) as engine:
         return await engine.read(PAGE, Task())
 
@@ -81,7 +83,7 @@ async def test_an_answer_at_its_token_limit_is_an_error_beside_what_was_read() -
     assert result.error.code == "output_truncated"
 
 
-async def test_an_answer_in_circles_is_ended_and_asked_for_again_along_the_ladder() -> None:
+async def test_a_repeating_answer_is_stopped_and_retried_as_the_preset_says() -> None:
     model = ScriptedModel(Said(itertools.repeat("And so it goes. ")), GOOD)
     result = await read(model)
 
@@ -126,7 +128,7 @@ async def test_who_left_while_waiting_is_not_answered() -> None:
     model = ScriptedModel(GOOD)
     server = InProcess("tiny", lambda: model)
     await server.start()
-    async with server.send(Call(b"{}")):
+    async with server.send(ModelCall(b"{}")):
         pass
     async with anyio.create_task_group() as group:
         group.start_soon(server.run)

@@ -11,25 +11,25 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from inkgate.engines.vllm.client import ChatClient, Patience
+from inkgate.engines.vllm.client import ChatClient, ServerTimeouts
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import Call
-from inkgate.engines.vllm.wire import Delta, Usage
+from inkgate.engines.vllm.upstream import ModelCall
+from inkgate.engines.vllm.wire import Delta, TokenUsage
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from support.stub_upstream import Reply, error_reply, running_stub
 
 pytestmark = pytest.mark.anyio
 
-PATIENT = Patience(first_token=60, progress=60)
+PATIENT = ServerTimeouts(first_token=60, progress=60)
 HASTY = {
-    "at all": Patience(first_token=0.3, progress=60),
-    "after": Patience(first_token=60, progress=0.3),
+    "at all": ServerTimeouts(first_token=0.3, progress=60),
+    "after": ServerTimeouts(first_token=60, progress=0.3),
 }
 REQUEST: dict[str, object] = {"model": "stub-model", "messages": []}
 
 
 @asynccontextmanager
-async def client_of(url: str, patience: Patience = PATIENT, api_key: str = "") -> AsyncIterator[ChatClient]:
+async def client_of(url: str, patience: ServerTimeouts = PATIENT, api_key: str = "") -> AsyncIterator[ChatClient]:
     server = ModelServer(url, connect_s=10, api_key=api_key)
     try:
         yield ChatClient(server, patience)
@@ -42,7 +42,7 @@ async def answer(client: ChatClient) -> list[Delta]:
         return [delta async for delta in deltas]
 
 
-async def failure(url: str, patience: Patience = PATIENT) -> InkgateError:
+async def failure(url: str, patience: ServerTimeouts = PATIENT) -> InkgateError:
     async with client_of(url, patience) as client:
         with pytest.raises(InkgateError) as failed:
             await answer(client)
@@ -59,7 +59,7 @@ async def test_text_tokens_reason_and_cost_are_streamed() -> None:
     assert [token.data.decode() for token in tokens] == ["Grüße", "\u2028\u0085 世", "界", "</s>"]
     assert {token.logprob for token in tokens} == {-0.1}
     assert [delta.finish_reason for delta in deltas if delta.finish_reason] == ["stop"]
-    assert deltas[-1].usage == Usage(7, 3)
+    assert deltas[-1].usage == TokenUsage(7, 3)
     assert stub.seen == [{**REQUEST, "stream": True, "stream_options": {"include_usage": True}}]
 
 
@@ -190,7 +190,7 @@ async def test_who_reads_when_all_is_closed_hears_of_it_at_once(how: str) -> Non
     async def ask(server: ModelServer) -> None:
         try:
             if how == "send":
-                async with server.send(Call(b"{}")) as answer:
+                async with server.send(ModelCall(b"{}")) as answer:
                     _ = [chunk async for chunk in answer.chunks]
             else:
                 assert await getattr(server, how)() is None, "a list of models can't have come"

@@ -9,7 +9,7 @@ import pytest
 
 from inkgate.bootstrap import build_parts
 from inkgate.bootstrap.engines import page_layout
-from inkgate.engines.vllm.engine import Others, Vllm
+from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed
@@ -58,7 +58,7 @@ async def read(preset: str, model: Path) -> tuple[PageResult, StubUpstream]:
     with running_stub(answer) as stub:
         settings = VllmSettings(start_s=0.001)
         server = ModelServer(stub.url, settings.connect_s, "")
-        engine = Vllm(find_preset(preset), settings, server, Others(DocLayout(model, 1, 0.3), None))
+        engine = Vllm(find_preset(preset), settings, server, BlockReaders(DocLayout(model, 1, 0.3), None))
         await engine.start()
         try:
             return await engine.read(page(), Task(TaskKind.PARSE)), stub

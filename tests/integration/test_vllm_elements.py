@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from inkgate.engines.base import Engine
-from inkgate.engines.vllm.engine import Others, Vllm
+from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
@@ -109,7 +109,7 @@ async def engine_on(
 ) -> AsyncIterator[Vllm]:
     settings = settings or VllmSettings(start_s=0.001)
     server = ModelServer(stub.url, settings.connect_s, "")
-    engine = Vllm(find_preset("paddleocr-vl"), settings, server, Others(layout, embedded))
+    engine = Vllm(find_preset("paddleocr-vl"), settings, server, BlockReaders(layout, embedded))
     await engine.start()
     try:
         yield engine

@@ -167,7 +167,7 @@ async def test_what_runs_in_circles_is_ended_and_asked_again_with_another_temper
     assert stub.left == 1
 
 
-async def test_the_ladder_ends_with_what_was_read_and_the_error() -> None:
+async def test_the_last_retry_ends_with_what_was_read_and_the_error() -> None:
     result, stub = await read(LOOP)
 
     assert result.error is not None

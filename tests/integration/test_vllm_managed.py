@@ -12,9 +12,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from inkgate.engines.vllm.managed.child import Child
-from inkgate.engines.vllm.managed.diagnose import Cause
+from inkgate.engines.vllm.managed.diagnose import DeathCause
 from inkgate.engines.vllm.managed.engine import Managed
-from inkgate.engines.vllm.managed.supervisor import State
+from inkgate.engines.vllm.managed.supervisor import ManagedState
 from inkgate.errors import EngineFailed
 from support.managed import FakeVllm, managed, parent, until
 from support.scripted_engine import ScriptedEngine
@@ -48,7 +48,7 @@ async def test_it_is_ready_when_it_answers_and_gone_when_it_is_stopped(fake: Fak
             await server.stop()
             left = fake.alive()
     assert names == ["PaddleOCR-VL-1.6-0.9B"]
-    assert (state, server.state) == (State.READY, State.STOPPED)
+    assert (state, server.state) == (ManagedState.READY, ManagedState.STOPPED)
     assert len(running) == 2
     assert pid in running
     assert left == set()
@@ -75,11 +75,11 @@ async def test_one_that_is_killed_comes_back_at_the_same_address(fake: FakeVllm)
         first = fake.pids()
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
-        await until(lambda: server.restarts == 1 and server.state is State.READY)
+        await until(lambda: server.restarts == 1 and server.state is ManagedState.READY)
         assert await names_at(server.url) == ["PaddleOCR-VL-1.6-0.9B"]
         assert fake.alive().isdisjoint(first)
         assert len(fake.alive()) == 2
-        assert dict(server.deaths) == {Cause.KILLED: 1}
+        assert dict(server.deaths) == {DeathCause.KILLED: 1}
         assert fake.sequences() == [16, 16]
 
 
@@ -91,9 +91,9 @@ async def test_one_that_stands_still_is_started_anew(fake: FakeVllm) -> None:
             os.kill(pid, signal.SIGSTOP)
         await server.restart_stalled()
         await server.restart_stalled()
-        await until(lambda: server.restarts == 1 and server.state is State.READY)
+        await until(lambda: server.restarts == 1 and server.state is ManagedState.READY)
         assert fake.alive().isdisjoint(first)
-        assert dict(server.deaths) == {Cause.STALLED: 1}
+        assert dict(server.deaths) == {DeathCause.STALLED: 1}
         assert fake.sequences() == [16, 16]
 
 
@@ -114,8 +114,8 @@ async def test_one_that_the_kernel_killed_for_memory_comes_back_smaller(fake: Fa
         await server.start()
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
-        await until(lambda: server.restarts == 1 and server.state is State.READY)
-        assert dict(server.deaths) == {Cause.OUT_OF_MEMORY: 1}
+        await until(lambda: server.restarts == 1 and server.state is ManagedState.READY)
+        assert dict(server.deaths) == {DeathCause.OUT_OF_MEMORY: 1}
         assert fake.sequences() == [16, 12]
 
 
@@ -134,8 +134,8 @@ async def test_out_of_memory_in_service_takes_a_quarter_of_the_sequences(fake: F
     async with managed(fake, max_num_seqs=6) as server:
         await server.start()
         await fail(server.url, "oom")
-        await until(lambda: server.restarts == 1 and server.state is State.READY)
-        assert dict(server.deaths) == {Cause.OUT_OF_MEMORY: 1}
+        await until(lambda: server.restarts == 1 and server.state is ManagedState.READY)
+        assert dict(server.deaths) == {DeathCause.OUT_OF_MEMORY: 1}
     assert fake.sequences() == [6, 4]
 
 
@@ -154,8 +154,8 @@ async def test_a_wrong_flag_fails_the_start_with_what_it_said(fake: FakeVllm) ->
             await server.start()
         assert failed.value.code == "engine_unavailable"
         assert f"Its last lines:\n  {complaint}" in failed.value.detail
-        assert server.state is State.FAILED
-        assert server.deaths[Cause.CRASH] == 3
+        assert server.state is ManagedState.FAILED
+        assert server.deaths[DeathCause.CRASH] == 3
     assert "--nonsense" in fake.starts()[0]["arguments"]
 
 
@@ -163,7 +163,7 @@ async def test_one_that_is_too_old_for_a_flag_of_the_preset_is_started_without_i
     flag = "--trust-request-mm-kwargs"
     async with managed(fake, orders={"too_old_for": flag}) as server:
         await server.start()
-        assert server.state is State.READY
+        assert server.state is ManagedState.READY
         assert flag not in server.flags
         assert (server.restarts, dict(server.deaths)) == (0, {})
     assert [flag in start["arguments"] for start in fake.starts()] == [True, False]
@@ -219,7 +219,7 @@ async def test_a_killed_guardian_takes_the_server_along(fake: FakeVllm) -> None:
         strays = fake.alive() - {first}
         try:
             os.kill(parent(first), signal.SIGKILL)
-            await until(lambda: server.restarts == 1 and server.state is State.READY)
+            await until(lambda: server.restarts == 1 and server.state is ManagedState.READY)
             assert first not in fake.alive()
         finally:
             for stray in strays:  # in a session of its own, with nobody left to end it
@@ -234,7 +234,7 @@ async def test_an_engine_that_does_not_start_stops_its_server(fake: FakeVllm) ->
     async with managed(fake) as server:
         with pytest.raises(EngineFailed, match="model_unknown"):
             await Managed(server, Broken()).start()
-        assert server.state is State.STOPPED
+        assert server.state is ManagedState.STOPPED
         assert fake.alive() == set()
 
 

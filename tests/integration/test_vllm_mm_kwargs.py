@@ -13,7 +13,7 @@ import pytest
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.engines.vllm.upstream import Call
+from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.settings import VllmSettings
 from inkgate.types import Size, Task, TaskKind
 from support.chat_api import JSON, PATH, relay
@@ -56,7 +56,7 @@ async def server_of(stub: StubUpstream) -> AsyncIterator[ModelServer]:
 
 async def sent(server: ModelServer, request: dict[str, object]) -> tuple[int, str | None]:
     """The status, and what was left out."""
-    async with server.send(Call(orjson.dumps(request))) as answer:
+    async with server.send(ModelCall(orjson.dumps(request))) as answer:
         assert b"".join([chunk async for chunk in answer.chunks])
         return answer.status, answer.headers.get("X-Inkgate-Ignored")
 
@@ -99,7 +99,7 @@ async def test_a_server_that_was_started_again_is_asked_again() -> None:
 
 async def test_other_refusals_are_the_answer() -> None:
     body = json.dumps({"error": {"message": "temperature must be non-negative", "code": 400}}).encode()
-    call = Call(orjson.dumps({**chat(), "mm_processor_kwargs": KWARGS}))
+    call = ModelCall(orjson.dumps({**chat(), "mm_processor_kwargs": KWARGS}))
     with running_stub(Reply(status=400, body=body)) as stub:
         async with server_of(stub) as server, server.send(call) as answer:
             assert (answer.status, b"".join([chunk async for chunk in answer.chunks])) == (400, body)

@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 import anyio
 from anyio.lowlevel import checkpoint
 
-from inkgate.serving.batcher import Batcher, Run
+from inkgate.serving.batcher import Batcher, RunBlocking
 from inkgate.serving.work import Caller, Priority, as_caller
 from inkgate.settings import BatchingSettings
 from support.clock import Clock
@@ -66,7 +66,7 @@ class UpperCase:
 
 
 class Gate:
-    """A Run: each call waits until one more is let through. One can be cancelled until it begins."""
+    """A RunBlocking: each call waits until one more is let through. One can be cancelled until it begins."""
 
     def __init__(self) -> None:
         self.open = False
@@ -99,7 +99,7 @@ async def settled() -> None:
 class Bench:
     """A batcher that runs inside `running`, and what its callers got."""
 
-    def __init__(self, run: Run | None = None, **changes: object) -> None:
+    def __init__(self, run: RunBlocking | None = None, **changes: object) -> None:
         """`run`: instead of the gate. `changes`: of the settings."""
         self.clock = Clock()
         self.model = UpperCase()

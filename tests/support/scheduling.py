@@ -5,8 +5,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
 
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limiter import Outcome
-from inkgate.serving.rate import Rate
+from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import Work
 from inkgate.settings import SchedulingSettings
@@ -15,9 +15,9 @@ from inkgate.settings import SchedulingSettings
 class FakeLimit:
     def __init__(self, value: int) -> None:
         self.value = self.most = value
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[WorkOutcome] = []
 
-    def ended(self, outcome: Outcome, at: float) -> None:
+    def ended(self, outcome: WorkOutcome, at: float) -> None:
         self.outcomes.append(outcome)
 
 
@@ -28,7 +28,7 @@ class House:
         self.now = 1000.0
         self.limit = FakeLimit(places)
         self.ledger = Ledger(capacity, share=1.0)
-        self.rate = Rate(lambda: self.now)
+        self.rate = TokenRate(lambda: self.now)
         chosen = SchedulingSettings.model_validate(changes)
         self.scheduler = Scheduler(self.limit, self.ledger, self.rate, chosen, lambda: self.now, Random(1))
         self.order: list[str] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from inkgate.engines.transformers.model import Ending, Piece, Question
+from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, GenerationEnd
 
 
 @dataclass(frozen=True)
@@ -27,12 +27,14 @@ class ScriptedModel:
     def __init__(self, *answers: Said) -> None:
         self._answers = list(answers)
         self._inside = 0
-        self.questions: list[Question] = []
+        self.questions: list[ChatPrompt] = []
         self.most_at_once = 0
         self.threads: set[str] = set()
         self.ended_early = threading.Event()
 
-    def generate(self, question: Question, heard: Callable[[Piece], None], stopped: Callable[[], bool]) -> Ending:
+    def generate(
+        self, question: ChatPrompt, heard: Callable[[GeneratedPiece], None], stopped: Callable[[], bool]
+    ) -> GenerationEnd:
         self.questions.append(question)
         self.threads.add(threading.current_thread().name)
         self._inside += 1
@@ -41,7 +43,7 @@ class ScriptedModel:
         count = 0
         try:
             for text in answer.pieces:
-                heard(Piece(text, answer.logprob))
+                heard(GeneratedPiece(text, answer.logprob))
                 count += 1
                 if stopped():
                     self.ended_early.set()
@@ -50,7 +52,7 @@ class ScriptedModel:
             self._inside -= 1
         if answer.raised is not None:
             raise answer.raised
-        return Ending(answer.reason, 10, count)
+        return GenerationEnd(answer.reason, 10, count)
 
 
 def numbered() -> Iterator[str]:

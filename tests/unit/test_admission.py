@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inkgate.errors import Overloaded
 from inkgate.serving.admission import AdmissionLimiter
-from inkgate.serving.limiter import Arrival, Outcome, Permit
+from inkgate.serving.limiter import Arrival, Permit, WorkOutcome
 from inkgate.serving.work import Work
 from inkgate.settings import AdmissionSettings
 
@@ -161,7 +161,7 @@ async def test_how_documents_ended_is_counted() -> None:
         async with limiter.admit():
             scope.cancel()
             await anyio.sleep_forever()
-    assert limiter.ended == {Outcome.OK: 1, Outcome.LEFT: 1}
+    assert limiter.ended == {WorkOutcome.OK: 1, WorkOutcome.LEFT: 1}
     assert limiter.documents == 0
 
 
@@ -230,7 +230,7 @@ async def test_a_body_that_hardly_arrives_gives_its_place_to_who_holds_less() ->
         await anyio.wait_all_tasks_blocked()
         assert refused == ["share_exceeded"] * 2
         assert (door.limiter.documents, len(door.limiter.arriving)) == (4, 2)
-        assert door.limiter.ended == {Outcome.REJECTED: 2}
+        assert door.limiter.ended == {WorkOutcome.REJECTED: 2}
         assert door.limiter.refused == {"service_full": 1, "share_exceeded": 3}
         assert door.limiter.tenants == 2
         tasks.cancel_scope.cancel()
@@ -245,4 +245,4 @@ async def test_a_body_that_has_arrived_is_never_turned_out() -> None:
             with permit.receiving():
                 door.now += 10
         assert door.come("b") == "service_full"
-    assert door.limiter.ended == {Outcome.OK: 4}
+    assert door.limiter.ended == {WorkOutcome.OK: 4}

@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from inkgate.engines.vllm.metrics import ServerReading
-from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.balancer import Balanced, BalancerSettings
+from inkgate.serving.balancer import BalancedUpstream, BalancerSettings
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.replicas import ReplicaState
 
@@ -51,11 +51,11 @@ class Mortal:
         return None
 
     @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Answer]:
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         if not self._answers:
             await self._broken.wait()
             raise EngineFailed("upstream_unreachable", "As told.")
-        yield Answer(200, {}, self._chunks())
+        yield ModelAnswer(200, {}, self._chunks())
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
         self.answering += 1
@@ -67,11 +67,11 @@ class Mortal:
 async def deaths_of(server: Mortal, calls: int = 5) -> list[int]:
     """What is told of it when the connections of so many calls break at once."""
     told: list[int] = []
-    balanced = Balanced([server], BalancerSettings(first_pause_s=0.0, recover_s=0.0), on_died=told.append)
+    balanced = BalancedUpstream([server], BalancerSettings(first_pause_s=0.0, recover_s=0.0), on_died=told.append)
 
     async def ask() -> None:
         with pytest.raises(EngineFailed):
-            async with balanced.send(Call(b"")) as answer:
+            async with balanced.send(ModelCall(b"")) as answer:
                 async for _ in answer.chunks:
                     pass
 
@@ -104,12 +104,12 @@ async def test_what_is_read_in_a_server_that_is_taken_out_is_told_once() -> None
     dying, other = Mortal("upstream_unreachable"), Mortal()
     told: list[list[bytes]] = []
     settings = BalancerSettings(first_pause_s=0.0)
-    balanced = Balanced([dying, other], settings, on_out=lambda contents: told.append(sorted(contents)))
+    balanced = BalancedUpstream([dying, other], settings, on_out=lambda contents: told.append(sorted(contents)))
     quarantine = Quarantine()
 
     async def ask(key: bytes) -> None:
         with pytest.raises(EngineFailed):
-            async with quarantine.reading(key), balanced.send(Call(b"")) as answer:
+            async with quarantine.reading(key), balanced.send(ModelCall(b"")) as answer:
                 async for _ in answer.chunks:
                     pass
 

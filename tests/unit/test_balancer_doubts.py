@@ -10,9 +10,9 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from inkgate.engines.vllm.metrics import ServerReading
-from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.balancer import Balanced, BalancerSettings
+from inkgate.serving.balancer import BalancedUpstream, BalancerSettings
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.replicas import ReplicaState
 
@@ -34,11 +34,11 @@ class ToldServer:
         self.calls = 0
 
     @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Answer]:
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         self.calls += 1
         if call.body != b"at once":
             await self.go.wait()
-        yield Answer(self.status, {}, _nothing())
+        yield ModelAnswer(self.status, {}, _nothing())
 
     async def probe(self) -> None:
         if not self.works:
@@ -63,8 +63,8 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 
 @asynccontextmanager
-async def balanced(servers: Sequence[ToldServer], quarantine: Quarantine) -> AsyncIterator[Balanced]:
-    found = Balanced(servers, PATIENT, on_out=quarantine.died)
+async def balanced(servers: Sequence[ToldServer], quarantine: Quarantine) -> AsyncIterator[BalancedUpstream]:
+    found = BalancedUpstream(servers, PATIENT, on_out=quarantine.died)
     with anyio.fail_after(SOON_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(found.run)
@@ -72,8 +72,8 @@ async def balanced(servers: Sequence[ToldServer], quarantine: Quarantine) -> Asy
             tasks.cancel_scope.cancel()
 
 
-async def asked(found: Balanced, body: bytes, key: bytes) -> int:
-    async with found.send(Call(body, key=key)) as answer:
+async def asked(found: BalancedUpstream, body: bytes, key: bytes) -> int:
+    async with found.send(ModelCall(body, key=key)) as answer:
         return answer.status
 
 
@@ -81,7 +81,7 @@ async def test_a_call_that_fails_in_a_server_that_is_out_already_goes_elsewhere_
     bad, good = ToldServer("bad", 500), ToldServer("good")
     statuses: list[int] = []
 
-    async def ask(found: Balanced) -> None:
+    async def ask(found: BalancedUpstream) -> None:
         statuses.append(await asked(found, b"late", b""))
 
     async with balanced([bad, good], Quarantine()) as found, anyio.create_task_group() as tasks:
@@ -101,7 +101,7 @@ async def test_pages_in_a_server_that_answers_are_not_blamed_when_it_is_taken_ou
     blind, good = ToldServer("blind", 500), ToldServer("good")
     good.go.set()
 
-    async def innocent(found: Balanced) -> None:
+    async def innocent(found: BalancedUpstream) -> None:
         async with quarantine.reading(b"innocent"):
             await asked(found, b"late", b"")
 

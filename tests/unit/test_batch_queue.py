@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from inkgate.serving.batch_queue import PATIENCE, Batch, BatchQueue, Piece, Request
+from inkgate.serving.batch_queue import PATIENCE, Batch, BatchQueue, QueuedItem, Request
 
 MAX_BATCH = 4
 MAX_PIXELS = 100
 
 
-def pieces(count: int, shape: int = 1, cost: int = 10) -> list[Piece]:
-    return [Piece(index, shape, cost, cost) for index in range(count)]
+def pieces(count: int, shape: int = 1, cost: int = 10) -> list[QueuedItem]:
+    return [QueuedItem(index, shape, cost, cost) for index in range(count)]
 
 
-def mixed(shapes: str) -> list[Piece]:
+def mixed(shapes: str) -> list[QueuedItem]:
     """A piece for each letter, which is its shape."""
-    return [Piece(index, shape, 10, 10) for index, shape in enumerate(shapes)]
+    return [QueuedItem(index, shape, 10, 10) for index, shape in enumerate(shapes)]
 
 
 def taken(queue: BatchQueue, now: float = 0.0) -> Batch:
@@ -123,7 +123,7 @@ class Queued(RuleBasedStateMachine):
     )
     def comes(self, sizes: list[tuple[int, int]], rank: int) -> None:
         ahead = len(self.queue)
-        wanted = [Piece(index, shape, cost, cost) for index, (shape, cost) in enumerate(sizes)]
+        wanted = [QueuedItem(index, shape, cost, cost) for index, (shape, cost) in enumerate(sizes)]
         request = self.queue.push(wanted, rank, 0.0)
         self.waiting[request] = set(range(len(sizes)))
         self.passed[request], self.ahead[request] = 0, ahead

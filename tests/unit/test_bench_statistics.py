@@ -72,7 +72,7 @@ except ModuleNotFoundError as error:
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.splitlines()[0] == "2.0"
-    assert "pip install 'inkgate[bench]'" in said
+    assert "pip install '.[bench]'" in said
 
 
 def test_equal_runs_are_called_different_one_time_in_twenty_and_a_quarter_is_nearly_always_seen() -> None:

@@ -14,12 +14,12 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from inkgate.errors import InkgateError, InputRejected, Overloaded
-from inkgate.serving.cache import Cache, Kind, Source
+from inkgate.serving.cache import Cache, CacheCodec, CacheSource
 from inkgate.serving.store import MemoryStore, Store
 
 pytestmark = pytest.mark.anyio
 
-KIND: Kind[str] = Kind(
+KIND: CacheCodec[str] = CacheCodec(
     dumps=str.encode,
     loads=lambda data: data.decode("ascii"),
     keep=lambda text: text not in {"poor", "late"},
@@ -69,7 +69,7 @@ class Callers:
     """Many who ask at once. Attributes: what each got, in the order in which they got it."""
 
     def __init__(self, cache: Cache[str], tasks: TaskGroup) -> None:
-        self.answers: list[tuple[str, Source]] = []
+        self.answers: list[tuple[str, CacheSource]] = []
         self.errors: list[InkgateError] = []
         self.needed = Needed()
         self._cache = cache
@@ -130,7 +130,11 @@ async def test_all_who_ask_at_once_share_one_run_and_who_comes_later_has_what_wa
     await callers.ask(work, 2)
     assert work.begun == 1
     assert {text for text, _ in callers.answers} == {"text"}
-    assert Counter(source for _, source in callers.answers) == {Source.RUN: 1, Source.JOINED: 9, Source.KEPT: 2}
+    assert Counter(source for _, source in callers.answers) == {
+        CacheSource.RUN: 1,
+        CacheSource.JOINED: 9,
+        CacheSource.KEPT: 2,
+    }
 
 
 async def test_groups_do_not_wait_for_each_other_but_share_what_is_kept(callers: Callers) -> None:
@@ -138,9 +142,9 @@ async def test_groups_do_not_wait_for_each_other_but_share_what_is_kept(callers:
     await callers.ask(slow, group="batch")
     fast.go.set()
     await callers.ask(fast, group="interactive")
-    assert callers.answers == [("text", Source.RUN)]
+    assert callers.answers == [("text", CacheSource.RUN)]
     await callers.ask(Work(), group="other")
-    assert callers.answers[1:] == [("text", Source.KEPT)]
+    assert callers.answers[1:] == [("text", CacheSource.KEPT)]
     slow.go.set()
 
 
@@ -153,7 +157,7 @@ async def test_the_first_who_leaves_does_not_fail_the_others(callers: Callers) -
     work.go.set()
     await settled()
     assert (work.begun, work.cancelled) == (1, 0)
-    assert [source for _, source in callers.answers] == [Source.JOINED] * 3
+    assert [source for _, source in callers.answers] == [CacheSource.JOINED] * 3
 
 
 async def test_work_is_cancelled_when_nobody_waits_and_begun_anew_by_the_next(callers: Callers) -> None:
@@ -166,7 +170,7 @@ async def test_work_is_cancelled_when_nobody_waits_and_begun_anew_by_the_next(ca
     assert work.cancelled == 1
     work.go.set()
     await callers.ask(work)
-    assert callers.answers == [("text", Source.RUN)]
+    assert callers.answers == [("text", CacheSource.RUN)]
 
 
 async def test_what_shared_work_needs_is_held_until_it_is_done_though_the_first_has_left(callers: Callers) -> None:
@@ -205,7 +209,7 @@ async def test_who_asks_while_the_last_one_leaves_is_not_given_the_cancelled_wor
     scope.cancel()
     await callers.ask(work)
     assert abandoned.cancelled == 1
-    assert callers.answers == [("text", Source.RUN)]
+    assert callers.answers == [("text", CacheSource.RUN)]
 
 
 async def test_an_error_is_shared_and_not_kept(callers: Callers) -> None:
@@ -217,7 +221,7 @@ async def test_an_error_is_shared_and_not_kept(callers: Callers) -> None:
     work.outcome = "text"
     await callers.ask(work)
     assert work.begun == 2
-    assert callers.answers == [("text", Source.RUN)]
+    assert callers.answers == [("text", CacheSource.RUN)]
 
 
 async def test_what_is_not_worth_keeping_is_shared_and_not_kept(callers: Callers) -> None:
@@ -227,7 +231,7 @@ async def test_what_is_not_worth_keeping_is_shared_and_not_kept(callers: Callers
     await settled()
     await callers.ask(work)
     assert work.begun == 2
-    assert [source for _, source in callers.answers] == [Source.RUN, Source.JOINED, Source.RUN]
+    assert [source for _, source in callers.answers] == [CacheSource.RUN, CacheSource.JOINED, CacheSource.RUN]
 
 
 async def test_an_error_of_the_first_asker_alone_makes_the_others_run_themselves(callers: Callers) -> None:
@@ -279,7 +283,7 @@ async def test_a_value_that_cannot_be_read_is_computed_again(callers: Callers, s
     work = Work()
     work.go.set()
     await callers.ask(work)
-    assert callers.answers == [("text", Source.RUN)]
+    assert callers.answers == [("text", CacheSource.RUN)]
     assert await store.get(b"key") == b"text"
 
 
@@ -301,8 +305,8 @@ async def test_a_store_that_is_gone_costs_only_hits(tasks: TaskGroup) -> None:
     work.go.set()
     for _ in range(3):
         await callers.ask(work)
-    assert callers.answers == [("text", Source.RUN)] * 3
-    assert cache.found == {Source.RUN: 3}
+    assert callers.answers == [("text", CacheSource.RUN)] * 3
+    assert cache.found == {CacheSource.RUN: 3}
 
 
 async def test_a_value_that_has_no_bytes_is_answered_all_the_same(callers: Callers) -> None:
@@ -310,13 +314,13 @@ async def test_a_value_that_has_no_bytes_is_answered_all_the_same(callers: Calle
     work.go.set()
     await callers.ask(work)
     await callers.ask(work)
-    assert [source for _, source in callers.answers] == [Source.RUN] * 2
+    assert [source for _, source in callers.answers] == [CacheSource.RUN] * 2
 
 
 async def test_while_nothing_carries_what_is_shared_each_runs_for_itself(store: MemoryStore) -> None:
     work = Work()
     work.go.set()
-    assert await Cache(store, KIND, 60.0).get_or_run(b"key", work) == ("text", Source.RUN)
+    assert await Cache(store, KIND, 60.0).get_or_run(b"key", work) == ("text", CacheSource.RUN)
 
 
 @pytest.fixture

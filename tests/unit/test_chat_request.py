@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from inkgate.api.chat import _WholeLines
 from inkgate.api.chat_request import MAX_IMAGES, renamed, understood
 from inkgate.api.served import ServedModels
-from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InputRejected
 from support.chat_requests import RECORDED
 
@@ -177,7 +177,7 @@ class _Listed:
             raise answer
         return answer
 
-    def send(self, call: Call) -> AbstractAsyncContextManager[Answer]:
+    def send(self, call: ModelCall) -> AbstractAsyncContextManager[ModelAnswer]:
         raise AssertionError("nothing is to be sent")
 
     async def close(self) -> None: ...

@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 import pytest
 import typer
 
-from inkgate.cli.inputs import Inputs, Source, collect
+from inkgate.cli.inputs import InputDocument, Inputs, collect
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_a_folder_gives_its_documents_in_natural_order_with_their_sub_folders(fo
 
 
 def test_a_named_file_is_read_whatever_it_is_called(folder: Path) -> None:
-    assert collect(["a/notes.txt"]) == Inputs((Source(Path("a/notes.txt"), PurePath("notes.txt")),))
+    assert collect(["a/notes.txt"]) == Inputs((InputDocument(Path("a/notes.txt"), PurePath("notes.txt")),))
 
 
 def test_other_files_of_folders_are_named_as_skipped_unless_they_are_given(folder: Path) -> None:

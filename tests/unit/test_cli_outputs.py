@@ -8,8 +8,8 @@ from pathlib import Path, PurePath
 import pytest
 import typer
 
-from inkgate.cli.inputs import Source
-from inkgate.cli.outputs import Existing, to_folder, to_stdout, write_whole
+from inkgate.cli.inputs import InputDocument
+from inkgate.cli.outputs import ExistingResults, to_folder, to_stdout, write_whole
 from inkgate.documents.formats import Format
 from inkgate.types import DocumentResult, PageResult
 
@@ -17,11 +17,11 @@ TEXT = (Format.TEXT,)
 RESULT = DocumentResult("a.png", "image/png", 1, 1, "none", (PageResult(0, 10, 10, text="words"),))
 
 
-def source(path: str, relative: str | None = None) -> Source:
-    return Source(Path(path), PurePath(relative or Path(path).name))
+def source(path: str, relative: str | None = None) -> InputDocument:
+    return InputDocument(Path(path), PurePath(relative or Path(path).name))
 
 
-def places(*sources: Source) -> list[str]:
+def places(*sources: InputDocument) -> list[str]:
     return [str(place) for place in to_folder(Path("out"), TEXT, sources).places.values()]
 
 
@@ -41,7 +41,7 @@ def test_two_documents_that_differ_in_suffix_alone_keep_it() -> None:
     ],
 )
 def test_two_documents_onto_one_file_are_refused(
-    sources: tuple[Source, ...], capsys: pytest.CaptureFixture[str]
+    sources: tuple[InputDocument, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(typer.Exit) as stopped:
         to_folder(Path("out"), TEXT, sources)
@@ -56,9 +56,9 @@ def test_a_file_in_place_of_the_folder_is_misuse(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "kept"
 
 
-@pytest.mark.parametrize(("existing", "text"), [(Existing.REPLACE, "words\n"), (Existing.KEEP, "old")])
+@pytest.mark.parametrize(("existing", "text"), [(ExistingResults.REPLACE, "words\n"), (ExistingResults.KEEP, "old")])
 def test_each_format_is_a_file_and_one_that_exists_is_replaced_or_kept_as_was_asked(
-    tmp_path: Path, existing: Existing, text: str
+    tmp_path: Path, existing: ExistingResults, text: str
 ) -> None:
     (tmp_path / "a.txt").write_text("old")
     document = source("a.png")

@@ -103,6 +103,6 @@ def test_an_engine_that_does_not_exist_can_not_start(tmp_path: Path) -> None:
 
 
 def test_a_state_of_a_newer_service_is_read_as_far_as_it_is_known() -> None:
-    newer = replace(embedded_state(), rung=0)
+    newer = replace(embedded_state(), degradation_level=0)
     body = json.loads(TypeAdapter(State).dump_json(newer)) | {"added_later": 1}
     assert TypeAdapter(State).validate_json(json.dumps(body)) == newer

@@ -138,7 +138,7 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
         ),
         Severity.WARNING,
     ),
-    "degraded": (changed(HEALTHY, rung=2), Severity.WARNING),
+    "degraded": (changed(HEALTHY, degradation_level=2), Severity.WARNING),
     "event-loop-late": (with_history(HEALTHY, loop_lag_s=0.8), Severity.WARNING),
     "memory-leaking": (memory(megabytes_a_minute=40), Severity.WARNING),
     "timeouts-short": (set_to(HEALTHY, limits={"time_s": 20.0}), Severity.WARNING),

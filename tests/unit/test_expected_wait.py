@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from inkgate.errors import Overloaded
-from inkgate.serving.limiter import CallerLeft, Outcome
+from inkgate.serving.limiter import CallerLeft, WorkOutcome
 from inkgate.serving.work import Priority, Work
 from support.scheduling import House
 
@@ -153,7 +153,7 @@ async def test_what_deadlines_end_tells_how_slow_the_engine_is() -> None:
     await ended_by_its_deadline(house, 100, 5.0)
     async with house.busy():
         assert house.scheduler.expected_wait_s(Work(100)) == pytest.approx(5.0, rel=0.03)
-    assert house.limit.outcomes == [Outcome.LATE, Outcome.OK]
+    assert house.limit.outcomes == [WorkOutcome.LATE, WorkOutcome.OK]
 
 
 async def test_deadlines_that_nobody_could_keep_say_nothing() -> None:
@@ -164,7 +164,7 @@ async def test_deadlines_that_nobody_could_keep_say_nothing() -> None:
         await ended_by_its_deadline(house, 100, 0.9)
     async with house.busy():
         assert house.scheduler.expected_wait_s(Work(100)) == pytest.approx(2.0, rel=0.03)
-    assert house.limit.outcomes == [*[Outcome.OK] * 20, *[Outcome.LEFT] * 20, Outcome.OK]
+    assert house.limit.outcomes == [*[WorkOutcome.OK] * 20, *[WorkOutcome.LEFT] * 20, WorkOutcome.OK]
 
 
 async def test_who_leaves_before_the_deadline_is_not_late() -> None:
@@ -173,7 +173,7 @@ async def test_who_leaves_before_the_deadline_is_not_late() -> None:
         async with house.scheduler.turn(Work(100, deadline=house.now + 5)):
             house.now += 4.9
             raise CallerLeft
-    assert house.limit.outcomes == [Outcome.LEFT]
+    assert house.limit.outcomes == [WorkOutcome.LEFT]
 
 
 async def test_a_rate_of_quiet_times_does_not_refuse_the_first_burst() -> None:

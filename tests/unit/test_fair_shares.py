@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.fair import Sharer, Shares
+from inkgate.serving.fair import FairSharer, FairShares
 from inkgate.serving.heap import LazyHeap
 
 
@@ -26,7 +26,7 @@ def test_the_heap_is_in_order_after_any_changes(changes: list[tuple[int, float |
 
 
 def test_those_who_left_are_forgotten() -> None:
-    shares = Shares(Sharer)
+    shares = FairShares(FairSharer)
     stays = shares.joined("stays")
     for number in range(1000):
         guest = shares.joined(f"{number}")

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.forecast import Forecast, Outlook
+from inkgate.serving.forecast import Forecast, WorkForecast
 
 
 @st.composite
-def outlooks(draw: st.DrawFn) -> Outlook:
+def outlooks(draw: st.DrawFn) -> WorkForecast:
     held = draw(st.integers(0, 30))
     expected = held + draw(st.integers(1, 30))
-    return Outlook(held, expected, draw(st.integers(0, 20)), ends=draw(st.booleans()))
+    return WorkForecast(held, expected, draw(st.integers(0, 20)), ends=draw(st.booleans()))
 
 
-def step_by_step(works: list[Outlook]) -> float:
+def step_by_step(works: list[WorkForecast]) -> float:
     """The same, looked at after every step until all have left that do."""
     most = 0.0
     for step in range(100):
@@ -29,7 +29,7 @@ def step_by_step(works: list[Outlook]) -> float:
     return most
 
 
-def forecast_of(works: list[Outlook]) -> Forecast:
+def forecast_of(works: list[WorkForecast]) -> Forecast:
     forecast = Forecast()
     for work in works:
         forecast.add(work)
@@ -37,12 +37,12 @@ def forecast_of(works: list[Outlook]) -> Forecast:
 
 
 @given(st.lists(outlooks(), max_size=40))
-def test_the_most_is_that_of_all_steps(works: list[Outlook]) -> None:
+def test_the_most_is_that_of_all_steps(works: list[WorkForecast]) -> None:
     assert forecast_of(works).most() == pytest.approx(step_by_step(works))
 
 
 @given(st.lists(outlooks(), max_size=40), outlooks())
-def test_asking_about_a_work_is_as_good_as_adding_it(works: list[Outlook], new: Outlook) -> None:
+def test_asking_about_a_work_is_as_good_as_adding_it(works: list[WorkForecast], new: WorkForecast) -> None:
     forecast = forecast_of(works)
     asked = forecast.most_with(new)
     forecast.add(new)
@@ -50,7 +50,7 @@ def test_asking_about_a_work_is_as_good_as_adding_it(works: list[Outlook], new: 
 
 
 @given(st.lists(outlooks(), min_size=1, max_size=40), st.data())
-def test_what_changed_or_left_counts_as_it_is_now(works: list[Outlook], data: st.DataObject) -> None:
+def test_what_changed_or_left_counts_as_it_is_now(works: list[WorkForecast], data: st.DataObject) -> None:
     forecast = Forecast()
     slots = [forecast.add(work) for work in works]
     left = data.draw(st.integers(0, len(works) - 1))
@@ -63,7 +63,7 @@ def test_what_changed_or_left_counts_as_it_is_now(works: list[Outlook], data: st
 
 
 @given(st.lists(outlooks(), min_size=1, max_size=10), st.data())
-def test_a_token_more_is_a_step_further(works: list[Outlook], data: st.DataObject) -> None:
+def test_a_token_more_is_a_step_further(works: list[WorkForecast], data: st.DataObject) -> None:
     forecast = Forecast()
     slots = [forecast.add(work) for work in works]
     for index, work in enumerate(works):
@@ -74,12 +74,12 @@ def test_a_token_more_is_a_step_further(works: list[Outlook], data: st.DataObjec
 
 
 def test_short_works_that_leave_early_make_room_for_long_ones() -> None:
-    nearly_done = Outlook(900, 1000, ends=True)
-    just_begun = Outlook(100, 1000, ends=True)
+    nearly_done = WorkForecast(900, 1000, ends=True)
+    just_begun = WorkForecast(100, 1000, ends=True)
     assert forecast_of([nearly_done, just_begun]).most() == 1000 + 200
-    assert forecast_of([nearly_done, Outlook(1000, 1000)]).most() == 2000
+    assert forecast_of([nearly_done, WorkForecast(1000, 1000)]).most() == 2000
 
 
 def test_nothing_is_held_by_nobody() -> None:
     assert Forecast().most() == 0.0
-    assert Forecast().most_with(Outlook(10, 30, 5, ends=True)) == 35
+    assert Forecast().most_with(WorkForecast(10, 30, 5, ends=True)) == 35

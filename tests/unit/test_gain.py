@@ -6,14 +6,14 @@ import random
 
 import pytest
 
-from inkgate.serving.gain import Gain, Sample
+from inkgate.serving.gain import Gain, GainSample
 from inkgate.serving.rate import ServiceTime
 
 
 def gain_of(pairs: list[tuple[float, float]]) -> Gain:
     gain = Gain()
     for in_flight, tokens_per_s in pairs:
-        gain.add(Sample(in_flight, in_flight, tokens_per_s))
+        gain.add(GainSample(in_flight, in_flight, tokens_per_s))
     return gain
 
 
@@ -58,7 +58,7 @@ def test_a_full_engine_is_seen_through_noise_before_long() -> None:
     for seed in range(100):
         rng, gain = random.Random(seed), Gain()
         for n in range(16, 48):
-            gain.add(Sample(n, n, 1000.0 * rng.gauss(1.0, 0.1)))
+            gain.add(GainSample(n, n, 1000.0 * rng.gauss(1.0, 0.1)))
             if gain.is_none:
                 found += 1
                 break

@@ -14,7 +14,7 @@ from inkgate.documents.formats.markdown import page_markdown
 from inkgate.layout import markdown
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Region
-from inkgate.layout.frame import Piece
+from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.paragraphs import BULLET, Paragraph
 from inkgate.layout.tables import Grid
 from inkgate.types import BlockType, PageResult, Size
@@ -109,9 +109,9 @@ def rendered(content: str, path: str) -> list[list[str]]:
     return found
 
 
-def rows_of(texts: Sequence[str]) -> list[list[Piece]]:
+def rows_of(texts: Sequence[str]) -> list[list[LayoutPiece]]:
     """Rows of different widths, whose breaks stay."""
-    return [[Piece(i, text, 0, 30.0 * i, 10.0 * 3**i, 30.0 * i + 20)] for i, text in enumerate(texts)]
+    return [[LayoutPiece(i, text, 0, 30.0 * i, 10.0 * 3**i, 30.0 * i + 20)] for i, text in enumerate(texts)]
 
 
 def check_paragraph(content: str, texts: Sequence[str]) -> None:
@@ -166,7 +166,7 @@ def test_numbers_that_do_not_count_up_stay_as_they_are() -> None:
 @given(st.lists(st.tuples(texts, texts), min_size=2, max_size=3))
 @example([("a|b", "\\|"), ("--", "\\"), ("`", "`|`")])
 def test_cells_of_a_table_render_as_their_texts(rows: list[tuple[str, str]]) -> None:
-    cells = [[[Piece(-1, text, 0, 0, 10, 10)] for text in row] for row in rows]
+    cells = [[[LayoutPiece(-1, text, 0, 0, 10, 10)] for text in row] for row in rows]
     content = markdown.table(Grid(cells))
     wanted = [shown(text) for row in rows for text in row]
     assert rendered(content, "table//tr/*") == [wanted] * len(RENDERERS)

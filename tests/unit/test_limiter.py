@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
-from inkgate.serving.limiter import CallerLeft, FixedLimiter, Outcome
+from inkgate.serving.limiter import CallerLeft, FixedLimiter, WorkOutcome
 
 pytestmark = pytest.mark.anyio
 
@@ -25,14 +25,14 @@ async def test_no_more_are_admitted_than_fit() -> None:
 @pytest.mark.parametrize(
     ("raised", "outcome"),
     [
-        (None, Outcome.OK),
-        (InputRejected("pdf_corrupt", "x"), Outcome.REJECTED),
-        (CallerLeft(), Outcome.LEFT),
-        (EngineFailed("engine_failed", "x"), Outcome.FAILED),
-        (RuntimeError("x"), Outcome.FAILED),
+        (None, WorkOutcome.OK),
+        (InputRejected("pdf_corrupt", "x"), WorkOutcome.REJECTED),
+        (CallerLeft(), WorkOutcome.LEFT),
+        (EngineFailed("engine_failed", "x"), WorkOutcome.FAILED),
+        (RuntimeError("x"), WorkOutcome.FAILED),
     ],
 )
-async def test_how_it_ended_is_judged_by_what_was_raised(raised: Exception | None, outcome: Outcome) -> None:
+async def test_how_it_ended_is_judged_by_what_was_raised(raised: Exception | None, outcome: WorkOutcome) -> None:
     limiter = FixedLimiter(1)
 
     async def work() -> None:
@@ -55,11 +55,11 @@ async def test_cancelled_work_counts_as_left() -> None:
         async with limiter.admit():
             scope.cancel()
             await anyio.sleep_forever()
-    assert limiter.ended == {Outcome.LEFT: 1}
+    assert limiter.ended == {WorkOutcome.LEFT: 1}
 
 
 async def test_an_end_that_was_reported_wins() -> None:
     limiter = FixedLimiter(1)
     async with limiter.admit() as permit:
-        permit.report(Outcome.FAILED)
-    assert limiter.ended == {Outcome.FAILED: 1}
+        permit.report(WorkOutcome.FAILED)
+    assert limiter.ended == {WorkOutcome.FAILED: 1}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit
 from inkgate.serving.pressure import Pressure
 from inkgate.settings import AdaptiveSettings
@@ -36,20 +36,20 @@ class Observed:
         self.clock.goes_on(0.1)
         self.limit.observe(Pressure(self.clock.now, 0.1, waiting=2, tokens=round(0.1 * tokens_per_s)), 100)
 
-    def ended(self, outcome: Outcome, times: int = 1) -> None:
+    def ended(self, outcome: WorkOutcome, times: int = 1) -> None:
         for _ in range(times):
             self.limit.ended(outcome, self.clock.now)
 
     def served(self, service_s: float = 2.0) -> None:
         """Learns how long a work takes, while as many are there as are good for."""
         for _ in range(10):
-            self.ended(Outcome.OK, round(self.limit.value / service_s))
+            self.ended(WorkOutcome.OK, round(self.limit.value / service_s))
             self.read(waiting=2, in_flight=self.limit.value)
 
 
 def test_a_fixed_limit_stays() -> None:
     limit = FixedLimit(7)
-    limit.ended(Outcome.FAILED, 0.0)
+    limit.ended(WorkOutcome.FAILED, 0.0)
     assert limit.value == 7
 
 
@@ -132,10 +132,10 @@ def test_a_preemption_is_damage() -> None:
 def test_failures_are_damage_when_they_are_more_than_a_few() -> None:
     observed = Observed()
     for _ in range(50):
-        observed.ended(Outcome.OK, 49)
-        observed.ended(Outcome.FAILED)
+        observed.ended(WorkOutcome.OK, 49)
+        observed.ended(WorkOutcome.FAILED)
     assert observed.limit.value == 100
-    observed.ended(Outcome.FAILED, 3)
+    observed.ended(WorkOutcome.FAILED, 3)
     assert observed.limit.value == 90
 
 
@@ -144,10 +144,10 @@ def test_what_deadlines_end_at_a_full_engine_is_damage_when_it_is_many() -> None
     observed.served()
     observed.full()
     for _ in range(50):
-        observed.ended(Outcome.OK, 9)
-        observed.ended(Outcome.LATE)
+        observed.ended(WorkOutcome.OK, 9)
+        observed.ended(WorkOutcome.LATE)
     assert observed.limit.value == 100
-    observed.ended(Outcome.LATE, 3)
+    observed.ended(WorkOutcome.LATE, 3)
     assert 85 <= observed.limit.value <= 90
 
 
@@ -155,16 +155,16 @@ def test_where_deadlines_end_nearly_all_it_is_halved_once_a_service_time() -> No
     observed = Observed()
     observed.served(service_s=2.0)
     observed.full()
-    observed.ended(Outcome.OK)
-    observed.ended(Outcome.LATE, 100)
+    observed.ended(WorkOutcome.OK)
+    observed.ended(WorkOutcome.LATE, 100)
     first = observed.limit.value
     assert first < 100
     observed.full()
-    observed.ended(Outcome.LATE, 100)
+    observed.ended(WorkOutcome.LATE, 100)
     assert observed.limit.value == first, "not so soon"
     observed.read(waiting=2, in_flight=100, after_s=2.5)
     observed.full()
-    observed.ended(Outcome.LATE, 100)
+    observed.ended(WorkOutcome.LATE, 100)
     assert observed.limit.value == first // 2
 
 
@@ -173,27 +173,27 @@ def test_what_deadlines_end_is_no_damage_where_the_engine_is_not_full(tokens_per
     observed = Observed()
     observed.served()
     observed.full(tokens_per_s)
-    observed.ended(Outcome.LATE, 100)
+    observed.ended(WorkOutcome.LATE, 100)
     assert observed.limit.value == 100
 
 
 def test_nothing_grows_while_deadlines_end_more_than_a_few() -> None:
     observed = Observed(initial=10)
-    observed.ended(Outcome.LATE, 3)
+    observed.ended(WorkOutcome.LATE, 3)
     for _ in range(20):
-        observed.ended(Outcome.OK, 6)
-        observed.ended(Outcome.LATE)
+        observed.ended(WorkOutcome.OK, 6)
+        observed.ended(WorkOutcome.LATE)
         assert observed.read(in_flight=10) == 10
     for _ in range(20):
-        observed.ended(Outcome.OK, 7)
+        observed.ended(WorkOutcome.OK, 7)
         observed.read(in_flight=10)
     assert observed.limit.value > 10
 
 
 def test_rejected_input_and_callers_who_left_say_nothing() -> None:
     observed = Observed()
-    observed.ended(Outcome.REJECTED, 100)
-    observed.ended(Outcome.LEFT, 100)
+    observed.ended(WorkOutcome.REJECTED, 100)
+    observed.ended(WorkOutcome.LEFT, 100)
     assert observed.limit.value == 100
 
 
@@ -202,7 +202,7 @@ def test_without_readings_the_limit_stays() -> None:
     observed = Observed()
     for _ in range(1000):
         observed.clock.goes_on(1.0)
-        observed.ended(Outcome.OK)
+        observed.ended(WorkOutcome.OK)
     assert observed.limit.value == 100
 
 
@@ -215,7 +215,7 @@ def test_without_readings_a_cut_is_made_good_again_but_no_more() -> None:
     values = []
     for _ in range(1000):
         observed.clock.goes_on(1.0)
-        observed.ended(Outcome.OK)
+        observed.ended(WorkOutcome.OK)
         values.append(observed.limit.value)
     assert values == sorted(values)
     assert values[-1] == 100
@@ -242,6 +242,6 @@ def test_whatever_happens_the_limit_moves_in_bounds_and_small_steps(
             observed.limit.damaged()
         else:
             observed.clock.goes_on(after_s)
-            observed.ended(list(Outcome)[first])
+            observed.ended(list(WorkOutcome)[first])
         assert 1 <= observed.limit.value <= most
         assert math.floor(0.9 * before) - 1 <= observed.limit.value <= before + 0.2 * math.sqrt(before + 1) + 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit
 from inkgate.serving.pressure import Pressure, PressureGauge
 from inkgate.settings import AdaptiveSettings
@@ -31,7 +31,7 @@ class Bench:
         running: int = 16,
         waiting: int = 0,
         preemptions: int = 0,
-        ended: Outcome = Outcome.OK,
+        ended: WorkOutcome = WorkOutcome.OK,
         **more: Any,  # noqa: ANN401 - signals of a Pressure
     ) -> int:
         """Each second as many works end as run."""
@@ -42,17 +42,17 @@ class Bench:
             self.ended(ended, running)
         return self.limit.value
 
-    def ended(self, outcome: Outcome, times: int) -> None:
+    def ended(self, outcome: WorkOutcome, times: int) -> None:
         for _ in range(times):
             self.limit.ended(outcome, self.clock.now)
 
     def late(self, seconds: int) -> None:
         """All works are ended by their deadlines, at an engine that is full."""
         for _ in range(seconds):
-            self.read(ended=Outcome.LEFT)
+            self.read(ended=WorkOutcome.LEFT)
             self.clock.goes_on(0.1)
             self.limit.observe(Pressure(self.clock.now, 0.1, 16, tokens=100), 16)  # too soon for a step
-            self.ended(Outcome.LATE, 20)
+            self.ended(WorkOutcome.LATE, 20)
 
     def ran(self, works: int = 16) -> None:
         """So many run at once, and end well; as two wait, nothing grows."""
@@ -94,7 +94,7 @@ def test_what_ended_well_long_ago_is_no_floor_for_deadlines() -> None:
 
 def test_what_runs_and_does_not_end_well_is_no_floor() -> None:
     bench = Bench()
-    assert bench.read(seconds=20, ended=Outcome.LEFT, **SLOW) < 16
+    assert bench.read(seconds=20, ended=WorkOutcome.LEFT, **SLOW) < 16
 
 
 def test_more_than_the_limit_starts_with_is_to_be_seen_first() -> None:
@@ -110,7 +110,7 @@ def test_damage_lowers_it_further_and_then_it_grows_back_though_tokens_are_slow(
         case "a preemption":
             bench.read(preemptions=1)
         case "failures":
-            bench.ended(Outcome.FAILED, 5)
+            bench.ended(WorkOutcome.FAILED, 5)
         case "a busy server":
             bench.limit.damaged()
         case "a death":
@@ -134,7 +134,7 @@ class SharedMachine:
     def __init__(self, seed: int) -> None:
         self.plant = Plant(slots=16, tokens_per_s=2000.0, shortest=20, longest=60, seed=seed)
         self.limit = AdaptiveLimit(AdaptiveSettings(), lambda: self.plant.now)
-        self.plant.on_end = lambda _, now: self.limit.ended(Outcome.OK, now)
+        self.plant.on_end = lambda _, now: self.limit.ended(WorkOutcome.OK, now)
         self._gauge = PressureGauge()
         self._rng = random.Random(seed)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit
 from inkgate.serving.pressure import Pressure
 from inkgate.settings import AdaptiveSettings
@@ -30,7 +30,7 @@ class Served:
 
     def fails(self, times: int) -> None:
         for _ in range(times):
-            self.limit.ended(Outcome.FAILED, self.clock.now)
+            self.limit.ended(WorkOutcome.FAILED, self.clock.now)
 
 
 def test_it_is_halved_at_once() -> None:
@@ -88,7 +88,7 @@ def test_failures_are_damage_again_when_it_is_back(back_by: str) -> None:
     if back_by == "reading":
         before = served.serves(1)[-1]
     else:
-        served.limit.ended(Outcome.OK, served.clock.now)
+        served.limit.ended(WorkOutcome.OK, served.clock.now)
         before = served.limit.value
     served.clock.goes_on(60.0)
     served.fails(10)

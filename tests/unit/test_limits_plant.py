@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit
 from inkgate.serving.pressure import Pressure, PressureGauge
 from inkgate.settings import AdaptiveSettings
@@ -26,8 +26,8 @@ class Loop:
         self._every = round(every_s / TICK_S)
         self._lag_s = lag_s
         self._on_the_way: deque[tuple[Pressure, int]] = deque()
-        plant.on_end = lambda _, now: self.limit.ended(Outcome.OK, now)
-        plant.on_late = lambda _, now: self.limit.ended(Outcome.LATE, now)
+        plant.on_end = lambda _, now: self.limit.ended(WorkOutcome.OK, now)
+        plant.on_late = lambda _, now: self.limit.ended(WorkOutcome.LATE, now)
 
     def run(self, seconds: float, foreign: int = 0, demand: int = 10**6, *, readings: bool = True) -> list[int]:
         """The limit at each second."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit
 from inkgate.serving.pressure import PressureGauge
 from inkgate.settings import AdaptiveSettings
@@ -18,7 +18,7 @@ class Gateways:
         self.plant = Plant(slots=SLOTS, tokens_per_s=1e9)
         self.limits = [AdaptiveLimit(AdaptiveSettings(initial=each), lambda: self.plant.now) for each in initial]
         self._gauges = [PressureGauge() for _ in initial]
-        self.plant.on_end = lambda _, now: self.limits[0].ended(Outcome.OK, now)
+        self.plant.on_end = lambda _, now: self.limits[0].ended(WorkOutcome.OK, now)
 
     def run(self, seconds: float) -> list[tuple[int, int]]:
         """Both limits at each second."""

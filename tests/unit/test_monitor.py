@@ -10,14 +10,14 @@ import anyio
 import pytest
 
 from inkgate.engines.vllm.metrics import ServerReading
-from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
 from inkgate.serving.balancer import Server
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit
 from inkgate.serving.monitor import EachServer, Monitor
-from inkgate.serving.rate import Rate
+from inkgate.serving.rate import TokenRate
 from inkgate.serving.replicas import Replica, ReplicaSet, ReplicaState
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import Work
@@ -53,10 +53,10 @@ class FakeServer:
         """Holds nothing."""
 
     @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Answer]:
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         if call.body:
             raise EngineFailed("upstream_unreachable", "It takes no calls.")
-        yield Answer(200, {}, _nothing())
+        yield ModelAnswer(200, {}, _nothing())
 
     async def probe(self) -> None:
         """Works."""
@@ -111,7 +111,7 @@ def test_what_ends_is_told_to_the_limit_of_each() -> None:
     each = AdaptiveLimit(AdaptiveSettings(initial=8), clock)
     limit = EachServer(each, lambda: 2)
     for _ in range(10):
-        limit.ended(Outcome.FAILED, clock())
+        limit.ended(WorkOutcome.FAILED, clock())
     assert limit.value == 2 * each.value
     assert each.value < 8
 
@@ -216,7 +216,7 @@ async def test_the_usage_of_several_is_their_mean() -> None:
 async def test_what_fits_now_starts_now() -> None:
     watched = Watched(replace(IDLE, kv_usage=1.0))
     await watched.looks()  # others have the whole cache
-    scheduler = Scheduler(FixedLimit(2), watched.ledger, Rate(), SchedulingSettings())
+    scheduler = Scheduler(FixedLimit(2), watched.ledger, TokenRate(), SchedulingSettings())
     watched.monitor.scheduler = scheduler
     began = anyio.Event()
 

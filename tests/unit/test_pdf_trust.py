@@ -6,10 +6,10 @@ import pytest
 
 from inkgate.documents.pdf.glyph import Glyph
 from inkgate.documents.pdf.letters import looks_written
-from inkgate.documents.pdf.objects import Image, Outline, PageObjects
+from inkgate.documents.pdf.objects import FilledShape, Image, PageObjects
 from inkgate.documents.pdf.outlines import outlined_letters
 from inkgate.documents.pdf.text_layer import lines_of
-from inkgate.documents.pdf.trust import Verdict, image_resolution, judge
+from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge
 from inkgate.types import Box, Size
 from support.pdf_writer import LOREM
 
@@ -40,43 +40,43 @@ def page_of_text(top: float = 100) -> list[Glyph]:
     return [glyph for row, line in enumerate(LOREM) for glyph in typed(line, y=top + 30 * row)]
 
 
-def verdict(glyphs: list[Glyph], *images: Box, outlines: list[Outline] | None = None) -> Verdict:
+def verdict(glyphs: list[Glyph], *images: Box, outlines: list[FilledShape] | None = None) -> TextTrust:
     pictures = [Image(box, 200, order) for order, box in enumerate(images)]
     return judge(glyphs, lines_of(glyphs), PageObjects(pictures, outlines or []), PAGE)
 
 
-def outlined(text: str, x: float, y: float, size: float = 20) -> Iterator[Outline]:
+def outlined(text: str, x: float, y: float, size: float = 20) -> Iterator[FilledShape]:
     """A shape for each letter of `text`: as many strokes as its place in the alphabet says."""
     for number, char in enumerate(text):
         if char != " ":
             left = x + number * size * 0.6
-            yield Outline((left, y - 0.7 * size, left + 0.5 * size, y), 20 + ord(char.lower()) % 32)
+            yield FilledShape((left, y - 0.7 * size, left + 0.5 * size, y), 20 + ord(char.lower()) % 32)
 
 
 def test_a_page_of_text_is_trusted() -> None:
-    assert verdict(page_of_text()) is Verdict.TRUSTED
+    assert verdict(page_of_text()) is TextTrust.TRUSTED
 
 
 def test_hardly_any_text_is_not() -> None:
-    assert verdict(typed("Page 12")) is Verdict.EMPTY
-    assert verdict([]) is Verdict.EMPTY
+    assert verdict(typed("Page 12")) is TextTrust.EMPTY
+    assert verdict([]) is TextTrust.EMPTY
 
 
 def test_fonts_that_do_not_say_what_they_show_are_not_trusted() -> None:
     unmapped = [glyph._replace(mapped=n % 10 > 0) for n, glyph in enumerate(page_of_text())]
     private = [glyph._replace(text="\ue011") if n % 10 == 0 else glyph for n, glyph in enumerate(page_of_text())]
-    assert verdict(unmapped) is Verdict.UNMAPPED
-    assert verdict(private) is Verdict.UNMAPPED
+    assert verdict(unmapped) is TextTrust.UNMAPPED
+    assert verdict(private) is TextTrust.UNMAPPED
 
 
 def test_a_few_symbols_do_no_harm() -> None:
     bullets = [glyph for row in range(4) for glyph in typed("\uf0b7 " + LOREM[row], y=100 + 30 * row)]
-    assert verdict(bullets) is Verdict.TRUSTED
+    assert verdict(bullets) is TextTrust.TRUSTED
 
 
 def test_signs_without_letters_are_no_text_but_leaders_are_left_out() -> None:
-    assert verdict(typed('"#$%&()*+,/:;<=>?@[]^{|}~')) is Verdict.GARBLED
-    assert verdict(typed("Contents" + "." * 60 + "12")) is Verdict.TRUSTED
+    assert verdict(typed('"#$%&()*+,/:;<=>?@[]^{|}~')) is TextTrust.GARBLED
+    assert verdict(typed("Contents" + "." * 60 + "12")) is TextTrust.TRUSTED
 
 
 @pytest.mark.parametrize("language", SENTENCES)
@@ -114,43 +114,43 @@ def test_too_few_letters_say_nothing() -> None:
 
 
 def test_a_scan_is_read_by_ocr_whatever_lies_on_it() -> None:
-    assert verdict(page_of_text(), (0, 0, 1000, 1000)) is Verdict.SCAN
+    assert verdict(page_of_text(), (0, 0, 1000, 1000)) is TextTrust.SCAN
     strips: list[Box] = [(0, 50.0 * n, 1000, 50.0 * n + 50) for n in range(20)]
-    assert verdict(page_of_text(), *strips) is Verdict.SCAN
+    assert verdict(page_of_text(), *strips) is TextTrust.SCAN
 
 
 def test_images_without_text_on_them_are_read_by_ocr_when_large() -> None:
-    assert verdict(page_of_text(), (0, 500, 1000, 900)) is Verdict.IMAGES
-    assert verdict(page_of_text(), (0, 500, 300, 700)) is Verdict.TRUSTED
+    assert verdict(page_of_text(), (0, 500, 1000, 900)) is TextTrust.IMAGES
+    assert verdict(page_of_text(), (0, 500, 300, 700)) is TextTrust.TRUSTED
 
 
 def test_images_behind_text_are_its_background() -> None:
     glyphs = [glyph for row in range(28) for glyph in typed(LOREM[row % 4] * 2, y=100 + 30 * row)]
-    assert verdict(glyphs, (90, 80, 900, 930)) is Verdict.TRUSTED
+    assert verdict(glyphs, (90, 80, 900, 930)) is TextTrust.TRUSTED
 
 
 def test_a_title_in_outlines_is_read_by_ocr_and_a_logo_is_not_worth_it() -> None:
     few = typed("written by somebody whose name is known")
-    assert verdict(few, outlines=list(outlined("Understanding the Harbour", 100, 300))) is Verdict.OUTLINES
-    assert verdict(page_of_text() * 3, outlines=list(outlined("Harbour Ltd", 100, 300))) is Verdict.TRUSTED
+    assert verdict(few, outlines=list(outlined("Understanding the Harbour", 100, 300))) is TextTrust.OUTLINES
+    assert verdict(page_of_text() * 3, outlines=list(outlined("Harbour Ltd", 100, 300))) is TextTrust.TRUSTED
 
 
 def test_outlines_are_letters_only_in_rows_of_different_shapes() -> None:
     assert outlined_letters(list(outlined("understanding", 100, 100)), PAGE) == len("understanding")
-    dots = [Outline((100.0 + 15 * n, 90, 110.0 + 15 * n, 100), 13) for n in range(50)]
+    dots = [FilledShape((100.0 + 15 * n, 90, 110.0 + 15 * n, 100), 13) for n in range(50)]
     assert outlined_letters(dots, PAGE) == 0
     chance = random.Random(3)
     cells = []
     for _ in range(900):
         x, y, side = chance.uniform(0, 300), chance.uniform(0, 300), chance.uniform(10, 40)
-        cells.append(Outline((x, y, x + side, y + side), chance.randint(10, 60)))
+        cells.append(FilledShape((x, y, x + side, y + side), chance.randint(10, 60)))
     assert outlined_letters(cells, PAGE) < 12
     assert outlined_letters(list(outlined("beside the page", 1200, 100)), PAGE) == 0
     assert outlined_letters([], PAGE) == 0
 
 
 def test_a_line_in_one_shape_counts_as_its_letters() -> None:
-    assert outlined_letters([Outline((100, 100, 400, 130), 900)], PAGE) == 30
+    assert outlined_letters([FilledShape((100, 100, 400, 130), 900)], PAGE) == 30
 
 
 def test_only_a_page_that_is_all_scan_has_a_resolution() -> None:

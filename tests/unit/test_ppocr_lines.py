@@ -8,7 +8,7 @@ import pytest
 from inkgate.engines.ppocr import lines, upright
 from inkgate.engines.ppocr.crops import crop, without_margin, write_pixels
 from inkgate.engines.ppocr.page_orientation import Rotation
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.recognition import RecognizedText
 
 
 def quad(left: float, top: float, width: float, height: float) -> np.ndarray:
@@ -20,9 +20,9 @@ def quads(*boxes: tuple[float, float, float, float]) -> np.ndarray:
     return np.stack([quad(*box) for box in boxes])
 
 
-def reading(text: str, confidence: float) -> Reading:
+def reading(text: str, confidence: float) -> RecognizedText:
     count = len(text)
-    return Reading(text, np.full(count, confidence, np.float32), np.linspace(0.1, 0.9, count, dtype=np.float32))
+    return RecognizedText(text, np.full(count, confidence, np.float32), np.linspace(0.1, 0.9, count, dtype=np.float32))
 
 
 FLAT = [(0.0, 20.0 * row, 200.0, 18.0) for row in range(4)]
@@ -107,7 +107,9 @@ def test_a_crop_has_a_pixel_at_least() -> None:
         (reading("", 0.0), reading("", 0.0), False),
     ],
 )
-def test_a_line_is_turned_when_it_is_clearly_read_better(first: Reading, second: Reading, turned: bool) -> None:
+def test_a_line_is_turned_when_it_is_clearly_read_better(
+    first: RecognizedText, second: RecognizedText, turned: bool
+) -> None:
     assert lines.clearly_better(second, than=first) is turned
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr.neighbours import Read, own_text
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.neighbours import RecognizedCrop, own_text
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.runtimes.base import FloatArray
 
 HEIGHT = 20.0
@@ -14,17 +14,17 @@ def quad(left: float, right: float, top: float = 0.0) -> FloatArray:
     return np.array([[left, top], [right, top], [right, top + HEIGHT], [left, top + HEIGHT]], np.float32)
 
 
-def reading(text: str, first_x: float, last_x: float, of: FloatArray) -> Reading:
+def reading(text: str, first_x: float, last_x: float, of: FloatArray) -> RecognizedText:
     """A reading whose characters stand evenly from `first_x` to `last_x` on the page."""
     width = float(of[1, 0] - of[0, 0])
     margin = 0.2 * min(width, HEIGHT)
     x = np.linspace(first_x, last_x, len(text))
     positions = (x - (of[0, 0] - margin)) / (width + 2 * margin)
-    return Reading(text, np.full(len(text), 0.9, np.float32), positions.astype(np.float32))
+    return RecognizedText(text, np.full(len(text), 0.9, np.float32), positions.astype(np.float32))
 
 
-def read(text: str, first_x: float, last_x: float, of: FloatArray) -> Read:
-    return Read(of, reading(text, first_x, last_x, of))
+def read(text: str, first_x: float, last_x: float, of: FloatArray) -> RecognizedCrop:
+    return RecognizedCrop(of, reading(text, first_x, last_x, of))
 
 
 MARK = read("16", 4, 18, quad(0, 20))
@@ -55,7 +55,7 @@ def test_the_first_character_of_the_line_on_the_right_is_not_read_again() -> Non
     ],
     ids=["alone", "another row", "further left", "another character", "nothing read"],
 )
-def test_a_character_in_the_margin_stays_unless_another_line_holds_it(others: list[Read]) -> None:
+def test_a_character_in_the_margin_stays_unless_another_line_holds_it(others: list[RecognizedCrop]) -> None:
     own = read("6 Annual", 18.5, 115, NOTE)
     assert own_text(own, [own, *others]).text == "6 Annual"
 

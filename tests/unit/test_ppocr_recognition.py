@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.ppocr.recognition import Reading, decoded, joined, padded_width, pieces_of
+from inkgate.engines.ppocr.recognition import RecognizedText, decoded, joined, padded_width, pieces_of
 
 
-def reading_of(labels: list[str], spaces: dict[int, float] | None = None, confidence: float = 0.9) -> Reading:
+def reading_of(labels: list[str], spaces: dict[int, float] | None = None, confidence: float = 0.9) -> RecognizedText:
     """`labels` decoded, with the probability of a space at some columns."""
     probabilities = np.zeros(len(labels), np.float32)
     for column, probability in (spaces or {}).items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr.lines import Crop
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.lines import LineCrop
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.upright import needed_turn, turned_page, turned_quads
 from inkgate.runtimes.base import FloatArray
 
@@ -18,10 +18,10 @@ RUNS[270] = turned_quads(RIGHT, 90, WIDTH, HEIGHT)
 """Lines as they run on a page that has to be turned clockwise by the key."""
 
 
-def read(text: str, quad: FloatArray, confidence: float = 0.95) -> tuple[Crop, Reading]:
+def read(text: str, quad: FloatArray, confidence: float = 0.95) -> tuple[LineCrop, RecognizedText]:
     count = len(text)
-    reading = Reading(text, np.full(count, confidence, np.float32), np.linspace(0, 1, count, dtype=np.float32))
-    return Crop(quad, np.zeros((1, 1, 3), np.uint8)), reading
+    reading = RecognizedText(text, np.full(count, confidence, np.float32), np.linspace(0, 1, count, dtype=np.float32))
+    return LineCrop(quad, np.zeros((1, 1, 3), np.uint8)), reading
 
 
 @pytest.mark.parametrize("turn", [0, 90, 180, 270])

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.scripts import unspaced
 from inkgate.engines.ppocr.words import words_of
 
 QUAD = np.array([[0, 0], [100, 0], [100, 20], [0, 20]], np.float32)
 
 
-def evenly(text: str) -> Reading:
+def evenly(text: str) -> RecognizedText:
     """A reading whose characters all have the same width."""
     count = len(text)
     confidences = np.linspace(0.5, 1.0, count, dtype=np.float32)
-    return Reading(text, confidences, ((np.arange(count) + 0.5) / count).astype(np.float32))
+    return RecognizedText(text, confidences, ((np.arange(count) + 0.5) / count).astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,9 @@ def test_words_of_a_slanted_line_follow_its_slant() -> None:
 
 
 def test_a_words_confidence_is_the_mean_of_its_characters() -> None:
-    reading = Reading("ab c", np.array([0.6, 0.8, 0.1, 0.9], np.float32), np.array([0.1, 0.3, 0.5, 0.7], np.float32))
+    reading = RecognizedText(
+        "ab c", np.array([0.6, 0.8, 0.1, 0.9], np.float32), np.array([0.1, 0.3, 0.5, 0.7], np.float32)
+    )
     assert [word.confidence for word in words_of(reading, QUAD)] == pytest.approx([0.7, 0.9])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from inkgate.errors import EngineFailed
 from inkgate.runtimes.onnx import OnnxRuntime, lost_by
-from inkgate.runtimes.providers import Accelerator, ShapeRange, Wanted, accelerator
+from inkgate.runtimes.providers import Accelerator, ProviderRequest, ShapeRange, accelerator
 from inkgate.settings import OnnxRuntimeSettings, Provider
 
 CPU, CUDA, TENSORRT = "CPUExecutionProvider", "CUDAExecutionProvider", "TensorrtExecutionProvider"
@@ -17,8 +17,8 @@ EVERY = [TENSORRT, CUDA, CPU]
 RANGES = {"lines.onnx": ShapeRange("x", (1, 3, 48, 96), (4, 3, 48, 320), (8, 3, 48, 5120))}
 
 
-def wanted(cache: Path | None = None, **settings: Any) -> Wanted:  # noqa: ANN401 - values of settings
-    return Wanted(OnnxRuntimeSettings(**settings), RANGES, cache)
+def wanted(cache: Path | None = None, **settings: Any) -> ProviderRequest:  # noqa: ANN401 - values of settings
+    return ProviderRequest(OnnxRuntimeSettings(**settings), RANGES, cache)
 
 
 @pytest.mark.parametrize(

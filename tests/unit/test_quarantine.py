@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.bootstrap.stack import build_parts
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.errors import EngineFailed, InputRejected
+from inkgate.serving.degradation import Degradation
 from inkgate.serving.guarded import Guarded
-from inkgate.serving.ladder import Ladder
 from inkgate.serving.quarantine import Quarantine, Quarantined, QuarantineSettings, content_being_read
 from inkgate.serving.scheduled_pages import ScheduledPages
-from inkgate.settings import LadderSettings, load_settings
+from inkgate.settings import DegradationSettings, load_settings
 from inkgate.types import Page, PageResult, Task
 from support.scheduling import House
 from support.scripted_engine import KeyedPage, ScriptedEngine
@@ -224,8 +224,8 @@ async def test_suspects_wait_without_a_place_at_the_engine() -> None:
         read.append(index)
 
     house = House(places=2)
-    ladder = Ladder(LadderSettings(), lambda: 0.0)
-    engine = Quarantined(ScheduledPages(ScriptedEngine(script), house.scheduler, ladder), quarantine)
+    degradation = Degradation(DegradationSettings(), lambda: 0.0)
+    engine = Quarantined(ScheduledPages(ScriptedEngine(script), house.scheduler, degradation), quarantine)
     async with anyio.create_task_group() as tasks:
         for index in (0, 1, 2, 7):
             tasks.start_soon(engine.read, KeyedPage(b"%d" % index, index), Task())
@@ -240,7 +240,7 @@ def test_the_service_has_suspects_wait_before_they_take_a_place() -> None:
         load_settings(None, engine={"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}})
     ).engine
     order = []
-    while isinstance(engine, Around):
+    while isinstance(engine, EngineWrapper):
         order.append(type(engine))
         engine = engine._inner
     assert order.index(Quarantined) < order.index(ScheduledPages) < order.index(Guarded)

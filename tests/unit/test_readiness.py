@@ -10,14 +10,14 @@ import pytest
 
 from inkgate.engines.probe import BlankPage, blank_page_probe
 from inkgate.errors import EngineFailed
-from inkgate.serving.ladder import Ladder
+from inkgate.serving.degradation import Degradation
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.rate import Rate
+from inkgate.serving.rate import TokenRate
 from inkgate.serving.readiness import EngineProgress, Readiness
 from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
-from inkgate.settings import LadderSettings, SchedulingSettings
+from inkgate.settings import DegradationSettings, SchedulingSettings
 from inkgate.types import Page, PageResult, Task
 from support.clock import Clock
 from support.fake_engine import FakeEngine
@@ -60,8 +60,8 @@ class Service:
         self.heard_at = float("-inf")
         self.probes = 0
         progress = EngineProgress(engine, lambda: self.heard_at, self.clock)
-        scheduler = Scheduler(FixedLimit(1), Ledger(None), Rate(), SchedulingSettings())
-        self.pages = ScheduledPages(progress, scheduler, Ladder(LadderSettings(), lambda: None))
+        scheduler = Scheduler(FixedLimit(1), Ledger(None), TokenRate(), SchedulingSettings())
+        self.pages = ScheduledPages(progress, scheduler, Degradation(DegradationSettings(), lambda: None))
         self.probe_engine = FakeEngine()
         self.readiness = Readiness(progress, self._probe, lambda: self.faults, STUCK_S, self.clock)
 

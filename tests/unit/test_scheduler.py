@@ -7,7 +7,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.work import Priority, Work
 from support.scheduling import House
 
@@ -80,7 +80,7 @@ async def test_a_turn_that_comes_as_its_caller_leaves_is_passed_on() -> None:
         assert house.scheduler.in_flight == 1
         scope.cancel()
     assert house.order == ["next"]
-    assert house.limit.outcomes == [Outcome.OK, Outcome.LEFT, Outcome.OK]
+    assert house.limit.outcomes == [WorkOutcome.OK, WorkOutcome.LEFT, WorkOutcome.OK]
     assert house.is_empty()
 
 
@@ -144,10 +144,10 @@ async def test_how_it_ended_is_reported_and_only_success_is_progress() -> None:
                 raise error
     house.now += 1
     async with house.scheduler.turn(Work(10)) as turn:
-        turn.report(Outcome.FAILED)
+        turn.report(WorkOutcome.FAILED)
     assert house.rate.per_s is None
     await house.one(Work(10))
-    assert house.limit.outcomes == [Outcome.FAILED, Outcome.REJECTED, Outcome.FAILED, Outcome.OK]
+    assert house.limit.outcomes == [WorkOutcome.FAILED, WorkOutcome.REJECTED, WorkOutcome.FAILED, WorkOutcome.OK]
 
 
 async def test_using_more_than_charged_raises_the_charge() -> None:

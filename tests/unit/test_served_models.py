@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from inkgate.api.served import ServedModels
-from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +31,7 @@ class Upstream:
 
     async def close(self) -> None: ...
 
-    def send(self, call: Call) -> AbstractAsyncContextManager[Answer]:
+    def send(self, call: ModelCall) -> AbstractAsyncContextManager[ModelAnswer]:
         raise AssertionError("nothing is to be sent")
 
 

@@ -42,7 +42,7 @@ BUSY = State(
     ),
     work=Work(),
     processes=(Process("gateway", 1, 100, 5.0), Process("pdf", 2, 50, 1.0, 3), Process("pdf", 0, 0, 0.5, 2)),
-    rung=2,
+    degradation_level=2,
     batches=(Batches("recognizer", 4, 20, 1, 2, 1000, 900, 3.0, 2.0, {1: 2, 2: 1, 16: 1}),),
     cache=CacheState({"run": 5, "kept": 3, "joined": 1}, 4, 300, 1000),
     breakers=(BreakerReading("vl", "half_open", 2),),

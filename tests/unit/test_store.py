@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.serving.breaker import Breaker, BreakerState
-from inkgate.serving.store import SPARING, MemoryStore, SparedStore
+from inkgate.serving.store import SPARING, BreakingStore, MemoryStore
 
 pytestmark = pytest.mark.anyio
 
@@ -108,7 +108,7 @@ class Spared:
         self.clock = Clock()
         self.slow = SlowStore(self.clock)
         self.breaker = Breaker("the store", SPARING, self.clock)
-        self.store = SparedStore(self.slow, self.breaker, get_s=0.001, put_s=0.001)
+        self.store = BreakingStore(self.slow, self.breaker, get_s=0.001, put_s=0.001)
 
     async def looked_up(self, count: int = 1) -> list[object]:
         found: list[object] = []

@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 
 from inkgate.engines.transformers.chat import DONE, event_of, events_of, question_of
-from inkgate.engines.transformers.model import Ending, Piece, Question, Sampling
+from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, GenerationEnd, TransformersSampling
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.wire import Delta, EventLines, Token, Usage, delta_of
+from inkgate.engines.vllm.wire import Delta, EventLines, GeneratedToken, TokenUsage, delta_of
 from inkgate.errors import InputRejected
 from inkgate.types import TaskKind
 from support.images import encoded
@@ -22,7 +22,7 @@ PICTURE = Image.new("RGB", (6, 4), (200, 30, 10))
 URL = "data:image/png;base64," + base64.b64encode(encoded(PICTURE, "PNG")).decode()
 
 
-def asked(preset: Preset, kind: TaskKind, **more: object) -> Question:
+def asked(preset: Preset, kind: TaskKind, **more: object) -> ChatPrompt:
     plan = preset.plan(kind)
     return question_of(orjson.dumps({"messages": preset.messages(plan.prompt, URL), **plan.as_request(), **more}))
 
@@ -36,7 +36,7 @@ def test_a_preset_s_request_becomes_a_question_with_its_image() -> None:
     ]
     (pixels,) = question.images
     assert np.array_equal(pixels, np.asarray(PICTURE))
-    assert question.sampling == Sampling(
+    assert question.sampling == TransformersSampling(
         max_tokens=4096, temperature=0.0, top_p=1.0, top_k=-1, repetition_penalty=1.08, skip_special_tokens=True
     )
 
@@ -87,13 +87,17 @@ def test_what_is_no_chat_with_images_is_refused(body: bytes) -> None:
 
 
 def test_events_are_understood_as_those_of_a_server() -> None:
-    stream = event_of(Piece("Straße ", -0.25)) + event_of(Piece("20417", -0.5)) + events_of(Ending("length", 12, 2))
+    stream = (
+        event_of(GeneratedPiece("Straße ", -0.25))
+        + event_of(GeneratedPiece("20417", -0.5))
+        + events_of(GenerationEnd("length", 12, 2))
+    )
     payloads = list(EventLines().feed(stream))
 
     assert [delta_of(payload) for payload in payloads[:-1]] == [
-        Delta("Straße ", (Token("Straße ".encode(), -0.25),)),
-        Delta("20417", (Token(b"20417", -0.5),)),
+        Delta("Straße ", (GeneratedToken("Straße ".encode(), -0.25),)),
+        Delta("20417", (GeneratedToken(b"20417", -0.5),)),
         Delta(finish_reason="length"),
-        Delta(usage=Usage(12, 2)),
+        Delta(usage=TokenUsage(12, 2)),
     ]
     assert b"data: " + payloads[-1] + b"\n\n" == DONE

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from inkgate.engines.transformers.detokenize import Detokenizer
-from inkgate.engines.transformers.model import Piece
+from inkgate.engines.transformers.model import GeneratedPiece
 
 SPECIAL = 256
 
@@ -22,7 +22,9 @@ def of_words(tokens: Sequence[int]) -> str:
     return "".join([" Invoice", " number", " 2", "0417"][token] for token in tokens).removeprefix(" ")
 
 
-def pieces(detokenizer: Detokenizer, tokens: Sequence[int], logprobs: Sequence[float] | None = None) -> list[Piece]:
+def pieces(
+    detokenizer: Detokenizer, tokens: Sequence[int], logprobs: Sequence[float] | None = None
+) -> list[GeneratedPiece]:
     found = [detokenizer.feed(*pair) for pair in zip(tokens, logprobs or [0.0] * len(tokens), strict=True)]
     return [piece for piece in [*found, detokenizer.rest()] if piece is not None]
 
@@ -37,21 +39,27 @@ def test_spaces_between_words_are_kept() -> None:
 
 
 def test_a_character_of_several_tokens_comes_whole_with_the_mean_of_their_logprobs() -> None:
-    assert pieces(Detokenizer(of_bytes), "aß".encode(), [-0.1, -0.2, -0.6]) == [Piece("a", -0.1), Piece("ß", -0.4)]
+    assert pieces(Detokenizer(of_bytes), "aß".encode(), [-0.1, -0.2, -0.6]) == [
+        GeneratedPiece("a", -0.1),
+        GeneratedPiece("ß", -0.4),
+    ]
 
 
 def test_special_tokens_are_no_part_of_the_text_nor_of_its_confidence() -> None:
     assert pieces(Detokenizer(of_bytes), [SPECIAL, 97, SPECIAL, 98], [-9, -0.1, -9, -0.2]) == [
-        Piece("a", -0.1),
-        Piece("b", -0.2),
+        GeneratedPiece("a", -0.1),
+        GeneratedPiece("b", -0.2),
     ]
 
 
 def test_half_a_character_at_the_end_is_shown_as_such() -> None:
-    assert pieces(Detokenizer(of_bytes), [97, 0xE5], [-0.1, -0.3]) == [Piece("a", -0.1), Piece("\ufffd", -0.3)]
+    assert pieces(Detokenizer(of_bytes), [97, 0xE5], [-0.1, -0.3]) == [
+        GeneratedPiece("a", -0.1),
+        GeneratedPiece("\ufffd", -0.3),
+    ]
 
 
 def test_bytes_that_never_become_a_character_are_not_waited_for() -> None:
     detokenizer = Detokenizer(of_bytes)
     found = [detokenizer.feed(0xFF, -0.5) for _ in range(8)]
-    assert found == [None] * 7 + [Piece("\ufffd" * 8, -0.5)]
+    assert found == [None] * 7 + [GeneratedPiece("\ufffd" * 8, -0.5)]

@@ -56,8 +56,8 @@ def test_the_panel_shows_what_there_is_and_warns_of_what_is_wrong() -> None:
         ready=False,
         reasons=("engine: <b>down</b>",),
         breakers=(BreakerReading("engine", "open", 1),),
-        rung=1,
-        rungs=("smaller images",),
+        degradation_level=1,
+        degradation_levels=("smaller images",),
         history=tuple(point(float(at)) for at in range(0, 900, 5)),
     )
     html = live_panel(state, "en")

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.engines.vllm.confidence import Confidence, scored_words
-from inkgate.engines.vllm.wire import Token
+from inkgate.engines.vllm.wire import GeneratedToken
 
 SURE, UNSURE = -0.01, -1.0
 
 
-def token(text: str, logprob: float = SURE) -> Token:
-    return Token(text.encode(), logprob)
+def token(text: str, logprob: float = SURE) -> GeneratedToken:
+    return GeneratedToken(text.encode(), logprob)
 
 
-def scores(text: str, *tokens: Token, shown: str | None = None) -> dict[str, float]:
+def scores(text: str, *tokens: GeneratedToken, shown: str | None = None) -> dict[str, float]:
     found = scored_words(text if shown is None else shown, Confidence(text, tokens))
     return {word.text: word.confidence for word in found}
 
@@ -40,11 +40,11 @@ def test_tokens_that_are_not_in_the_text_are_left_out() -> None:
 
 
 def test_parts_of_a_character_belong_to_it() -> None:
-    part = Token("\ufffd".encode(), UNSURE)
+    part = GeneratedToken("\ufffd".encode(), UNSURE)
     found = scores("a字b", token("a"), part, part, token("b"))
     assert found == {"a": math.exp(SURE), "字": pytest.approx(math.exp(UNSURE)), "b": math.exp(SURE)}
     assert scores("字", part, part, part)["字"] == pytest.approx(math.exp(UNSURE))
-    raw = [Token(bytes([byte]), UNSURE) for byte in "字".encode()]
+    raw = [GeneratedToken(bytes([byte]), UNSURE) for byte in "字".encode()]
     assert scores("字", *raw)["字"] == pytest.approx(math.exp(UNSURE))
 
 
@@ -98,5 +98,5 @@ def test_every_word_of_any_text_has_the_confidence_of_its_tokens(parts: list[tup
 
 @given(st.text(max_size=60), st.lists(st.tuples(st.binary(max_size=5), st.floats(-20, 0)), max_size=30))
 def test_tokens_of_another_text_do_no_harm(text: str, parts: list[tuple[bytes, float]]) -> None:
-    confidence = Confidence(text, [Token(data, logprob) for data, logprob in parts])
+    confidence = Confidence(text, [GeneratedToken(data, logprob) for data, logprob in parts])
     assert confidence.page is None or 0 <= confidence.page <= 1

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.engines.vllm.managed.diagnose import Cause, Death, diagnose, kernel_oom_kills, own_memory_events
-from inkgate.engines.vllm.managed.lines import Levels, Lines, Progress, is_bar, progress_of
+from inkgate.engines.vllm.managed.diagnose import Death, DeathCause, diagnose, kernel_oom_kills, own_memory_events
+from inkgate.engines.vllm.managed.lines import Levels, Lines, StartProgress, is_bar, progress_of
 from inkgate.engines.vllm.managed.supervisor import fewer_sequences
 
 BAR = "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:01<00:01,  1.00s/it]"
@@ -47,22 +47,22 @@ def test_levels_are_the_server_s_own_and_stay_for_what_belongs_to_a_line() -> No
 @pytest.mark.parametrize(
     ("line", "progress"),
     [
-        (BAR, Progress("weights", 50)),
-        ("Loading pt checkpoint shards: 100% Completed | 1/1 [00:00<00:00,  9.34it/s]", Progress("weights", 100)),
-        ("Fetching 12 files:  25%|██▌       | 3/12 [00:04<00:12]", Progress("download", 25)),
-        ("Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  40%|████      | 2/5", Progress("graphs", 40)),
-        ("INFO [gpu_model_runner.py:1] Graph capturing finished in 9 secs, took 0.4 GiB", Progress("graphs", 100)),
-        ("INFO [backends.py:1] Dynamo bytecode transform time: 4.1 s", Progress("compile")),
+        (BAR, StartProgress("weights", 50)),
+        ("Loading pt checkpoint shards: 100% Completed | 1/1 [00:00<00:00,  9.34it/s]", StartProgress("weights", 100)),
+        ("Fetching 12 files:  25%|██▌       | 3/12 [00:04<00:12]", StartProgress("download", 25)),
+        ("Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  40%|████      | 2/5", StartProgress("graphs", 40)),
+        ("INFO [gpu_model_runner.py:1] Graph capturing finished in 9 secs, took 0.4 GiB", StartProgress("graphs", 100)),
+        ("INFO [backends.py:1] Dynamo bytecode transform time: 4.1 s", StartProgress("compile")),
         (
             "INFO [kv_cache_utils.py:1] GPU KV cache size: 1,234,567 tokens, Maximum",
-            Progress("kv_cache", None, 1234567),
+            StartProgress("kv_cache", None, 1234567),
         ),
-        ("INFO:     Application startup complete.", Progress("listening")),
+        ("INFO:     Application startup complete.", StartProgress("listening")),
         ("INFO:     Waiting for application startup.", None),
         ("WARNING 11-20 23:00:00 [vllm.py:1703] Enforce eager set, disabling torch.compile, CUDAGraphs", None),
     ],
 )
-def test_progress_is_recognised(line: str, progress: Progress | None) -> None:
+def test_progress_is_recognised(line: str, progress: StartProgress | None) -> None:
     assert progress_of(line) == progress
 
 
@@ -85,7 +85,7 @@ def test_only_states_of_bars_are_left_out_of_the_log() -> None:
 def test_a_lack_of_memory_is_known_by_its_words(line: str) -> None:
     after = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}"
     death = diagnose(1, ["before", line, after])
-    assert death.cause is Cause.OUT_OF_MEMORY
+    assert death.cause is DeathCause.OUT_OF_MEMORY
     assert line.endswith(death.reason)
     assert not death.reason.startswith("(")
 
@@ -100,21 +100,21 @@ CORE_KILLED = "RuntimeError: Engine core initialization failed. See root cause a
 @pytest.mark.parametrize(
     ("status", "line", "oom_kills", "cause"),
     [
-        (-signal.SIGKILL, "fine", 1, Cause.OUT_OF_MEMORY),
-        (-signal.SIGKILL, "fine", None, Cause.OUT_OF_MEMORY),
-        (-signal.SIGKILL, "fine", 0, Cause.KILLED),
-        (None, "fine", 0, Cause.KILLED),
-        (1, CORE_KILLED, 1, Cause.OUT_OF_MEMORY),
-        (1, CORE_KILLED, 0, Cause.CRASH),
-        (0, CORE_GONE, 1, Cause.OUT_OF_MEMORY),
-        (0, CORE_GONE, 0, Cause.CRASH),
-        (-signal.SIGSEGV, "fine", 1, Cause.CRASH),
-        (1, "ValueError: no", 1, Cause.CRASH),
-        (0, "fine", 0, Cause.EXIT),
+        (-signal.SIGKILL, "fine", 1, DeathCause.OUT_OF_MEMORY),
+        (-signal.SIGKILL, "fine", None, DeathCause.OUT_OF_MEMORY),
+        (-signal.SIGKILL, "fine", 0, DeathCause.KILLED),
+        (None, "fine", 0, DeathCause.KILLED),
+        (1, CORE_KILLED, 1, DeathCause.OUT_OF_MEMORY),
+        (1, CORE_KILLED, 0, DeathCause.CRASH),
+        (0, CORE_GONE, 1, DeathCause.OUT_OF_MEMORY),
+        (0, CORE_GONE, 0, DeathCause.CRASH),
+        (-signal.SIGSEGV, "fine", 1, DeathCause.CRASH),
+        (1, "ValueError: no", 1, DeathCause.CRASH),
+        (0, "fine", 0, DeathCause.EXIT),
     ],
 )
 def test_a_kill_is_the_kernel_s_where_the_kernel_says_so(
-    status: int | None, line: str, oom_kills: int | None, cause: Cause
+    status: int | None, line: str, oom_kills: int | None, cause: DeathCause
 ) -> None:
     assert diagnose(status, [line], oom_kills).cause is cause
 
@@ -133,20 +133,20 @@ def test_a_kill_is_the_kernel_s_where_the_kernel_says_so(
 )
 def test_the_line_that_says_most_is_the_reason(lines: list[str], reason: str) -> None:
     death = diagnose(1, lines)
-    assert death.cause is Cause.CRASH
+    assert death.cause is DeathCause.CRASH
     assert death.reason.startswith(reason)
 
 
 def test_deaths_are_alike_whatever_the_numbers_in_them() -> None:
-    first = Death(Cause.CRASH, 1, "(APIServer pid=123) ERROR 11-20 23:00:01 ValueError: no 0x7f3a")
-    assert first.kind == Death(Cause.CRASH, 1, "(APIServer pid=45) ERROR 11-21 01:12:44 ValueError: no 0x1b").kind
-    assert first.kind != Death(Cause.CRASH, 1, "TypeError: no").kind
+    first = Death(DeathCause.CRASH, 1, "(APIServer pid=123) ERROR 11-20 23:00:01 ValueError: no 0x7f3a")
+    assert first.kind == Death(DeathCause.CRASH, 1, "(APIServer pid=45) ERROR 11-21 01:12:44 ValueError: no 0x1b").kind
+    assert first.kind != Death(DeathCause.CRASH, 1, "TypeError: no").kind
 
 
 def test_a_death_is_told_in_a_line() -> None:
-    assert str(Death(Cause.KILLED, -9, "")) == "killed (SIGKILL)"
-    assert str(Death(Cause.CRASH, 2, "no such flag")) == "crash (status 2): no such flag"
-    assert str(Death(Cause.STALLED, None, "It stood still.")) == "stalled: It stood still."
+    assert str(Death(DeathCause.KILLED, -9, "")) == "killed (SIGKILL)"
+    assert str(Death(DeathCause.CRASH, 2, "no such flag")) == "crash (status 2): no such flag"
+    assert str(Death(DeathCause.STALLED, None, "It stood still.")) == "stalled: It stood still."
 
 
 def test_the_kernel_s_count_is_that_of_our_group_where_it_has_one(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
-from inkgate.engines.vllm.parsers.answer import Answer, Parser
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer, Parser
 from inkgate.engines.vllm.parsers.fields import json_fields
 from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import chart_table, markdown, plain, plain_text, safe_markdown
@@ -105,7 +105,7 @@ def test_plain_text_is_what_a_reader_sees(markup: str, text: str) -> None:
 
 
 def test_plain_output_keeps_its_lines() -> None:
-    assert plain(" one \n*two*\r\n\n<b>three  \n", PAGE) == Answer(text="one\n*two*\n\n<b>three")
+    assert plain(" one \n*two*\r\n\n<b>three  \n", PAGE) == ParsedAnswer(text="one\n*two*\n\n<b>three")
 
 
 def test_a_chart_of_bars_becomes_a_pipe_table() -> None:
@@ -125,12 +125,12 @@ def test_a_chart_that_is_markdown_already_stays(output: str) -> None:
      "```latex\n\\frac{a}{b} < 1\n```", r"$$\frac{a}{b} < 1", r"\(\frac{a}{b} < 1\)"],
 )  # fmt: skip
 def test_a_formula_loses_its_delimiters_in_text_and_has_them_in_markdown(output: str) -> None:
-    assert formula(output, PAGE) == Answer(text=r"\frac{a}{b} < 1", markdown="$$\n\\frac{a}{b} < 1\n$$")
+    assert formula(output, PAGE) == ParsedAnswer(text=r"\frac{a}{b} < 1", markdown="$$\n\\frac{a}{b} < 1\n$$")
 
 
 def test_several_formulas_keep_their_delimiters() -> None:
-    assert formula("$$a$$\n$$b$$", PAGE) == Answer(text="$$a$$\n$$b$$", markdown="$$a$$\n$$b$$")
-    assert formula(" ", PAGE) == Answer(text="", markdown="")
+    assert formula("$$a$$\n$$b$$", PAGE) == ParsedAnswer(text="$$a$$\n$$b$$", markdown="$$a$$\n$$b$$")
+    assert formula(" ", PAGE) == ParsedAnswer(text="", markdown="")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ pieces = st.sampled_from(
 outputs = st.lists(pieces, max_size=40).map("".join) | st.text()
 
 
-def read(parser: Parser, output: str) -> Answer | None:
+def read(parser: Parser, output: str) -> ParsedAnswer | None:
     """The answer, or None for the one error that a parser may raise."""
     try:
         return parser(output, PAGE)
@@ -199,4 +199,4 @@ def test_any_output_renders_to_nothing_that_acts(output: str) -> None:
 )  # fmt: skip
 def test_a_loop_of_any_sign_is_read_at_once(unit: str) -> None:
     output = unit * (40_000 // len(unit))
-    assert isinstance(markdown(output, PAGE), Answer)
+    assert isinstance(markdown(output, PAGE), ParsedAnswer)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inkgate.engines.vllm.parsers.spotting import spotting_json
-from inkgate.engines.vllm.preset import Attempt, Launch, Preset
+from inkgate.engines.vllm.preset import Launch, Preset, RetryStep
 from inkgate.engines.vllm.presets import find_preset, hunyuanocr, known_presets, paddleocr_vl
 from inkgate.errors import InputRejected
 from inkgate.types import BlockType, Size, TaskKind
@@ -214,10 +214,10 @@ def test_a_preset_without_names_is_refused() -> None:
         replace(hunyuanocr.V1_5, served_names=())
 
 
-def test_a_step_of_the_ladder_changes_the_plan() -> None:
+def test_a_retry_changes_the_plan() -> None:
     plan = hunyuanocr.V1_5.plan(TaskKind.PARSE)
-    warm = Attempt(temperature=0.5).applied(plan)
-    small = Attempt(scale=0.5).applied(plan)
+    warm = RetryStep(temperature=0.5).applied(plan)
+    small = RetryStep(scale=0.5).applied(plan)
     assert (warm.sampling.temperature, warm.limits) == (0.5, plan.limits)
     assert (small.sampling, small.limits.max_pixels) == (plan.sampling, 1024 * 1024)
 

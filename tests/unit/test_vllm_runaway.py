@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.runaway import Loop, Patience, RunawayGuard, repeating_tail
+from inkgate.engines.vllm.runaway import RepeatedTail, RepetitionLimits, RunawayGuard, repeating_tail
 
 WORDS = ["ink", "gate", "the", "of", "Größe", "文字", "12.50", "page", "and", "read", "(see", "A.3)", "—"]
 
@@ -22,7 +22,7 @@ def prose(length: int, seed: int = 1) -> str:
     return text[:length]
 
 
-def watched(text: str, piece: int = 7) -> Loop | None:
+def watched(text: str, piece: int = 7) -> RepeatedTail | None:
     """What a guard says that sees `text` come in pieces."""
     guard = RunawayGuard()
     for start in range(0, len(text), piece):
@@ -117,7 +117,9 @@ def test_a_loop_far_down_a_long_answer_is_placed_in_the_whole() -> None:
 def test_the_tail_is_what_trying_every_unit_finds(before: str, unit: str, count: int) -> None:
     """Against the plain way: every length of unit, counted back."""
     text = before + unit * count
-    patience = Patience(repeats=3, run_span=6, line_span=12, blank_span=20, cells=5, rows=4, table_span=60, max_unit=40)
+    patience = RepetitionLimits(
+        repeats=3, run_span=6, line_span=12, blank_span=20, cells=5, rows=4, table_span=60, max_unit=40
+    )
     expected = None
     for length in range(1, min(patience.max_unit, len(text)) + 1):
         alike = 0
@@ -142,4 +144,4 @@ def test_pieces_don_t_matter(words: list[str], piece: int) -> None:
 def test_texts_that_nearly_repeat_cost_little() -> None:
     """Units that differ in one sign at their end: the worst case for looking backwards. It ends, and finds nothing."""
     text = "".join("a" * 1990 + sign for sign in string.ascii_letters)
-    assert repeating_tail(text, Patience()) is None
+    assert repeating_tail(text, RepetitionLimits()) is None

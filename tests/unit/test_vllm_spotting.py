@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.parsers.answer import Answer, Parser
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer, Parser
 from inkgate.engines.vllm.parsers.spotting import spotting_hunyuan, spotting_json, spotting_paddle
 from inkgate.errors import EngineFailed
 from inkgate.types import Size
@@ -120,7 +120,7 @@ pieces = st.sampled_from(
 outputs = st.text() | st.lists(pieces).map("".join)
 
 
-def read(parser: Parser, output: str) -> Answer | None:
+def read(parser: Parser, output: str) -> ParsedAnswer | None:
     """The answer, or None for the one error that a parser may raise."""
     try:
         return parser(output, PAGE)

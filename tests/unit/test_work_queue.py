@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.queue import Entry, WorkQueue
+from inkgate.serving.queue import QueueEntry, WorkQueue
 from inkgate.serving.work import Priority, Work
 
 AGE_S = 30.0
@@ -31,13 +31,13 @@ class TimedQueue:
         self.remove, self.settle, self.ahead = self.inner.remove, self.inner.settle, self.inner.ahead
         self._clock = clock
 
-    def push(self, work: Work) -> Entry:
+    def push(self, work: Work) -> QueueEntry:
         return self.inner.push(work, self._clock())
 
-    def pop(self, fits: Callable[[Work], bool]) -> Entry | None:
+    def pop(self, fits: Callable[[Work], bool]) -> QueueEntry | None:
         return self.inner.pop(fits, self._clock())
 
-    def expire(self) -> list[Entry]:
+    def expire(self) -> list[QueueEntry]:
         return self.inner.expire(self._clock())
 
 
@@ -265,7 +265,7 @@ def test_everything_comes_out_once_whatever_comes_in(pushed: list[Work]) -> None
 def test_counts_hold_after_any_sequence(steps: list[Work | str | float | tuple[str, int]]) -> None:
     clock = Clock()
     queue = queue_of(clock)
-    inside: list[Entry] = []
+    inside: list[QueueEntry] = []
     for step in steps:
         if isinstance(step, Work):
             inside.append(queue.push(replace(step, deadline=step.deadline + clock.now - 1000.0)))

@@ -14,16 +14,16 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions
-from inkgate.engines.workers.block import Block
+from inkgate.engines.workers.block import SharedBlock
 
 MB = 1 << 20
 
 
 @pytest.fixture
-def blocks() -> Iterator[tuple[Block, Block]]:
+def blocks() -> Iterator[tuple[SharedBlock, SharedBlock]]:
     """Two sides of the same memory."""
-    ours = Block.make()
-    theirs = Block(os.dup(ours.fd))
+    ours = SharedBlock.make()
+    theirs = SharedBlock(os.dup(ours.fd))
     yield ours, theirs
     ours.close()
     theirs.close()
@@ -39,8 +39,8 @@ def blocks() -> Iterator[tuple[Block, Block]]:
     )
 )
 def test_arrays_arrive_as_they_were(sent: list[NDArray[Any]]) -> None:
-    ours = Block.make()
-    theirs = Block(os.dup(ours.fd))
+    ours = SharedBlock.make()
+    theirs = SharedBlock(os.dup(ours.fd))
     name, found = theirs.unpack(ours.pack(("name", sent)))
     assert name == "name"
     assert len(found) == len(sent)
@@ -50,7 +50,7 @@ def test_arrays_arrive_as_they_were(sent: list[NDArray[Any]]) -> None:
     theirs.close()
 
 
-def test_pixels_are_not_in_the_message_and_are_not_copied_out(blocks: tuple[Block, Block]) -> None:
+def test_pixels_are_not_in_the_message_and_are_not_copied_out(blocks: tuple[SharedBlock, SharedBlock]) -> None:
     ours, theirs = blocks
     options = DetectionOptions(longest_side=9, shortest_side=8, threshold=0.3, box_threshold=0.5, unclip_ratio=1.6)
     page = np.arange(3 * MB, dtype=np.uint32).astype(np.uint8).reshape(1024, 1024, 3)
@@ -63,7 +63,7 @@ def test_pixels_are_not_in_the_message_and_are_not_copied_out(blocks: tuple[Bloc
     assert np.array_equal(found.rgb, page)  # the same memory
 
 
-def test_the_block_grows_when_needed_and_gives_much_back(blocks: tuple[Block, Block]) -> None:
+def test_the_block_grows_when_needed_and_gives_much_back(blocks: tuple[SharedBlock, SharedBlock]) -> None:
     ours, theirs = blocks
     sizes = []
     for count in (10, 3 * MB + 1, 10, 80 * MB, 10):
@@ -75,7 +75,7 @@ def test_the_block_grows_when_needed_and_gives_much_back(blocks: tuple[Block, Bl
     assert sizes == [1, 4, 4, 80, 1]
 
 
-def test_an_array_outlives_the_memory_it_came_in(blocks: tuple[Block, Block]) -> None:
+def test_an_array_outlives_the_memory_it_came_in(blocks: tuple[SharedBlock, SharedBlock]) -> None:
     ours, theirs = blocks
     (first,) = theirs.unpack(ours.pack([np.full(100, 3, np.uint8)]))
     theirs.unpack(ours.pack([np.full(2 * MB, 4, np.uint8)]))

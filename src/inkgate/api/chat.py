@@ -24,10 +24,10 @@ from inkgate.api.error_forms import openai_error
 from inkgate.api.errors import Problem, unexpected
 from inkgate.api.leaving import EarlyBody, cancelled_when_left
 from inkgate.engines.vllm.refusals import chat_error
-from inkgate.engines.vllm.upstream import Answer, Upstream
+from inkgate.engines.vllm.upstream import ModelAnswer, Upstream
 from inkgate.engines.vllm.wire import IGNORED_HEADER, event_error
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.serving.limiter import Outcome, Permit, outcome_of
+from inkgate.serving.limiter import Permit, WorkOutcome, outcome_of
 from inkgate.serving.work import as_caller, current_caller
 from inkgate.settings import Settings
 
@@ -165,7 +165,7 @@ class _Relay:
         awaited = "next token" if self.begun else "first token"
         raise EngineFailed("upstream_stalled", f"The {awaited} did not come in time.")
 
-    async def _whole(self, answer: Answer, model: str) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
+    async def _whole(self, answer: ModelAnswer, model: str) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
         """Headers and body, to be sent; None where they were, as a refusal."""
         pieces: list[bytes] = []
         size = 0
@@ -185,7 +185,7 @@ class _Relay:
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self.send({"type": "http.response.body", "body": body})
 
-    async def _refusal(self, answer: Answer, body: bytes, model: str) -> None:
+    async def _refusal(self, answer: ModelAnswer, body: bytes, model: str) -> None:
         """Sends an error of the model server in our words, with its own status where the request is at fault.
 
         Raises:
@@ -194,14 +194,14 @@ class _Relay:
         error = chat_error(answer.status, body, model[:_SHOWN])
         if not isinstance(error, InputRejected):
             raise error
-        self.permit.report(Outcome.REJECTED)
+        self.permit.report(WorkOutcome.REJECTED)
         self.noted["code"] = error.code
         problem = replace(self._problem(error), status=answer.status)
         told = orjson.dumps(openai_error(problem))
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(told))]
         await self._send_whole(answer.status, headers, told)
 
-    async def _stream(self, answer: Answer, scope: anyio.CancelScope, last_moment: float) -> None:
+    async def _stream(self, answer: ModelAnswer, scope: anyio.CancelScope, last_moment: float) -> None:
         """Sends events as they come. Time that the client takes to read them is not the model server's."""
         lines = _WholeLines()
         async for chunk in answer.chunks:
@@ -274,7 +274,7 @@ class _WholeLines:
         return passed
 
 
-def _kept(answer: Answer, ignored: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
+def _kept(answer: ModelAnswer, ignored: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
     """The headers of `answer` that are about its body; those about the connection to the model server stay behind.
 
     The fields that its server got without are named together with those that were `ignored` here.
@@ -286,7 +286,7 @@ def _kept(answer: Answer, ignored: tuple[str, ...]) -> list[tuple[bytes, bytes]]
     return [(name.encode(), value.encode("latin-1")) for name, value in kept.items()]
 
 
-def _refuse_what_is_no_answer(answer: Answer) -> None:
+def _refuse_what_is_no_answer(answer: ModelAnswer) -> None:
     """Lets answers and the model server's errors about the request through.
 
     Raises:

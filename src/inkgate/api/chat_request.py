@@ -25,7 +25,7 @@ from inkgate.api.chat_images import UNKNOWN_MODEL, image_tokens
 from inkgate.api.chat_media import remote_media
 from inkgate.api.decoding import parse_json
 from inkgate.engines.vllm.images import ImageLimits
-from inkgate.engines.vllm.upstream import Call
+from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import InputRejected
 
 _CHARACTERS_PER_TOKEN = 4
@@ -76,9 +76,9 @@ class ChatRequest:
     def tokens(self) -> int:
         return self.prompt_tokens + self.answer_tokens
 
-    def call(self, sent: Callable[[], None]) -> Call:
+    def call(self, sent: Callable[[], None]) -> ModelCall:
         """The same for a model server."""
-        return Call(
+        return ModelCall(
             self.body,
             prompt_tokens=self.prompt_tokens,
             answer_tokens=self.answer_tokens,

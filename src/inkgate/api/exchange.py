@@ -19,7 +19,7 @@ from inkgate.api.errors import Problem, request_id_of
 from inkgate.api.leaving import cancelled_when_left
 from inkgate.api.negotiation import Native, Shape
 from inkgate.api.stream import stream_pages
-from inkgate.api.uploads import Body
+from inkgate.api.uploads import UploadedBody
 from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import render
 from inkgate.documents.formats.json import page_to_dict
@@ -37,7 +37,7 @@ class Call:
     """A request whose body has arrived."""
 
     context: Context
-    body: Body
+    body: UploadedBody
     query: Mapping[str, str]
     accept: str | None
     caller: str
@@ -84,7 +84,7 @@ class Exchange(Response):
     from the first byte to the last; a stream keeps its permit until it ends.
     """
 
-    def __init__(self, context: Context, find_form: Callable[[Body], Form]) -> None:
+    def __init__(self, context: Context, find_form: Callable[[UploadedBody], Form]) -> None:
         super().__init__()
         self._context = context
         self._find_form = find_form

@@ -50,7 +50,7 @@ def steady_clock() -> Callable[[], float]:
 
 
 @dataclass(slots=True)
-class _Held:
+class _CallerFiles:
     """What one caller has in the store. `bytes`: with what the files take beside their data."""
 
     files: dict[str, StoredFile] = field(default_factory=dict)
@@ -73,7 +73,7 @@ class FileStore:
         max_files: int = MAX_FILES,
     ) -> None:
         self._files: OrderedDict[str, StoredFile] = OrderedDict()  # the next to expire first
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _CallerFiles] = {}
         self._max_total_bytes = max_total_bytes
         self._max_files = max_files
         self._kept_s = kept_s
@@ -91,7 +91,7 @@ class FileStore:
         self._expire()
         now = self._now()
         file = StoredFile(str(uuid4()), name, data, purpose, owner, now, now + self._kept_s)
-        held = self._held.get(owner) or _Held()
+        held = self._held.get(owner) or _CallerFiles()
         free_bytes, free_files = self._max_total_bytes - self.total_bytes, self._max_files - len(self._files)
         if _cost(file) > free_bytes or not free_files:
             detail = "There is no room for more uploaded files."

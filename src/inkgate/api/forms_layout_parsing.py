@@ -83,7 +83,7 @@ class LayoutParsing:
         shape = options.shape(call.accept)
         found = await call.context.sources.from_text(request.file, call.caller)
         # The answer needs the options only, not the file's base64 for as long as it is read.
-        shown = _Shown(self._envelope, request.model_copy(update={"file": ""}))
+        shown = _LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""}))
         return Order(found, options.read_options(task), shape, shown, coordinates=options.coordinates)
 
     def problem(self, problem: Problem) -> Response:
@@ -91,7 +91,7 @@ class LayoutParsing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _LayoutParsingOutput:
     envelope: Envelope
     request: LayoutParsingRequest
 

@@ -64,7 +64,7 @@ class Paddlex:
         found = await call.context.sources.from_text(request.file, call.caller)
         task = request.task(options.task_kind(shape))
         # The answer needs the options only, not the file's base64 for as long as it is read.
-        show = _Shown(self._envelope, request.model_copy(update={"file": ""}))
+        show = _PaddlexOutput(self._envelope, request.model_copy(update={"file": ""}))
         return Order(found, options.read_options(task), shape, show, coordinates=options.coordinates)
 
     def problem(self, problem: Problem) -> Response:
@@ -72,7 +72,7 @@ class Paddlex:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _PaddlexOutput:
     envelope: Envelope
     request: PaddlexRequest
 

@@ -31,7 +31,7 @@ class RapidOcrOptions(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _RapidOcrOutput:
     boxes: bool
     text: bool
 
@@ -51,7 +51,7 @@ class _Shown:
         return answer
 
 
-class RapidOcr:
+class RapidOcrForm:
     """Understands what clients of rapidocr_api send."""
 
     async def order(self, call: Call) -> Order:
@@ -62,7 +62,7 @@ class RapidOcr:
         else:
             text = call.body.fields.get("image_data") or call.body.fields.get("image_file") or ""
             found = await call.context.sources.from_text(text, call.caller)
-        shown = _Shown(boxes=options.use_det is not False, text=options.use_rec is not False)
+        shown = _RapidOcrOutput(boxes=options.use_det is not False, text=options.use_rec is not False)
         order = ordered(call, found, shown)
         if options.use_cls is None:
             return order

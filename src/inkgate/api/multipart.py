@@ -17,7 +17,7 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FormPart:
     """One part of a form. `filename` is None for plain fields."""
 
     name: str
@@ -50,7 +50,7 @@ class MultipartReader:
         boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
         if not boundary:
             raise InputRejected("request_malformed", "The Content-Type names no multipart boundary.")
-        self._parts: list[Part] = []
+        self._parts: list[FormPart] = []
         self._headers: dict[str, str] = {}
         self._header_name = bytearray()
         self._header_value = bytearray()
@@ -83,7 +83,7 @@ class MultipartReader:
         except FormParserError as error:
             raise InputRejected("request_malformed", "The body is not valid multipart/form-data.") from error
 
-    def finish(self) -> list[Part]:
+    def finish(self) -> list[FormPart]:
         """All parts, in the order sent.
 
         Raises:
@@ -122,7 +122,7 @@ class MultipartReader:
         content_type = self._headers.get("content-type", "").partition(";")[0].strip().lower()
         filename = disposition.get("filename")
         self._parts.append(
-            Part(
+            FormPart(
                 _UNSAFE.sub("", name)[:MAX_NAME_LENGTH],
                 None if filename is None else clean_name(filename),
                 content_type,

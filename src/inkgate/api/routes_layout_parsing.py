@@ -11,7 +11,7 @@ from inkgate.api.error_forms import LAYOUT_PARSING
 from inkgate.api.exchange import Exchange, Form
 from inkgate.api.forms_layout_parsing import LayoutParsing
 from inkgate.api.openapi_layout_parsing import LAYOUT_PARSING_OPERATION
-from inkgate.api.uploads import Body
+from inkgate.api.uploads import UploadedBody
 
 router = APIRouter(tags=["read"])
 
@@ -22,5 +22,5 @@ async def read(request: Request) -> Response:
     return Exchange(context_of(request), _form)
 
 
-def _form(_: Body) -> Form:
+def _form(_: UploadedBody) -> Form:
     return LayoutParsing()

@@ -10,7 +10,7 @@ from inkgate.api.context import context_of
 from inkgate.api.exchange import Exchange, Form
 from inkgate.api.forms_mistral import Mistral
 from inkgate.api.openapi_mistral import MISTRAL_OPERATION
-from inkgate.api.uploads import Body
+from inkgate.api.uploads import UploadedBody
 
 router = APIRouter(tags=["read"])
 
@@ -21,5 +21,5 @@ async def read(request: Request) -> Response:
     return Exchange(context_of(request), _form)
 
 
-def _form(_: Body) -> Form:
+def _form(_: UploadedBody) -> Form:
     return Mistral()

@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from inkgate.api.context import Context, context_of
 from inkgate.api.openapi import PROBLEM_RESPONSES, openai_problems
-from inkgate.api.schemas_files import Model, ModelList
+from inkgate.api.schemas_files import ModelEntry, ModelList
 from inkgate.engines.vllm.upstream import ServedModelName
 from inkgate.errors import InputRejected
 
@@ -41,21 +41,21 @@ async def models(request: Request) -> ModelList:
 )
 async def model(
     request: Request, model_id: Annotated[str, Path(max_length=300, description="The `id` of a model that is listed.")]
-) -> Model:
+) -> ModelEntry:
     """One of those that `/v1/models` lists, or the engine by its own name."""
     context = context_of(request)
-    known = [*await _listed(context), Model(id=context.service.engine.name)]
+    known = [*await _listed(context), ModelEntry(id=context.service.engine.name)]
     found = next((one for one in known if one.id == model_id), None)
     if found is None:
         raise InputRejected("engine_unknown", "There is no model of this name.")
     return found
 
 
-async def _listed(context: Context) -> list[Model]:
+async def _listed(context: Context) -> list[ModelEntry]:
     served = await context.served.known()
-    return [_described(name) for name in served] or [Model(id=context.service.engine.name)]
+    return [_described(name) for name in served] or [ModelEntry(id=context.service.engine.name)]
 
 
-def _described(name: str) -> Model:
+def _described(name: str) -> ModelEntry:
     longest = name.max_model_len if isinstance(name, ServedModelName) else None
-    return Model(id=name, owned_by="model-server", max_model_len=longest)
+    return ModelEntry(id=name, owned_by="model-server", max_model_len=longest)

@@ -9,10 +9,10 @@ from starlette.responses import Response
 from inkgate.api.context import context_of
 from inkgate.api.exchange import Exchange, Form
 from inkgate.api.forms_paddlex import Paddlex
-from inkgate.api.forms_rapidocr import RapidOcr
+from inkgate.api.forms_rapidocr import RapidOcrForm
 from inkgate.api.forms_simple import SimpleJson, SimpleMultipart
 from inkgate.api.openapi_ocr import OCR_OPERATION
-from inkgate.api.uploads import Body
+from inkgate.api.uploads import UploadedBody
 from inkgate.errors import InputRejected
 
 router = APIRouter(tags=["read"])
@@ -28,7 +28,7 @@ async def read(request: Request) -> Response:
     return Exchange(context_of(request), find_form)
 
 
-def find_form(body: Body) -> Form:
+def find_form(body: UploadedBody) -> Form:
     """The form that a body has.
 
     Raises:
@@ -39,7 +39,7 @@ def find_form(body: Body) -> Form:
         if "file" in keys:
             return SimpleMultipart()
         if keys & {"image_file", "image_data"}:
-            return RapidOcr()
+            return RapidOcrForm()
         raise InputRejected("file_missing", "The form has no part `file`, `image_file` or `image_data`.")
     if "file" in keys:
         return Paddlex()

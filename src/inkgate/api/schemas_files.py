@@ -46,7 +46,7 @@ class SignedUrl(BaseModel):
     url: str
 
 
-class Model(BaseModel):
+class ModelEntry(BaseModel):
     """A name that may be sent as `model`."""
 
     id: str
@@ -60,4 +60,4 @@ class ModelList(BaseModel):
     """The names that may be sent as `model`."""
 
     object: str = "list"
-    data: list[Model]
+    data: list[ModelEntry]

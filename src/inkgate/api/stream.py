@@ -13,7 +13,7 @@ from inkgate.api.errors import Problem, unexpected
 from inkgate.api.negotiation import NDJSON_TYPE
 from inkgate.errors import InkgateError, InputRejected, from_page_error
 from inkgate.reader import Reading
-from inkgate.serving.limiter import Outcome, Permit
+from inkgate.serving.limiter import Permit, WorkOutcome
 from inkgate.types import DocumentStatus, PageError, PageResult
 
 log = structlog.get_logger(__name__)
@@ -91,13 +91,13 @@ async def stream_pages(
     await _line(send, tally.summary(error), last=True)
 
 
-def _outcome(tally: _Tally, error: Problem | None) -> Outcome:
+def _outcome(tally: _Tally, error: Problem | None) -> WorkOutcome:
     if error is not None:
-        return Outcome.FAILED
+        return WorkOutcome.FAILED
     if tally.status is DocumentStatus.FAILED and tally.first_error is not None:
         rejected = isinstance(from_page_error(tally.first_error), InputRejected)
-        return Outcome.REJECTED if rejected else Outcome.FAILED
-    return Outcome.OK
+        return WorkOutcome.REJECTED if rejected else WorkOutcome.FAILED
+    return WorkOutcome.OK
 
 
 async def _start(send: Send, pages: int) -> None:

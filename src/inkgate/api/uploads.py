@@ -11,7 +11,7 @@ import anyio
 from starlette.requests import Request
 
 from inkgate.api.decoding import LARGE, BodyThreads, check_text, check_texts, decode_percent, parse_json
-from inkgate.api.multipart import MultipartReader, Part
+from inkgate.api.multipart import FormPart, MultipartReader
 from inkgate.errors import InputRejected
 from inkgate.serving.limiter import CallerLeft
 from inkgate.settings import LimitSettings
@@ -25,15 +25,15 @@ _LENGTH_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class UploadedBody:
     """A body that has arrived: `fields` are a JSON object's values or a form's texts, `files` a form's files."""
 
     fields: Mapping[str, Any]
-    files: Mapping[str, Part] = field(default_factory=dict)
+    files: Mapping[str, FormPart] = field(default_factory=dict)
     is_form: bool = False
 
 
-async def receive(request: Request, limits: LimitSettings, threads: BodyThreads) -> Body:
+async def receive(request: Request, limits: LimitSettings, threads: BodyThreads) -> UploadedBody:
     """The whole body of `request`, in memory.
 
     Raises:
@@ -124,11 +124,11 @@ async def _gather(request: Request, limits: LimitSettings) -> bytes:
     return bytes(whole)
 
 
-async def _json(raw: bytes, threads: BodyThreads) -> Body:
+async def _json(raw: bytes, threads: BodyThreads) -> UploadedBody:
     value = parse_json(raw) if len(raw) <= _SMALL else await threads.run(len(raw), _value, raw)
     if not isinstance(value, dict):
         raise InputRejected("request_malformed", "The body is JSON, but not an object.")
-    return Body(value)
+    return UploadedBody(value)
 
 
 def _value(raw: bytes) -> object:
@@ -139,11 +139,11 @@ def _value(raw: bytes) -> object:
     return value
 
 
-async def _urlencoded(raw: bytes, threads: BodyThreads) -> Body:
+async def _urlencoded(raw: bytes, threads: BodyThreads) -> UploadedBody:
     if raw.count(b"&") >= _MAX_FIELDS:
         raise InputRejected("request_malformed", f"A form may have {_MAX_FIELDS} fields.")
     try:
-        return Body(await threads.run(len(raw), _pairs, raw), is_form=True)
+        return UploadedBody(await threads.run(len(raw), _pairs, raw), is_form=True)
     except UnicodeDecodeError as error:
         raise InputRejected("request_malformed", "The form can't be decoded.") from error
 
@@ -162,9 +162,9 @@ def _form_text(encoded: bytes) -> str:
     return text.decode(errors="replace")
 
 
-def _form(parts: list[Part]) -> Body:
+def _form(parts: list[FormPart]) -> UploadedBody:
     fields: dict[str, str] = {}
-    files: dict[str, Part] = {}
+    files: dict[str, FormPart] = {}
     for part in parts:
         if part.name in files:
             raise InputRejected("request_malformed", f"The part `{part.name}` was sent twice; send one file a request.")
@@ -173,4 +173,4 @@ def _form(parts: list[Part]) -> Body:
             files[part.name] = part
         else:
             fields[part.name] = text
-    return Body(fields, files, is_form=True)
+    return UploadedBody(fields, files, is_form=True)

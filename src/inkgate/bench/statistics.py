@@ -13,6 +13,8 @@ from enum import StrEnum
 from statistics import fmean, stdev
 from types import ModuleType
 
+from inkgate.errors import install_extra
+
 LEAST_REPEATS = 3
 CONFIDENCE = 0.95
 EQUAL_WITHIN = 0.05
@@ -114,8 +116,6 @@ def _scipy_special() -> ModuleType:
     try:
         from scipy import special
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "Comparing repeats needs scipy: install the extra, pip install 'inkgate[bench]'.", name="scipy"
-        ) from error
+        raise ModuleNotFoundError(f"Comparing repeats needs scipy: {install_extra('bench')}.", name="scipy") from error
     found: ModuleType = special
     return found

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from inkgate.bootstrap.background import Background
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.serving.balancer import Balanced, BalancerSettings, OnOut, Server
+from inkgate.serving.balancer import BalancedUpstream, BalancerSettings, OnOut, Server
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit
 from inkgate.serving.monitor import EachServer, Monitor
-from inkgate.serving.rate import Rate
+from inkgate.serving.rate import TokenRate
 from inkgate.serving.replicas import Replica
 from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
@@ -38,7 +38,7 @@ class ModelServers:
     monitor: Monitor
     replicas: tuple[Replica[Server], ...]
     managed: ManagedServer | None
-    balanced: Balanced
+    balanced: BalancedUpstream
 
 
 def model_servers(
@@ -60,11 +60,11 @@ def model_servers(
     adaptive = None if vllm.concurrent_requests else AdaptiveLimit(serving.adaptive, seats=seats)
     on_died: Callable[[int], None] = (lambda _: None) if adaptive is None else adaptive.lost
     waits = BalancerSettings(vllm.stalled_s, recover_s)
-    balanced = Balanced(servers, waits, on_stalled=on_stalled, on_out=on_out, on_died=on_died)
+    balanced = BalancedUpstream(servers, waits, on_stalled=on_stalled, on_out=on_out, on_died=on_died)
     ledger = Ledger(None)
     monitor = Monitor(balanced.set.replicas, adaptive, ledger, serving.adaptive.interval_s)
     limit = EachServer(adaptive or FixedLimit(vllm.concurrent_requests), lambda: monitor.up)
-    scheduler = Scheduler(limit, ledger, Rate(), serving.scheduling)
+    scheduler = Scheduler(limit, ledger, TokenRate(), serving.scheduling)
     monitor.scheduler = scheduler
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
     calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, watch)

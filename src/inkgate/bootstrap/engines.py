@@ -17,7 +17,7 @@ from inkgate.engines.ppocr.shape_ranges import shape_ranges
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.engine import Transformers, asking_settings, weights_of
 from inkgate.engines.transformers.in_process import InProcess
-from inkgate.engines.vllm.engine import Others, Vllm
+from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.managed.command import server_command
 from inkgate.engines.vllm.managed.engine import Managed
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
@@ -31,7 +31,7 @@ from inkgate.layout.doclayout import DocLayout
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
-from inkgate.runtimes.providers import Wanted
+from inkgate.runtimes.providers import ProviderRequest
 from inkgate.serving.balancer import OnOut
 from inkgate.settings import EngineSettings, Settings
 from inkgate.supervision import BackgroundTask
@@ -54,7 +54,7 @@ def runtime_of(settings: Settings) -> Runtime:
     """What computes the models in this process. Raises EngineFailed("provider_unavailable")."""
     chosen = settings.engine.ppocr
     cache = compiled_folder(chosen.cache)
-    wanted = Wanted(chosen.onnxruntime, shape_ranges(), cache)
+    wanted = ProviderRequest(chosen.onnxruntime, shape_ranges(), cache)
     return open_runtime(chosen.runtime, chosen.precision, chosen.threads, cache, wanted)
 
 
@@ -113,7 +113,7 @@ def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) ->
     """The engine for a model in this process. Raises as reading."""
     own = engine.transformers
     model = InProcess(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
-    inner = Vllm(preset, asking_settings(own, engine.vllm), model, Others(embedded.layout, embedded.engine))
+    inner = Vllm(preset, asking_settings(own, engine.vllm), model, BlockReaders(embedded.layout, embedded.engine))
     background = (BackgroundTask("transformers", model.run, needed=True),)
     return Reading(Transformers(model, inner), background=background, model=loaded_model(preset, own))
 
@@ -124,7 +124,7 @@ def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut,
     key = vllm.api_key.get_secret_value()
     managed = None if vllm.urls else ManagedServer(server_command(preset, vllm, settings.tracing), vllm.managed, key)
     servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, watch)
-    engine: Engine = Vllm(preset, vllm, servers.upstream, Others(embedded.layout, embedded.engine))
+    engine: Engine = Vllm(preset, vllm, servers.upstream, BlockReaders(embedded.layout, embedded.engine))
     background = servers.background
     if managed is not None:
         engine, background = (

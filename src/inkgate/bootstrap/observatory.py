@@ -17,8 +17,8 @@ from inkgate.engines.vllm.managed import supervisor
 from inkgate.serving.balancer import Server
 from inkgate.serving.batcher import BatchFigures
 from inkgate.serving.breaker import Breaker
-from inkgate.serving.cache import Source
-from inkgate.serving.ladder import RUNGS
+from inkgate.serving.cache import CacheSource
+from inkgate.serving.degradation import DEGRADATION_LEVELS
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.replicas import Replica, ReplicaState
 from inkgate.serving.scheduler import Scheduler
@@ -53,7 +53,7 @@ class PdfWork(Protocol):
         ...
 
 
-_VLLM_THERE = frozenset({supervisor.State.STARTING, supervisor.State.READY})
+_VLLM_THERE = frozenset({supervisor.ManagedState.STARTING, supervisor.ManagedState.READY})
 
 
 def now() -> float:
@@ -109,8 +109,8 @@ class Observatory:
             processes=self._processes.read(),
             machine=machine(),
             pdf=PdfJobs(*self._pdf.pdf_jobs),
-            rung=seen.ladder.level,
-            rungs=tuple(rung.value for rung in RUNGS),
+            degradation_level=seen.degradation.level,
+            degradation_levels=tuple(level.value for level in DEGRADATION_LEVELS),
             batches=tuple(_batches(figures) for figures in seen.batchers.figures),
             cache=None if seen.kept is None else _cache(seen.kept),
             breakers=tuple(BreakerReading(each.name, each.state.value, each.opened) for each in self._breakers()),
@@ -200,7 +200,7 @@ def _batches(figures: BatchFigures) -> Batches:
 def _cache(kept: KeptPages) -> CacheState:
     store = kept.store
     return CacheState(
-        {source.value: kept.cache.found[source] for source in Source},
+        {source.value: kept.cache.found[source] for source in CacheSource},
         entries=None if store is None else len(store),
         bytes=None if store is None else store.bytes,
         max_bytes=None if store is None else store.max_bytes,

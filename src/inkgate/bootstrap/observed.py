@@ -13,7 +13,7 @@ from inkgate.runtimes.base import Runtime
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.cache import Cache
-from inkgate.serving.ladder import Ladder, Shedding
+from inkgate.serving.degradation import Degradation, SheddingLimiter
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import MemoryStore
 from inkgate.supervision import Supervisor
@@ -46,9 +46,9 @@ class Observed:
     build: Build
     runtime: Runtime
     house: AdmissionLimiter
-    door: Shedding
+    door: SheddingLimiter
     pages: Scheduler
-    ladder: Ladder
+    degradation: Degradation
     batchers: Batchers
     kept: KeptPages | None = None
     breaker: Breaker | None = None

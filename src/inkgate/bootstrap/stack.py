@@ -22,17 +22,17 @@ from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.cached import Cached
+from inkgate.serving.degradation import Degradation, SheddingLimiter
 from inkgate.serving.degrading import Degrading
 from inkgate.serving.guarded import Guarded
-from inkgate.serving.ladder import Ladder, Shedding
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.quarantine import Quarantine, Quarantined
-from inkgate.serving.rate import Rate
+from inkgate.serving.rate import TokenRate
 from inkgate.serving.readiness import EngineProgress, Readiness
 from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.store import SPARING, MemoryStore, SparedStore
+from inkgate.serving.store import SPARING, BreakingStore, MemoryStore
 from inkgate.settings import CacheSettings, Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
@@ -74,10 +74,10 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
         breaker = Breaker(engine.name)
         engine = Guarded(engine, breaker)
     background = (*background, *gpu_background(settings, gpus, breaker))
-    scheduler = Scheduler(places, Ledger(None), Rate(), settings.serving.scheduling)
-    ladder = Ladder(settings.serving.ladder, lambda: scheduler.queue_s)
-    progress, probe = _progress(Degrading(engine, ladder, settings.serving.ladder, embedded), found)
-    engine = ScheduledPages(progress, scheduler, ladder, watch)
+    scheduler = Scheduler(places, Ledger(None), TokenRate(), settings.serving.scheduling)
+    degradation = Degradation(settings.serving.degradation, lambda: scheduler.queue_s)
+    progress, probe = _progress(Degrading(engine, degradation, settings.serving.degradation, embedded), found)
+    engine = ScheduledPages(progress, scheduler, degradation, watch)
     if found.upstream is not None:
         engine = Quarantined(engine, quarantine)
     engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
@@ -87,14 +87,14 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
         engine, background = cached, (*background, BackgroundTask("shared_reads", cached.run))
     limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, scheduler)
     metrics.reads_with(engine.name, {**others(own_model(runtime)), engine.name: found.model})
-    door = Shedding(limiter, ladder)
+    door = SheddingLimiter(limiter, degradation)
     observed = Observed(
         build_of(engine.name, found.model, runtime.name),
         runtime,
         limiter,
         door,
         scheduler,
-        ladder,
+        degradation,
         batchers,
         kept,
         breaker,
@@ -135,7 +135,7 @@ def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached
 
     breaker = Breaker("redis", SPARING)
     cached = Cached(
-        engine, SparedStore(RedisStore(url, secret=cache.secret.get_secret_value()), breaker), cache.ttl_s, revision
+        engine, BreakingStore(RedisStore(url, secret=cache.secret.get_secret_value()), breaker), cache.ttl_s, revision
     )
     return cached, KeptPages(cached.cache, breaker=breaker)
 

@@ -19,7 +19,7 @@ SUFFIXES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputDocument:
     """One document to read.
 
     Attributes:
@@ -52,7 +52,7 @@ class Inputs:
         skipped: files of folders that are neither images nor PDFs by their names. Hidden ones are left out.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[InputDocument, ...]
     skipped: tuple[Path, ...] = ()
 
 
@@ -62,7 +62,7 @@ def collect(arguments: Sequence[str]) -> Inputs:
     Raises:
         typer.Exit: with status 2, where an argument names nothing.
     """
-    found: dict[Path | None, Source] = {}
+    found: dict[Path | None, InputDocument] = {}
     others: dict[Path, None] = {}
     for argument in arguments:
         for source in _sources(argument, others):
@@ -71,10 +71,10 @@ def collect(arguments: Sequence[str]) -> Inputs:
     return Inputs(tuple(found.values()), skipped)
 
 
-def _sources(argument: str, others: dict[Path, None]) -> list[Source]:
+def _sources(argument: str, others: dict[Path, None]) -> list[InputDocument]:
     """The documents of one argument; files of folders that are none are added to `others`."""
     if argument == STDIN:
-        return [Source(None, PurePath("stdin"))]
+        return [InputDocument(None, PurePath("stdin"))]
     path = Path(argument)
     if path.is_dir():
         sources = list(_in_folder(path, path, others))
@@ -82,34 +82,34 @@ def _sources(argument: str, others: dict[Path, None]) -> list[Source]:
             raise misuse(f"{argument}: no images or PDFs in this folder.")
         return sources
     if path.exists():
-        return [Source(path, PurePath(path.name))]
+        return [InputDocument(path, PurePath(path.name))]
     if any(character in argument for character in "*?["):
         return _matches(path, others)
     raise misuse(f"{argument}: no such file or folder.")
 
 
-def _in_folder(folder: Path, root: Path, others: dict[Path, None]) -> Iterator[Source]:
+def _in_folder(folder: Path, root: Path, others: dict[Path, None]) -> Iterator[InputDocument]:
     for path in sorted(folder.rglob("*"), key=_natural):
         if _is_hidden(path.relative_to(folder)) or not path.is_file():
             continue
         if path.suffix.lower() in SUFFIXES:
-            yield Source(path, path.relative_to(root))
+            yield InputDocument(path, path.relative_to(root))
         else:
             others[path] = None
 
 
-def _matches(pattern: Path, others: dict[Path, None]) -> list[Source]:
+def _matches(pattern: Path, others: dict[Path, None]) -> list[InputDocument]:
     """What a glob finds that the shell has left to us; `**` stands for any folders between."""
     fixed = 0
     while not any(character in pattern.parts[fixed] for character in "*?["):
         fixed += 1
     root = Path(*pattern.parts[:fixed])
-    sources: list[Source] = []
+    sources: list[InputDocument] = []
     free = Path(*pattern.parts[fixed:])
     for path in sorted(root.glob(str(free)), key=_natural):
         if _is_hidden(path.relative_to(root)) and not _is_hidden(free):
             continue
-        sources += _in_folder(path, root, others) if path.is_dir() else [Source(path, path.relative_to(root))]
+        sources += _in_folder(path, root, others) if path.is_dir() else [InputDocument(path, path.relative_to(root))]
     if not sources:
         raise misuse(f"{pattern}: no file matches.")
     return sources

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 
 import orjson
 
-from inkgate.cli.inputs import Source
+from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse
 from inkgate.documents.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
@@ -30,11 +30,11 @@ class ToFolder:
 
     folder: Path
     formats: tuple[Format, ...]
-    places: dict[Source, Path]
+    places: dict[InputDocument, Path]
     keep: bool = False
     coordinates: Coordinates | None = None
 
-    def write(self, source: Source, result: DocumentResult) -> None:
+    def write(self, source: InputDocument, result: DocumentResult) -> None:
         """Writes the files of one document, over those of an earlier run unless they are to be kept.
 
         Raises:
@@ -44,7 +44,7 @@ class ToFolder:
             if not (self.keep and path.exists()):
                 write_whole(path, render(result, format, self.coordinates))
 
-    def files(self, source: Source) -> list[Path]:
+    def files(self, source: InputDocument) -> list[Path]:
         """The files of one document, one for each format."""
         place = self.places[source]
         return [place.with_name(place.name + kind.suffix) for kind in self.formats]
@@ -58,7 +58,7 @@ class ToStdout:
     several: bool
     coordinates: Coordinates | None = None
 
-    def write(self, source: Source, result: DocumentResult) -> None:
+    def write(self, source: InputDocument, result: DocumentResult) -> None:
         """Prints one document: several texts each under a line with its name, several JSON documents one a line."""
         data = render(result, self.format, self.coordinates)
         if self.several and self.format is Format.JSON:
@@ -74,7 +74,7 @@ class ToStdout:
 Output = ToFolder | ToStdout
 
 
-class Existing(StrEnum):
+class ExistingResults(StrEnum):
     """What becomes of results that are there already."""
 
     REFUSE = "refuse"
@@ -83,7 +83,10 @@ class Existing(StrEnum):
 
 
 def to_folder(
-    folder: Path, formats: tuple[Format, ...], sources: Sequence[Source], existing: Existing = Existing.REFUSE
+    folder: Path,
+    formats: tuple[Format, ...],
+    sources: Sequence[InputDocument],
+    existing: ExistingResults = ExistingResults.REFUSE,
 ) -> ToFolder:
     """Plans a file for each document: its name without suffix, or with it where two would meet otherwise.
 
@@ -95,7 +98,7 @@ def to_folder(
         raise misuse(f"{folder} is a file; -o takes the folder that results go to.")
     short = Counter(source.relative.with_suffix("") for source in sources)
     places = {source: folder / _named(source.relative, short) for source in sources}
-    taken: dict[Path, Source] = {}
+    taken: dict[Path, InputDocument] = {}
     for source, place in places.items():
         other = taken.setdefault(place, source)
         if other is not source:
@@ -103,8 +106,8 @@ def to_folder(
                 f"{other.name} and {source.name} would both be written to {place}{formats[0].suffix}.",
                 "Name the folder they are in instead of the files, or read them one after the other.",
             )
-    planned = ToFolder(folder, formats, places, keep=existing is Existing.KEEP)
-    if existing is Existing.REFUSE:
+    planned = ToFolder(folder, formats, places, keep=existing is ExistingResults.KEEP)
+    if existing is ExistingResults.REFUSE:
         _refuse_existing([path for source in sources for path in planned.files(source) if path.exists()])
     return planned
 

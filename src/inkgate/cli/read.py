@@ -16,9 +16,9 @@ from inkgate.settings import PdfText, Settings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from inkgate.cli.inputs import Source
-    from inkgate.cli.outputs import Existing, Output, ToFolder
-    from inkgate.cli.reading import Order, Tally
+    from inkgate.cli.inputs import InputDocument
+    from inkgate.cli.outputs import ExistingResults, Output, ToFolder
+    from inkgate.cli.reading import ReadCommand, ReadTally
     from inkgate.documents.formats import Format
     from inkgate.documents.pages import PageSelection
 
@@ -100,7 +100,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     formats, selection = _formats(format or ["text"]), _selection(pages)
     from inkgate.cli.inputs import collect
     from inkgate.cli.outputs import ToFolder, to_stdout
-    from inkgate.cli.reading import Order, Tally
+    from inkgate.cli.reading import ReadCommand, ReadTally
 
     inputs = collect(paths)
     existing = _existing(overwrite=overwrite, skip_existing=skip_existing)
@@ -110,7 +110,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     else:
         to, sources = _into(Path(output), formats, inputs.sources, existing)
     to = replace(to, coordinates=coordinates)
-    tally = _run(settings, Order(sources, to, formats, selection, pdf_text, password)) if sources else Tally()
+    tally = _run(settings, ReadCommand(sources, to, formats, selection, pdf_text, password)) if sources else ReadTally()
     say_skipped(inputs.skipped)
     if isinstance(to, ToFolder):
         say(summary(tally, to.folder, len(inputs.sources) - len(sources), len(inputs.skipped)))
@@ -118,17 +118,17 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
         raise failure(f"not everything could be read ({len(tally.problems)}):", *tally.problems)
 
 
-def _existing(*, overwrite: bool, skip_existing: bool) -> Existing:
-    from inkgate.cli.outputs import Existing
+def _existing(*, overwrite: bool, skip_existing: bool) -> ExistingResults:
+    from inkgate.cli.outputs import ExistingResults
 
     if overwrite and skip_existing:
         raise misuse("--overwrite and --skip-existing contradict each other: give one of them.")
-    return Existing.REPLACE if overwrite else Existing.KEEP if skip_existing else Existing.REFUSE
+    return ExistingResults.REPLACE if overwrite else ExistingResults.KEEP if skip_existing else ExistingResults.REFUSE
 
 
 def _into(
-    folder: Path, formats: tuple[Format, ...], sources: tuple[Source, ...], existing: Existing
-) -> tuple[ToFolder, tuple[Source, ...]]:
+    folder: Path, formats: tuple[Format, ...], sources: tuple[InputDocument, ...], existing: ExistingResults
+) -> tuple[ToFolder, tuple[InputDocument, ...]]:
     """Where the results go, and the documents that have to be read for it."""
     from inkgate.cli.outputs import to_folder
 
@@ -146,7 +146,7 @@ def say_skipped(paths: Sequence[Path]) -> None:
         say(f"skipped {len(paths) - SKIPPED_SHOWN} more such files.")
 
 
-def summary(tally: Tally, folder: Path, existing: int, unknown: int) -> str:
+def summary(tally: ReadTally, folder: Path, existing: int, unknown: int) -> str:
     """The last line of a run that wrote files: what was read, what failed, what was skipped and why."""
     counts = {
         f"{tally.whole} read ({tally.pages} {'page' if tally.pages == 1 else 'pages'}) into {folder}": True,
@@ -158,7 +158,7 @@ def summary(tally: Tally, folder: Path, existing: int, unknown: int) -> str:
     return f"{'; '.join(text for text, told in counts.items() if told)}."
 
 
-def _run(settings: Settings, order: Order) -> Tally:
+def _run(settings: Settings, order: ReadCommand) -> ReadTally:
     """Reads in an event loop of its own.
 
     Raises:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from inkgate.bootstrap import running
-from inkgate.cli.inputs import Source
+from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import remedy_here, say
 from inkgate.cli.outputs import Output
 from inkgate.documents.formats import Format
@@ -25,10 +25,10 @@ NO_DEADLINE_S = 365 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ReadCommand:
     """What one command is to read, how, and where to."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[InputDocument, ...]
     to: Output
     formats: tuple[Format, ...]
     pages: PageSelection | None
@@ -44,7 +44,7 @@ class Order:
 
 
 @dataclass(slots=True)
-class Tally:
+class ReadTally:
     """How the documents of one command ended.
 
     Attributes:
@@ -59,7 +59,7 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
 
-async def read_documents(settings: Settings, order: Order) -> Tally:
+async def read_documents(settings: Settings, order: ReadCommand) -> ReadTally:
     """Reads and hands over every document.
 
     Raises:
@@ -67,7 +67,7 @@ async def read_documents(settings: Settings, order: Order) -> Tally:
         EngineFailed: the engine did not start.
         BrokenPipeError: whoever read standard output has left.
     """
-    tally = Tally()
+    tally = ReadTally()
     async with AsyncExitStack() as stack:
         with _status("Loading the models"):
             service = await stack.enter_async_context(running(_patient(settings)))
@@ -83,7 +83,7 @@ def _patient(settings: Settings) -> Settings:
     return settings.model_copy(update={"limits": settings.limits.model_copy(update={"time_s": NO_DEADLINE_S})})
 
 
-async def _read_one(reader: Reader, order: Order, source: Source, title: str, tally: Tally) -> None:
+async def _read_one(reader: Reader, order: ReadCommand, source: InputDocument, title: str, tally: ReadTally) -> None:
     """Reads one document and hands it over, whole or in part; adds how it went to `tally`."""
     problem = ""
     try:
@@ -105,7 +105,7 @@ async def _read_one(reader: Reader, order: Order, source: Source, title: str, ta
         _add(tally, source, result)
 
 
-def _add(tally: Tally, source: Source, result: DocumentResult) -> None:
+def _add(tally: ReadTally, source: InputDocument, result: DocumentResult) -> None:
     failed = [(page.index + 1, page.error) for page in result.pages if page.error is not None]
     tally.whole += result.status is DocumentStatus.COMPLETE
     tally.partial += result.status is DocumentStatus.PARTIAL

@@ -13,13 +13,13 @@ from inkgate.client.awaited import AsyncInkgateClient
 from inkgate.client.blocking import InkgateClient
 from inkgate.client.errors import FileUnreadable, ServiceError
 from inkgate.client.files import File
-from inkgate.client.requests import Ask, ReadAs
+from inkgate.client.requests import ClientRequest, ReadAs
 from inkgate.client.streams import AsyncPages, Pages, Summary
 
 __all__ = [
-    "Ask",
     "AsyncInkgateClient",
     "AsyncPages",
+    "ClientRequest",
     "File",
     "FileUnreadable",
     "InkgateClient",

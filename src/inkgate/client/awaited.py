@@ -12,7 +12,7 @@ import httpx
 from inkgate.client import requests
 from inkgate.client.errors import refused, told
 from inkgate.client.files import File, loaded
-from inkgate.client.requests import READ_S, TEXT, Ask, ReadAs
+from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import AsyncPages
 from inkgate.concurrency import Threads
 from inkgate.telemetry.state import State
@@ -96,16 +96,16 @@ class AsyncInkgateClient:
     async def upload(self, file: File, name: str = "") -> str:
         """Keeps a file in the service for an hour; its ID. Raises ServiceError."""
         loaded = await self._loaded(file, name)
-        ask = Ask("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)
+        ask = ClientRequest("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)
         return requests.understood(requests.UPLOADED, await self._answer(ask), self.url).id
 
     async def file(self, file_id: str) -> bytes:
         """The bytes of an uploaded file. Raises ServiceError."""
-        return requests.content(await self._answer(Ask("GET", f"/v1/files/{file_id}/content")), self.url)
+        return requests.content(await self._answer(ClientRequest("GET", f"/v1/files/{file_id}/content")), self.url)
 
     async def delete_file(self, file_id: str) -> None:
         """Forgets an uploaded file. Raises ServiceError."""
-        await self._answer(Ask("DELETE", f"/v1/files/{file_id}"))
+        await self._answer(ClientRequest("DELETE", f"/v1/files/{file_id}"))
 
     async def picture(self, file_id: str, page: int = 1, turn: int = 0, side: int = 1400) -> bytes:
         """A page of an uploaded file, from 1, as JPEG, turned by `turn` degrees clockwise; no side is longer than
@@ -115,11 +115,13 @@ class AsyncInkgateClient:
 
     async def engine(self) -> str:
         """The name of the engine that reads. Raises ServiceError."""
-        return requests.understood(requests.HEALTH, await self._answer(Ask("GET", "/health")), self.url).engine
+        return requests.understood(
+            requests.HEALTH, await self._answer(ClientRequest("GET", "/health")), self.url
+        ).engine
 
     async def models(self) -> tuple[str, ...]:
         """The models that read: those of the model servers, else the engine. Raises ServiceError."""
-        answer = requests.understood(requests.MODELS, await self._answer(Ask("GET", "/v1/models")), self.url)
+        answer = requests.understood(requests.MODELS, await self._answer(ClientRequest("GET", "/v1/models")), self.url)
         return tuple(model.id for model in answer.data)
 
     async def state(self) -> State:
@@ -128,9 +130,9 @@ class AsyncInkgateClient:
         Raises:
             ServiceError: it can't be reached, asks for another key, or is no inkgate (of this version).
         """
-        return requests.understood(requests.STATE, await self._answer(Ask("GET", "/state")), self.url)
+        return requests.understood(requests.STATE, await self._answer(ClientRequest("GET", "/state")), self.url)
 
-    async def _answer(self, ask: Ask) -> httpx.Response:
+    async def _answer(self, ask: ClientRequest) -> httpx.Response:
         with told(self.url):
             answer = await self._http.send(ask.build(self._http))
         if not answer.is_success:

@@ -89,7 +89,7 @@ def with_key(key: str, headers: Mapping[str, str] | None) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ClientRequest:
     """A request. `wait_s`: how long its answer may take; None: as the client was told."""
 
     method: str
@@ -117,7 +117,7 @@ class Ask:
         )
 
 
-def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float) -> Ask:
+def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float) -> ClientRequest:
     """The request that has `file` (its name, and its bytes) read and answered in the format `shape`."""
     options = {"task": read_as.task, "pages": read_as.pages, "pdf_text": read_as.pdf_text, "format": shape}
     options |= {"fields": ",".join(read_as.fields), "language": read_as.language, "password": read_as.password}
@@ -127,12 +127,12 @@ def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float)
     if read_as.timeout_s is not None:
         headers["X-Inkgate-Timeout"] = str(read_as.timeout_s)
     given = {option: value for option, value in options.items() if value}
-    return Ask("POST", "/ocr", headers=headers, data=given, file=file, wait_s=wait_s)
+    return ClientRequest("POST", "/ocr", headers=headers, data=given, file=file, wait_s=wait_s)
 
 
-def preview(file_id: str, page: int, turn: int, side: int) -> Ask:
+def preview(file_id: str, page: int, turn: int, side: int) -> ClientRequest:
     """The request for the picture of a page, from 1."""
-    return Ask("GET", f"/v1/files/{file_id}/pages/{page}", params={"turn": turn, "side": side}, wait_s=60.0)
+    return ClientRequest("GET", f"/v1/files/{file_id}/pages/{page}", params={"turn": turn, "side": side}, wait_s=60.0)
 
 
 def understood(kind: TypeAdapter[ResultT], answer: httpx.Response, url: str, body: bytes | None = None) -> ResultT:

@@ -43,13 +43,20 @@ def refusals(state: State) -> Finding | None:
 
 
 def degraded(state: State) -> Finding | None:
-    """Care is given up under pressure. When: a step of the ladder is taken (docs/concepts/overload.md)."""
-    if state.rung <= 0:
+    """Care is given up under pressure. When: the degradation level is above 0 (docs/concepts/overload.md)."""
+    if state.degradation_level <= 0:
         return None
-    taken = ", ".join(state.rungs[: state.rung])
-    wait_s = value_of(state.settings, "serving.ladder.target_wait_s")
+    taken = ", ".join(state.degradation_levels[: state.degradation_level])
+    wait_s = value_of(state.settings, "serving.degradation.target_wait_s")
     waits = [] if wait_s is None else [Evidence("taken where pages would wait longer than", wait_s, "s")]
-    evidence = (Evidence("steps taken", taken or state.rung, against=f"{state.rung} of {len(state.rungs)}"), *waits)
+    evidence = (
+        Evidence(
+            "steps taken",
+            taken or state.degradation_level,
+            against=f"{state.degradation_level} of {len(state.degradation_levels)}",
+        ),
+        *waits,
+    )
     advice = Advice("Add capacity, as the other findings say; the steps are undone when the wait is short again.")
     return Finding("degraded", Severity.WARNING, "Under pressure, pages are read with less care.", evidence, (advice,))
 

@@ -42,7 +42,7 @@ _TRANSPOSED = frozenset({5, 6, 7, 8})
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class FrameSource:
     """Where the pixels of one page are: `offset` is that of a TIFF's directory, None for all other types."""
 
     data: bytes
@@ -69,7 +69,7 @@ class Header:
         return (size.height, size.width) if self.orientation in _TRANSPOSED else (size.width, size.height)
 
 
-def read_header(frame: Frame) -> Header:
+def read_header(frame: FrameSource) -> Header:
     """The frame's header. No pixels are decoded. Blocking.
 
     Raises:
@@ -91,7 +91,7 @@ def read_header(frame: Frame) -> Header:
         return Header(Size(width, height), remaining, resolution_of(image, max(width, height)))
 
 
-def read_pixels(frame: Frame, header: Header, longest_side: int | None = None) -> Pixels:
+def read_pixels(frame: FrameSource, header: Header, longest_side: int | None = None) -> Pixels:
     """The frame's pixels, upright, shrunk to `longest_side` at most. Blocking.
 
     Shrinking averages over areas; a JPEG is first decoded at 1/2, 1/4 or 1/8 where that is still large enough.
@@ -184,7 +184,7 @@ _OPENERS: dict[FileType, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
 }
 
 
-def _open(frame: Frame) -> ImageFile.ImageFile:
+def _open(frame: FrameSource) -> ImageFile.ImageFile:
     file = io.BytesIO(frame.data) if frame.offset is None else file_at(frame.data, frame.offset)
     return _OPENERS[frame.file_type](file)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from inkgate.concurrency import Threads
 from inkgate.documents.content import digest, page_key
-from inkgate.documents.decode import Frame, Header, read_header, read_pixels
+from inkgate.documents.decode import FrameSource, Header, read_header, read_pixels
 from inkgate.documents.sniff import FileType
 from inkgate.documents.tiff import frame_offsets
 from inkgate.errors import InputRejected
@@ -36,7 +36,9 @@ class DecodeThreads:
 class ImagePage:
     """A page of an image file. Implements Page. Pixels are decoded anew at each call, and not kept."""
 
-    def __init__(self, index: int, frame: Frame, header: Header, threads: DecodeThreads, content_key: bytes) -> None:
+    def __init__(
+        self, index: int, frame: FrameSource, header: Header, threads: DecodeThreads, content_key: bytes
+    ) -> None:
         self.content_key = content_key
         self._index = index
         self._frame = frame
@@ -80,7 +82,7 @@ class ImageDocument:
     def __init__(
         self,
         file_type: FileType,
-        frames: tuple[Frame, ...],
+        frames: tuple[FrameSource, ...],
         max_pixels: int,
         threads: DecodeThreads,
         content: bytes,
@@ -131,9 +133,9 @@ async def open_image(data: bytes, file_type: FileType, max_pixels: int, threads:
     """
     if file_type is FileType.TIFF:
         offsets = await threads.usual.run(frame_offsets, data)
-        frames = tuple(Frame(data, file_type, offset) for offset in offsets)
+        frames = tuple(FrameSource(data, file_type, offset) for offset in offsets)
     else:
-        frames = (Frame(data, file_type),)
+        frames = (FrameSource(data, file_type),)
     content = await threads.usual.run(digest, data)
     document = ImageDocument(file_type, frames, max_pixels, threads, content)
     if document.page_count == 1:

@@ -45,7 +45,7 @@ class PageSelection:
         Raises:
             InputRejected: `pages_invalid`, where none is left.
         """
-        chosen = _Chosen()
+        chosen = _PageOrder()
         for part in self.ranges:
             chosen.add(part.start, page_count - 1 if part.end is None else min(part.end, page_count - 1))
         if not chosen.following:
@@ -66,7 +66,7 @@ class PageSelection:
         return f"the document has pages {self.first} to {last}"
 
 
-class _Chosen:
+class _PageOrder:
     """Pages in the order in which they were added first.
 
     `following`: for each, a later one to go on with (a disjoint-set forest with path compression).

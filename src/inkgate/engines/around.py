@@ -6,7 +6,7 @@ from inkgate.engines.base import Engine
 from inkgate.types import Page, PageResult, Task
 
 
-class Around:
+class EngineWrapper:
     """An Engine around an Engine: does all as `inner` does it, but for what a subclass does in another way."""
 
     def __init__(self, inner: Engine) -> None:

@@ -7,7 +7,7 @@ from time import perf_counter
 
 import structlog
 
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.errors import InkgateError
 from inkgate.types import Attempt, Page, PageResult, Task
@@ -18,7 +18,7 @@ TAKEN_OVER = frozenset({"output_repeats", "engine_output_invalid"})
 """Errors of a page that lie with the model: another one may well read it."""
 
 
-class Fallback(Around):
+class Fallback(EngineWrapper):
     """An Engine around two: what `inner` gives up on is read by `other`."""
 
     def __init__(self, inner: Engine, other: Engine) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import anyio
 
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.types import Page, PageResult, Task
 
 
-class OnDemand(Around):
+class OnDemand(EngineWrapper):
     """An Engine around one that is started by the first page it reads. May be used in several places."""
 
     def __init__(self, inner: Engine) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from inkgate.concurrency import Threads
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.layout.arrange import Arrangement, arrange
 from inkgate.layout.base import Layout, Region
@@ -16,7 +16,7 @@ _LAYOUT_SIDE = 1600
 """Longest side rendered for the layout model, which itself looks at 800 pixels: more is of no use to it."""
 
 
-class TextLayerFirst(Around):
+class TextLayerFirst(EngineWrapper):
     """An Engine around an Engine: takes `page.text_layer` where there is one, else asks `inner`.
 
     A text layer is on a page only when it is to be used (`pdf.text`), so nothing is decided here.

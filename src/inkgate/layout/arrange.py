@@ -12,10 +12,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from inkgate.layout.base import Region
-from inkgate.layout.blocks import Draft, block_of, draft_of, levels_of
+from inkgate.layout.blocks import BlockDraft, block_of, draft_of, levels_of
 from inkgate.layout.columns import Flow, flows_of
 from inkgate.layout.figures import text_in
-from inkgate.layout.frame import Frame, Piece, measure
+from inkgate.layout.frame import Frame, LayoutPiece, measure
 from inkgate.layout.markdown import document
 from inkgate.layout.paragraphs import Paragraph, paragraphs_of
 from inkgate.layout.ranks import ranked_groups
@@ -68,7 +68,7 @@ def arrange(
     zones, members = zones_of(regions or (), lines, size)
     zones, ruled = _ruled(zones, members, ruled_tables(frame, cells))
     zones, grids = _gridded(zones, members, frame, ruled)
-    drafts: list[Draft] = []
+    drafts: list[BlockDraft] = []
     flows = [
         _without_stubs(flow, zones, members, grids) for flow in flows_of(_loose(frame, zones, members), frame.unit)
     ]
@@ -119,7 +119,7 @@ def _gridded(
     Tables that turn out to be none become text, and text in figures leaves them: `members` is changed.
     """
     grids = dict(ruled)
-    held: dict[int, list[Piece]] = {}
+    held: dict[int, list[LayoutPiece]] = {}
     for piece in frame.pieces:
         held.setdefault(members[piece.index], []).append(piece)
     for i, zone in enumerate(zones):
@@ -138,18 +138,20 @@ def _gridded(
     return zones, grids
 
 
-def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> list[Piece]:
+def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> list[LayoutPiece]:
     """The pieces to be ordered: each line outside tables and figures, and one for each table and figure."""
     loose = [
         piece for piece in frame.pieces if members[piece.index] < 0 or zones[members[piece.index]].type not in WHOLE
     ]
     for i, zone in enumerate(zones):
         if zone.type in WHOLE and (zone.type is BlockType.FIGURE or i in members):
-            loose.append(Piece(-1, "", *frame.place(zone.box), zone=i))
+            loose.append(LayoutPiece(-1, "", *frame.place(zone.box), zone=i))
     return loose
 
 
-def _without_stubs(flow: Flow, zones: Sequence[Region], members: Sequence[int], grids: dict[int, Grid]) -> list[Piece]:
+def _without_stubs(
+    flow: Flow, zones: Sequence[Region], members: Sequence[int], grids: dict[int, Grid]
+) -> list[LayoutPiece]:
     """The flow without the pieces that belong to the tables beside them, which are put into the tables' grids."""
     for table in [piece for piece in flow if piece.zone >= 0 and zones[piece.zone].type is BlockType.TABLE]:
         beside = [piece for piece in flow if piece.zone < 0 and members[piece.index] < 0]
@@ -165,7 +167,7 @@ def _ranked(flows: list[Flow], zones: Sequence[Region], members: Sequence[int]) 
     if all(zone.rank is None for zone in zones):
         return flows
 
-    def rank_of(piece: Piece) -> int | None:
+    def rank_of(piece: LayoutPiece) -> int | None:
         zone = piece.zone if piece.zone >= 0 else members[piece.index]
         return zones[zone].rank if zone >= 0 else None
 
@@ -187,7 +189,7 @@ def _zone(row: Row, members: Sequence[int]) -> int:
     return max(shares, key=lambda zone: (shares[zone], zone))
 
 
-def _arranged(drafts: Sequence[Draft], lines: Sequence[Line], unit: float) -> Arrangement:
+def _arranged(drafts: Sequence[BlockDraft], lines: Sequence[Line], unit: float) -> Arrangement:
     levels = levels_of(drafts, unit)
     ordered: list[Line] = []
     blocks: list[Block] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from inkgate.layout import markdown
 from inkgate.layout.base import Region
-from inkgate.layout.frame import Piece
+from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import Paragraph
 from inkgate.layout.rows import Row, rows_of
@@ -21,7 +21,7 @@ MAIN_TITLE = 1.35
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class BlockDraft:
     """A block before its lines are numbered. `region` is None where geometry alone decided."""
 
     type: BlockType
@@ -36,7 +36,7 @@ class Draft:
         return [piece.index for piece in pieces if piece.index >= 0]
 
 
-def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None, *, parse: bool) -> Draft:
+def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None, *, parse: bool) -> BlockDraft:
     """The paragraph as a block of the region's type, or a list or text where there is none.
 
     `parse`: tables are looked for among the text, too.
@@ -44,12 +44,12 @@ def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None, *, 
     if region is None or region.type is BlockType.TEXT:
         found = table_in(paragraph.rows) if parse and not paragraph.items else None
         if found is not None:
-            return Draft(BlockType.TABLE, paragraph, None, found)
-        return Draft(BlockType.LIST if paragraph.items else BlockType.TEXT, paragraph, region)
-    return Draft(region.type, paragraph, region, grid)
+            return BlockDraft(BlockType.TABLE, paragraph, None, found)
+        return BlockDraft(BlockType.LIST if paragraph.items else BlockType.TEXT, paragraph, region)
+    return BlockDraft(region.type, paragraph, region, grid)
 
 
-def levels_of(drafts: Sequence[Draft], unit: float) -> dict[int, int]:
+def levels_of(drafts: Sequence[BlockDraft], unit: float) -> dict[int, int]:
     """Heading levels, 1 to 6, of the drafts that are titles, by rank of their height."""
     heights = {
         i: sum(piece.height for piece in draft.paragraph.pieces) / len(draft.paragraph.pieces)
@@ -72,7 +72,7 @@ def levels_by_height(heights: Mapping[int, float], unit: float) -> dict[int, int
     return levels
 
 
-def box_of(draft: Draft, lines: Sequence[Line]) -> Box:
+def box_of(draft: BlockDraft, lines: Sequence[Line]) -> Box:
     """Around the block's lines, on the page; around the region too where it is more than its lines."""
     boxes = [lines[i].box for i in draft.members]
     if draft.region is not None and (draft.type in (BlockType.TABLE, BlockType.FIGURE) or not boxes):
@@ -81,7 +81,7 @@ def box_of(draft: Draft, lines: Sequence[Line]) -> Box:
     return (min(lefts), min(tops), max(rights), max(bottoms))
 
 
-def block_of(draft: Draft, lines: Sequence[Line], first: int, level: int | None) -> Block:
+def block_of(draft: BlockDraft, lines: Sequence[Line], first: int, level: int | None) -> Block:
     """The finished block. `first`: number of its first line in the page's reading order."""
     text = _text(draft)
     count = len(draft.members)
@@ -96,19 +96,19 @@ def block_of(draft: Draft, lines: Sequence[Line], first: int, level: int | None)
     )
 
 
-def _text(draft: Draft) -> str:
+def _text(draft: BlockDraft) -> str:
     if draft.grid is None:
         return plain(draft.paragraph)
     return plain(Paragraph([line for row in draft.grid.cells for line in _printed(row, ruled=draft.grid.ruled)]))
 
 
-def _printed(cells: list[list[Piece]], *, ruled: bool) -> list[Row]:
+def _printed(cells: list[list[LayoutPiece]], *, ruled: bool) -> list[Row]:
     """A table's row as lines of text: one, but as many as there are where one cell fills a row of a ruled table."""
     filled = [cell for cell in cells if cell]
     return rows_of(filled[0]) if ruled and len(filled) == 1 else [[piece for cell in filled for piece in cell]]
 
 
-def _markdown(draft: Draft, text: str, level: int | None) -> str:
+def _markdown(draft: BlockDraft, text: str, level: int | None) -> str:
     if draft.type is BlockType.FIGURE or not text:
         return ""
     if draft.type is BlockType.TABLE and draft.grid is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.layout.frame import FloatArray, Piece
+from inkgate.layout.frame import FloatArray, LayoutPiece
 
 BoolArray = NDArray[np.bool_]
 
@@ -53,11 +53,11 @@ ALIGNED = 0.25
 ALIGNED_SHARE = 0.55
 """From this share of aligned lines on, short lines side by side are rows."""
 
-Flow = list[Piece]
+Flow = list[LayoutPiece]
 """Pieces that are read together, across and down: one column, or one band over the whole width."""
 
 
-def flows_of(pieces: Sequence[Piece], unit: float) -> list[Flow]:
+def flows_of(pieces: Sequence[LayoutPiece], unit: float) -> list[Flow]:
     """The flows in reading order, turned lines last; within a flow the pieces are unordered."""
     standing = [piece for piece in pieces if not piece.turned]
     turned = [piece for piece in pieces if piece.turned]
@@ -68,7 +68,7 @@ def flows_of(pieces: Sequence[Piece], unit: float) -> list[Flow]:
 MAX_DEPTH = 12
 
 
-def _cut(pieces: list[Piece], unit: float, depth: int) -> list[Flow]:
+def _cut(pieces: list[LayoutPiece], unit: float, depth: int) -> list[Flow]:
     split = _best_split(pieces, unit) if depth < MAX_DEPTH and len(pieces) >= 2 * MIN_SIDE else None
     if split is None:
         return [pieces]
@@ -76,10 +76,10 @@ def _cut(pieces: list[Piece], unit: float, depth: int) -> list[Flow]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _PieceTable:
     """The pieces as arrays, sorted by their middles. `strips`: the page is empty for a while above a piece."""
 
-    pieces: list[Piece]
+    pieces: list[LayoutPiece]
     left: FloatArray
     right: FloatArray
     middle: FloatArray
@@ -87,18 +87,18 @@ class _Table:
     strips: BoolArray
 
 
-def _tabled(pieces: Sequence[Piece], unit: float) -> _Table:
+def _tabled(pieces: Sequence[LayoutPiece], unit: float) -> _PieceTable:
     ordered = sorted(pieces, key=lambda p: (p.middle, p.left, p.right, p.text))
     left, right, middle, top, bottom = np.array([(p.left, p.right, p.middle, p.top, p.bottom) for p in ordered]).T
     gap = np.minimum.accumulate(top[::-1])[::-1][1:] - np.maximum.accumulate(bottom)[:-1]
-    return _Table(ordered, left, right, middle, bottom - top, np.concatenate([[False], gap >= STRIP * unit]))
+    return _PieceTable(ordered, left, right, middle, bottom - top, np.concatenate([[False], gap >= STRIP * unit]))
 
 
-def _best_split(pieces: Sequence[Piece], unit: float) -> list[list[Piece]] | None:
+def _best_split(pieces: Sequence[LayoutPiece], unit: float) -> list[list[LayoutPiece]] | None:
     """Above, left, right and below of the best gutter; None when there is none."""
     table = _tabled(pieces, unit)
     best: tuple[float, float] | None = None
-    found: list[list[Piece]] | None = None
+    found: list[list[LayoutPiece]] | None = None
     for edge in _edges(table.left, unit):
         left = table.right <= edge - GUTTER * unit
         right = table.left >= edge - RAGGED * unit
@@ -110,7 +110,7 @@ def _best_split(pieces: Sequence[Piece], unit: float) -> list[list[Piece]] | Non
     return found
 
 
-def _parts(table: _Table, run: slice, left: BoolArray) -> list[list[Piece]]:
+def _parts(table: _PieceTable, run: slice, left: BoolArray) -> list[list[LayoutPiece]]:
     """The pieces above a stretch, to the left and right of its gutter, and below."""
     beside = list(zip(table.pieces[run], left[run].tolist(), strict=True))
     return [
@@ -137,14 +137,14 @@ def _runs(crossing: BoolArray, strips: BoolArray) -> list[slice]:
     return [slice(a, b) for a, b in zip(starts.tolist(), ends.tolist(), strict=True) if b - a >= 2 * MIN_SIDE]
 
 
-def _trimmed(table: _Table, run: slice, unit: float) -> slice:
+def _trimmed(table: _PieceTable, run: slice, unit: float) -> slice:
     """A stretch without the lone rows at its ends that stand clear of it: running headers and footers, headings."""
     order = np.arange(run.start, run.stop)
     above, below = _lone(table, order, unit), _lone(table, order[::-1], unit)
     return slice(run.start + above, run.stop - below) if above + below < len(order) else run
 
 
-def _lone(table: _Table, order: NDArray[np.int64], unit: float) -> int:
+def _lone(table: _PieceTable, order: NDArray[np.int64], unit: float) -> int:
     """How many pieces at the beginning of `order` are short rows with an empty strip behind them."""
     sizes = (table.right - table.left)[order]
     width = float(table.right[order].max() - table.left[order].min())
@@ -160,7 +160,7 @@ def _lone(table: _Table, order: NDArray[np.int64], unit: float) -> int:
     return count
 
 
-def _rank(table: _Table, run: slice, left: BoolArray, right: BoolArray, unit: float) -> tuple[float, float] | None:
+def _rank(table: _PieceTable, run: slice, left: BoolArray, right: BoolArray, unit: float) -> tuple[float, float] | None:
     """How good a gutter is: the height it runs beside text, its width. None when it parts no columns."""
     if left.sum() < MIN_SIDE or right.sum() < MIN_SIDE:
         return None
@@ -183,7 +183,7 @@ def _rank(table: _Table, run: slice, left: BoolArray, right: BoolArray, unit: fl
     return float(high - low), gap
 
 
-def _wordy(table: _Table, run: slice, side: BoolArray) -> bool:
+def _wordy(table: _PieceTable, run: slice, side: BoolArray) -> bool:
     """Whether a side has lines of words: not the prices, amounts or marks that belong to the lines beside them."""
     if side.sum() < PROSE_LINES:
         return False
@@ -206,7 +206,7 @@ def _aligned(few: FloatArray, many: FloatArray, unit: float) -> bool:
     return float(together.max()) >= ALIGNED_SHARE * len(few)
 
 
-def _prose(table: _Table, run: slice, side: BoolArray, unit: float, aspect: float) -> bool:
+def _prose(table: _PieceTable, run: slice, side: BoolArray, unit: float, aspect: float) -> bool:
     """Whether the text of a side is long lines that fill their column; fragments count by their width.
 
     Of several columns on the side the first one is looked at, and the others must be of long lines too.

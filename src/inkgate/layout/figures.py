@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inkgate.layout.frame import Piece
+from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.rows import Row
 
 LONG_LINE = 0.5
@@ -14,12 +14,12 @@ NEXT_ROW = 0.7
 """A row this near below a long one, in line heights, goes on from it."""
 
 
-def text_in(rows: Sequence[Row], width: float) -> list[Piece]:
+def text_in(rows: Sequence[Row], width: float) -> list[LayoutPiece]:
     """The pieces of a figure, `width` wide, that are text its box happens to hold.
 
     These are long rows, each with the row that follows closely: the last of a paragraph is short.
     """
-    text: list[Piece] = []
+    text: list[LayoutPiece] = []
     last: Row | None = None
     for row in rows:
         is_long = any(piece.width >= max(LONG_LINE * width, LONG_ASPECT * piece.height) for piece in row)

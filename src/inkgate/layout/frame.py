@@ -27,7 +27,7 @@ MAX_SKEW = math.radians(30)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LayoutPiece:
     """One line of text in the page's frame, or a zone that is read as a whole.
 
     Attributes:
@@ -73,7 +73,7 @@ class Frame:
         angle: radians by which the page was skewed, clockwise.
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[LayoutPiece, ...]
     unit: float
     vertical: bool
     angle: float
@@ -110,7 +110,7 @@ def measure(lines: Sequence[Line]) -> Frame:
     slope = np.where(long, across[:, 1] / np.where(across[:, 0] == 0, 1.0, across[:, 0]), 0.0).tolist()
     boxes = np.concatenate([centre - half, centre + half], axis=1).tolist()
     pieces = tuple(
-        Piece(i, line.text, left, top, right, bottom, slope[i], bool(turned[i]))
+        LayoutPiece(i, line.text, left, top, right, bottom, slope[i], bool(turned[i]))
         for i, (line, (left, top, right, bottom)) in enumerate(zip(lines, boxes, strict=True))
     )
     heights = 2 * half[:, 1] if turned.all() else 2 * half[~turned, 1]

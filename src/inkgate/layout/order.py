@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from inkgate.layout.base import Region
 from inkgate.layout.columns import flows_of
-from inkgate.layout.frame import Piece
+from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.ranks import by_rank
 from inkgate.layout.rows import rows_of
 from inkgate.layout.zones import WHOLE, zones_of
@@ -53,10 +53,10 @@ def row_height(regions: Sequence[Region], size: Size) -> float:
     return max(1.0, min(max(typical, low), high))
 
 
-def _rows_in(number: int, region: Region, unit: float) -> list[Piece]:
+def _rows_in(number: int, region: Region, unit: float) -> list[LayoutPiece]:
     """A piece for each row that the region may hold; one for a table or a figure."""
     left, top, right, bottom = region.box
-    whole = Piece(number, _WORDS, left, top, right, bottom)
+    whole = LayoutPiece(number, _WORDS, left, top, right, bottom)
     if region.type in WHOLE:
         return [replace(whole, index=-1, zone=number)]
     count = max(1, round((bottom - top) / (PITCH * unit)))

@@ -10,7 +10,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from inkgate.layout.frame import Piece
+from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.rows import Row
 
 WIDE_PITCH = 1.3
@@ -52,7 +52,7 @@ class Paragraph:
     items: list[int] = field(default_factory=list)
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[LayoutPiece]:
         return [piece for row in self.rows for piece in row]
 
 

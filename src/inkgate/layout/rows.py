@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inkgate.layout.frame import Piece
+from inkgate.layout.frame import LayoutPiece
 
 SAME_ROW = 0.5
 """Pieces whose middles differ by less than this share of the smaller height lie on one row."""
 OVERLAP = 0.5
 """Pieces that cover each other by more than this share of the smaller width lie above each other, not side by side."""
 
-Row = list[Piece]
+Row = list[LayoutPiece]
 
 
-def rows_of(pieces: Sequence[Piece]) -> list[Row]:
+def rows_of(pieces: Sequence[LayoutPiece]) -> list[Row]:
     """Pieces as rows, top to bottom, each from left to right; a zone is a row of its own.
 
     From left to right each piece joins the row whose last piece, prolonged along its own slope, meets it: the rows
@@ -42,7 +42,7 @@ def rows_of(pieces: Sequence[Piece]) -> list[Row]:
     return sorted(rows, key=_from_top)
 
 
-def _from_left(piece: Piece) -> tuple[float, float, float, str]:
+def _from_left(piece: LayoutPiece) -> tuple[float, float, float, str]:
     return (piece.left, piece.middle, piece.right, piece.text)
 
 

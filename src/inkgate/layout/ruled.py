@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.columns import flows_of
-from inkgate.layout.frame import FloatArray, Frame, Piece
+from inkgate.layout.frame import FloatArray, Frame, LayoutPiece
 from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.tables import Grid
 from inkgate.types import Box
@@ -86,7 +86,7 @@ def ruled_tables(frame: Frame, cells: Sequence[Box]) -> list[RuledTable]:
 def _table(frame: Frame, cells: Sequence[Box]) -> RuledTable | None:
     boxes = np.array([_placed(frame, cell) for cell in cells])
     boxes = boxes[np.lexsort((boxes[:, 0], boxes[:, 1]))]
-    held: list[list[Piece]] = [[] for _ in boxes]
+    held: list[list[LayoutPiece]] = [[] for _ in boxes]
     crossing = 0
     for piece in frame.pieces:
         inside = _shares(piece, boxes)
@@ -121,7 +121,7 @@ def _placed(frame: Frame, cell: Box) -> Box:
     return (x - half_wide, y - half_high, x + half_wide, y + half_high)
 
 
-def _shares(piece: Piece, boxes: FloatArray) -> FloatArray:
+def _shares(piece: LayoutPiece, boxes: FloatArray) -> FloatArray:
     """Share of the piece that lies in each of the boxes."""
     low = np.maximum(boxes[:, :2], (piece.left, piece.top))
     high = np.minimum(boxes[:, 2:], (piece.right, piece.bottom))
@@ -137,21 +137,21 @@ def _first(inside: FloatArray, boxes: FloatArray) -> int:
     return int(fair[np.argmin(boxes[fair, 0])])
 
 
-def _read(pieces: list[Piece], unit: float) -> list[Piece]:
+def _read(pieces: list[LayoutPiece], unit: float) -> list[LayoutPiece]:
     """The pieces of a cell, top to bottom."""
     return [piece for flow in (flows_of(pieces, unit) if pieces else []) for row in rows_of(flow) for piece in row]
 
 
-def _grid(boxes: FloatArray, held: Sequence[list[Piece]], unit: float) -> Grid:
+def _grid(boxes: FloatArray, held: Sequence[list[LayoutPiece]], unit: float) -> Grid:
     """Every edge at which cells begin makes a row or a column; a cell over several fills the first."""
     wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
     columns = _edges(boxes[:, 0], SAME_EDGE * float(wide.min()))
     rows = _edges(boxes[:, 1], SAME_EDGE * float(np.median(high)))
-    cells: list[list[list[Piece]]] = []
+    cells: list[list[list[LayoutPiece]]] = []
     tops: list[float] = []
     for row in range(max(rows) + 1):
         here = [i for i, number in enumerate(rows) if number == row]
-        line: list[list[Piece]] = [[] for _ in range(max(columns) + 1)]
+        line: list[list[LayoutPiece]] = [[] for _ in range(max(columns) + 1)]
         for i in here:
             line[columns[i]] += held[i]
         parts = _listed(line) or [[_read(pieces, unit) for pieces in line]]
@@ -161,7 +161,7 @@ def _grid(boxes: FloatArray, held: Sequence[list[Piece]], unit: float) -> Grid:
     return Grid(cells, tuple(tops))
 
 
-def _listed(cells: Sequence[list[Piece]]) -> list[list[list[Piece]]]:
+def _listed(cells: Sequence[list[LayoutPiece]]) -> list[list[list[LayoutPiece]]]:
     """The rows of text in a row of cells, as rows of cells; none unless a cell lists numbers, one a row.
 
     Then lines part the table's columns, but not its rows.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from inkgate.layout.blocks import Draft, box_of
+from inkgate.layout.blocks import BlockDraft, box_of
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import is_flowing
 from inkgate.layout.rows import Row
@@ -50,19 +50,19 @@ def is_page_number(text: str) -> bool:
     return bool(_BARE.fullmatch(text) or _NAMED.fullmatch(text))
 
 
-def is_left_out(draft: Draft) -> bool:
+def is_left_out(draft: BlockDraft) -> bool:
     """Whether the Markdown is without this running line."""
     if draft.type not in RUNNING:
         return False
     return is_page_number(plain(draft.paragraph)) or all(piece.turned for piece in draft.paragraph.pieces)
 
 
-def told_apart(drafts: Sequence[Draft], lines: Sequence[Line], size: Size, unit: float) -> list[Draft]:
+def told_apart(drafts: Sequence[BlockDraft], lines: Sequence[Line], size: Size, unit: float) -> list[BlockDraft]:
     """The drafts, each a header or footer if it is one: as the layout found it, or a page number that stands alone."""
     boxes = [box_of(draft, lines) for draft in drafts]
     text = [i for i, draft in enumerate(drafts) if draft.type not in RUNNING]
     is_numbered = any(_is_running_text(drafts[i].paragraph.rows) for i in text)
-    judged: list[Draft] = []
+    judged: list[BlockDraft] = []
     for i, draft in enumerate(drafts):
         if is_page_number(plain(draft.paragraph)) and not is_numbered:
             kind = BlockType.TEXT if draft.type in RUNNING else draft.type
@@ -72,7 +72,7 @@ def told_apart(drafts: Sequence[Draft], lines: Sequence[Line], size: Size, unit:
     return judged
 
 
-def _type_of(draft: Draft, box: Box, others: Sequence[Box], size: Size, unit: float) -> BlockType:
+def _type_of(draft: BlockDraft, box: Box, others: Sequence[Box], size: Size, unit: float) -> BlockType:
     if _is_sideways(draft, box, size):
         return BlockType.FOOTER
     above, below = box[3] <= EDGE_BAND * size.height, box[1] >= (1 - EDGE_BAND) * size.height
@@ -89,7 +89,7 @@ def _is_running_text(rows: Sequence[Row]) -> bool:
     return len(rows) >= BODY_ROWS and is_flowing(rows)
 
 
-def _is_sideways(draft: Draft, box: Box, size: Size) -> bool:
+def _is_sideways(draft: BlockDraft, box: Box, size: Size) -> bool:
     """Whether the block runs along the left or right edge of the page: a download notice, an archive's stamp."""
     at_edge = box[2] <= SIDE_BAND * size.width or box[0] >= (1 - SIDE_BAND) * size.width
     return at_edge and draft.type is BlockType.TEXT and all(piece.turned for piece in draft.paragraph.pieces)

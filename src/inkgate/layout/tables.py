@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.layout.frame import Piece
+from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.rows import rows_of
 
 COVERED = 0.5
@@ -34,7 +34,7 @@ class Grid:
     rows of text each; of others empty.
     """
 
-    cells: list[list[list[Piece]]]
+    cells: list[list[list[LayoutPiece]]]
     tops: tuple[float, ...] = ()
 
     @property
@@ -42,7 +42,7 @@ class Grid:
         return bool(self.tops)
 
     @property
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[LayoutPiece]:
         """In reading order."""
         return [piece for row in self.cells for cell in row for piece in cell]
 
@@ -52,21 +52,21 @@ class Grid:
         return len(self.cells) > 1 and len(self.cells[0]) > 1
 
 
-def grid_of(pieces: Sequence[Piece]) -> Grid:
+def grid_of(pieces: Sequence[LayoutPiece]) -> Grid:
     """Rows by baseline; columns where the pieces of all rows leave gaps, headings over several columns apart."""
     rows = rows_of(pieces)
     single = [piece for row in rows for piece in row if not _spans(piece, rows)]
     columns = _columns(single or list(pieces))
-    cells: list[list[list[Piece]]] = []
+    cells: list[list[list[LayoutPiece]]] = []
     for row in rows:
-        line: list[list[Piece]] = [[] for _ in columns]
+        line: list[list[LayoutPiece]] = [[] for _ in columns]
         for piece in row:
             line[_column(piece, columns)].append(piece)
         cells.append(line)
     return Grid(cells)
 
 
-def widened(grid: Grid, beside: Sequence[Piece]) -> list[Piece]:
+def widened(grid: Grid, beside: Sequence[LayoutPiece]) -> list[LayoutPiece]:
     """Those of the pieces beside a table that carry on its rows: a column that the layout model left out.
 
     `beside`: pieces in no zone, of the same flow as the table.
@@ -78,13 +78,13 @@ def widened(grid: Grid, beside: Sequence[Piece]) -> list[Piece]:
     return near if near and hits >= IN_ROWS * len(near) else []
 
 
-def with_stubs(grid: Grid, stubs: Sequence[Piece]) -> Grid:
+def with_stubs(grid: Grid, stubs: Sequence[LayoutPiece]) -> Grid:
     """The grid and the pieces beside it that `widened` found: a column more on each side of a ruled one."""
     if not grid.ruled:
         return grid_of([*grid.pieces, *stubs])
     left = min(piece.left for piece in grid.pieces)
-    before: list[list[Piece]] = [[] for _ in grid.cells]
-    after: list[list[Piece]] = [[] for _ in grid.cells]
+    before: list[list[LayoutPiece]] = [[] for _ in grid.cells]
+    after: list[list[LayoutPiece]] = [[] for _ in grid.cells]
     for piece in stubs:
         row = max(0, int(np.searchsorted(grid.tops, piece.middle, side="right")) - 1)
         (before if piece.left < left else after)[row].append(piece)
@@ -95,7 +95,7 @@ def with_stubs(grid: Grid, stubs: Sequence[Piece]) -> Grid:
     return Grid(cells, grid.tops)
 
 
-def table_in(rows: Sequence[Sequence[Piece]]) -> Grid | None:
+def table_in(rows: Sequence[Sequence[LayoutPiece]]) -> Grid | None:
     """The rows as a grid if they are a table that the layout model overlooked: most rows of three cells and more."""
     if len(rows) < LEAST_ROWS or sum(_cells(row) >= LEAST_CELLS for row in rows) < MOST_ROWS * len(rows):
         return None
@@ -103,23 +103,23 @@ def table_in(rows: Sequence[Sequence[Piece]]) -> Grid | None:
     return grid if len(grid.cells[0]) >= LEAST_CELLS else None
 
 
-def _cells(row: Sequence[Piece]) -> int:
+def _cells(row: Sequence[LayoutPiece]) -> int:
     """Pieces of a row that stand apart from each other."""
     gaps = (b.left - a.right > CELL_GAP * min(a.height, b.height) for a, b in pairwise(row))
     return 1 + sum(gaps)
 
 
-def _shared(a: Piece, b: Piece) -> bool:
+def _shared(a: LayoutPiece, b: LayoutPiece) -> bool:
     narrow = max(min(a.width, b.width), 1e-9)
     return min(a.right, b.right) - max(a.left, b.left) > COVERED * narrow
 
 
-def _spans(piece: Piece, rows: Sequence[Sequence[Piece]]) -> bool:
+def _spans(piece: LayoutPiece, rows: Sequence[Sequence[LayoutPiece]]) -> bool:
     """Whether some other row has two pieces or more under or over this one."""
     return any(sum(_shared(piece, other) for other in row) > 1 for row in rows if piece not in row)
 
 
-def _columns(pieces: Sequence[Piece]) -> list[tuple[float, float]]:
+def _columns(pieces: Sequence[LayoutPiece]) -> list[tuple[float, float]]:
     """Stretches of x that belong to one column each, left to right.
 
     Columns are parted where no piece lies, and where few lie between many: a long cell may reach into its neighbour.
@@ -150,7 +150,7 @@ def _parted(cover: NDArray[np.int64], start: int, stop: int) -> list[tuple[int, 
     return _parted(cover, start, start + valley) + _parted(cover, start + valley + 1, stop)
 
 
-def _column(piece: Piece, columns: Sequence[tuple[float, float]]) -> int:
+def _column(piece: LayoutPiece, columns: Sequence[tuple[float, float]]) -> int:
     """The first column that the piece lies in, or the nearest."""
     for i, (low, high) in enumerate(columns):
         narrow = max(min(piece.width, high - low), 1e-9)

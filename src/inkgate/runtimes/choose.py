@@ -11,14 +11,18 @@ from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.int8 import calibration_of, cpu_flags, int8_pays
 from inkgate.runtimes.onnx import OnnxRuntime
-from inkgate.runtimes.providers import Wanted
+from inkgate.runtimes.providers import ProviderRequest
 from inkgate.settings import Precision, RuntimeName
 
 log = structlog.get_logger(__name__)
 
 
 def open_runtime(
-    name: RuntimeName, precision: Precision, threads: int, cache: Path | None = None, wanted: Wanted | None = None
+    name: RuntimeName,
+    precision: Precision,
+    threads: int,
+    cache: Path | None = None,
+    wanted: ProviderRequest | None = None,
 ) -> Runtime:
     """The runtime by its name. `auto`: OpenVINO where it is installed (its wheels are for x86-64 and ARM), else ONNX
     Runtime, which computes in float32 alone. `cache`: folder in which OpenVINO keeps models that it compiled. `wanted`:

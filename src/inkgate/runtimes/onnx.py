@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from inkgate.errors import EngineFailed
 from inkgate.runtimes import columns_head
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray
-from inkgate.runtimes.providers import NAMES, Accelerator, Options, Wanted, accelerator
+from inkgate.runtimes.providers import NAMES, Accelerator, Options, ProviderRequest, accelerator
 from inkgate.settings import Provider
 
 # The official builds of ONNX Runtime send usage data to their maker unless this is set before the library is loaded
@@ -33,7 +33,9 @@ ON_CPU = Accelerator()
 class OnnxRuntime:
     """A Runtime, on the CPU in float32."""
 
-    def __init__(self, threads: int, wanted: Wanted | None = None, available: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, threads: int, wanted: ProviderRequest | None = None, available: Sequence[str] | None = None
+    ) -> None:
         """`threads`: for one call of a model; 0: one for each core. `available`: the providers of this ONNX Runtime,
         as it says itself.
 
@@ -158,7 +160,7 @@ def lost_by(sessions: Iterable[tuple[_Session, str]], on: Accelerator) -> str:
     )
 
 
-def _usable(wanted: Wanted, available: Sequence[str]) -> tuple[Accelerator, str]:
+def _usable(wanted: ProviderRequest, available: Sequence[str]) -> tuple[Accelerator, str]:
     """What is wanted, tried out; the CPU, and why, where a GPU is there by its name alone. Raises as OnnxRuntime."""
     on = accelerator(wanted, available)
     try:

@@ -39,7 +39,7 @@ class ShapeRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ProviderRequest:
     """What is asked of ONNX Runtime.
 
     Attributes:
@@ -62,7 +62,7 @@ class Accelerator:
     """What models are computed on: `provider`, which is never `auto`."""
 
     provider: Provider = Provider.CPU
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: ProviderRequest = field(default_factory=ProviderRequest)
 
     @property
     def name(self) -> str:
@@ -90,7 +90,7 @@ class Accelerator:
         return [*found, (NAMES[Provider.CPU], {})]
 
 
-def accelerator(wanted: Wanted, available: Sequence[str]) -> Accelerator:
+def accelerator(wanted: ProviderRequest, available: Sequence[str]) -> Accelerator:
     """What to compute on. `available`: the names of the providers that this build of ONNX Runtime has.
 
     `auto` is CUDA where it is there, and never TensorRT, which takes minutes to build a model for the first time.

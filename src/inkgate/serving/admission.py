@@ -13,7 +13,7 @@ import anyio
 
 from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
-from inkgate.serving.limiter import ANYBODY, Arrival, Outcome, Permit
+from inkgate.serving.limiter import ANYBODY, Arrival, Permit, WorkOutcome
 from inkgate.serving.work import Work
 from inkgate.settings import AdmissionSettings
 
@@ -38,7 +38,7 @@ class Backlog(Protocol):
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldSlot:
     documents: int = 0
     body_bytes: int = 0
 
@@ -77,13 +77,13 @@ class AdmissionPermit(Permit):
     def turn_out(self) -> None:
         """Gives its place back at once, and ends its `receiving`."""
         self._limiter.arriving.pop(self)
-        self._give_back(Outcome.REJECTED)
+        self._give_back(WorkOutcome.REJECTED)
         self._turned_out = True
         self._limiter.refused["share_exceeded"] += 1
         if self._receiving is not None:
             self._receiving.cancel()
 
-    def _give_back(self, outcome: Outcome) -> None:
+    def _give_back(self, outcome: WorkOutcome) -> None:
         if not self._turned_out:
             self._limiter.change(self.tenant, -1, -self._body_bytes)
             self._limiter.ended[outcome] += 1
@@ -120,7 +120,7 @@ class AdmissionLimiter:
     ) -> None:
         self.documents = 0
         self.body_bytes = 0
-        self.ended: Counter[Outcome] = Counter()
+        self.ended: Counter[WorkOutcome] = Counter()
         self.refused: Counter[str] = Counter()
         self.arriving: dict[AdmissionPermit, None] = {}
         self.max_documents = max_documents
@@ -128,7 +128,7 @@ class AdmissionLimiter:
         self._settings = settings
         self._backlog = backlog
         self._clock = clock
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _HeldSlot] = {}
         self._refused: OrderedDict[str, float] = OrderedDict()
 
     def admit(self, arrival: Arrival = ANYBODY) -> Permit:
@@ -172,7 +172,7 @@ class AdmissionLimiter:
 
     def change(self, tenant: str, documents: int, body_bytes: int) -> None:
         """Counts what a tenant holds more, or less; its permits call it."""
-        held = self._held.setdefault(tenant, _Held())
+        held = self._held.setdefault(tenant, _HeldSlot())
         held.documents += documents
         held.body_bytes += body_bytes
         self.documents += documents
@@ -186,7 +186,7 @@ class AdmissionLimiter:
 
     def _make_room(self, arrival: Arrival, now: float) -> bool:
         """Turns out bodies that take long to arrive, for a tenant under its share. Whether there is room now."""
-        own = self._held.get(arrival.tenant, _Held())
+        own = self._held.get(arrival.tenant, _HeldSlot())
         share = 1 / (len(self._held) + (arrival.tenant not in self._held))
         if self._part(own.documents + 1, own.body_bytes + arrival.body_bytes) > share:
             return False

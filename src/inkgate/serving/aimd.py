@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 
 _FEWER = 1 / 2
 """Places lost for each work that comes too late: a full house of them leaves half of the places."""
@@ -43,9 +43,9 @@ class AimdLimit:
     def most(self) -> int:
         return self._most
 
-    def ended(self, outcome: Outcome, at: float) -> None:  # noqa: ARG002 - works are its clock
+    def ended(self, outcome: WorkOutcome, at: float) -> None:  # noqa: ARG002 - works are its clock
         """See Limit. Failures, and works whose callers left, say nothing."""
-        if outcome is Outcome.LATE and self._busy() >= _FULL:
+        if outcome is WorkOutcome.LATE and self._busy() >= _FULL:
             self._limit = max(self._least, self._limit - _FEWER)
-        elif outcome in {Outcome.OK, Outcome.LATE}:
+        elif outcome in {WorkOutcome.OK, WorkOutcome.LATE}:
             self._limit = min(float(self._most), self._limit + _MORE)

@@ -13,7 +13,7 @@ import anyio
 import structlog
 
 from inkgate.engines.vllm.metrics import ServerReading
-from inkgate.engines.vllm.upstream import Answer, Call, Upstream
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.serving.quarantine import content_being_read
 from inkgate.serving.replicas import Lease, Replica, ReplicaSet, ReplicaState
@@ -70,7 +70,7 @@ class BalancerSettings:
     longest_pause_s: float = 15.0
 
 
-class Balanced:
+class BalancedUpstream:
     """An Upstream around several servers; `run` has to run beside it.
 
     A call goes to the server with the fewest tokens outstanding. A server that can't be reached, breaks off or stands
@@ -164,7 +164,7 @@ class Balanced:
         return max(replica.heard_at for replica in self.set.replicas)
 
     @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Answer]:
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         """See Upstream. What is sent again was not answered in any part; from then on it is the caller's to do.
 
         Raises:
@@ -195,7 +195,7 @@ class Balanced:
                 elif answer.status == 200:
                     self._answered(replica, tried, call)
                 chunks = await stack.enter_async_context(aclosing(self._chunks(lease, answer.chunks, first)))
-                yield Answer(answer.status, answer.headers, chunks)
+                yield ModelAnswer(answer.status, answer.headers, chunks)
                 return
 
     async def drain(self, name: str) -> None:
@@ -273,7 +273,7 @@ class Balanced:
         if doubted is not None:
             doubted.set()
 
-    def _answered(self, replica: Replica[Server], tried: Replica[Server] | None, call: Call) -> None:
+    def _answered(self, replica: Replica[Server], tried: Replica[Server] | None, call: ModelCall) -> None:
         """Notes that `replica` answered what `tried` may have failed on."""
         replica.failed_here.clear()
         if tried is None or tried is replica or tried.state is ReplicaState.OUT:
@@ -325,7 +325,7 @@ class Balanced:
             self._decided(replica)
             self._on_out([] if answers else [lease.content for lease in replica.leases])
 
-    async def _available(self, call: Call, avoid: Replica[Server] | None) -> Replica[Server]:
+    async def _available(self, call: ModelCall, avoid: Replica[Server] | None) -> Replica[Server]:
         """A replica that is up, which is waited for.
 
         Raises:

@@ -15,7 +15,7 @@ PATIENCE = 8
 """Calls in a row without the request that waits longest, after which the next one begins with it."""
 
 
-class Piece(NamedTuple):
+class QueuedItem(NamedTuple):
     """One item that waits.
 
     Attributes:
@@ -41,16 +41,16 @@ class Request:
 
     __slots__ = ("_pending", "key", "rank", "since")
 
-    def __init__(self, pieces: Iterable[Piece], rank: int, since: float) -> None:
+    def __init__(self, pieces: Iterable[QueuedItem], rank: int, since: float) -> None:
         self.rank = rank
         self.since = since
         self.key: tuple[int, float, int] = (rank, 0.0, 0)
-        self._pending: dict[Hashable, deque[Piece]] = {}
+        self._pending: dict[Hashable, deque[QueuedItem]] = {}
         for piece in pieces:
             self._pending.setdefault(piece.shape, deque()).append(piece)
 
     @property
-    def pending(self) -> dict[Hashable, deque[Piece]]:
+    def pending(self) -> dict[Hashable, deque[QueuedItem]]:
         """What is not in a call yet, by shape. The queue's own to change."""
         return self._pending
 
@@ -73,11 +73,11 @@ class _Lane:
 class Batch:
     """Pieces that share a call. `cost` and `content` are their sums, in pixels."""
 
-    pieces: list[tuple[Request, Piece]] = field(default_factory=list)
+    pieces: list[tuple[Request, QueuedItem]] = field(default_factory=list)
     cost: int = 0
     content: int = 0
 
-    def add(self, request: Request, piece: Piece) -> None:
+    def add(self, request: Request, piece: QueuedItem) -> None:
         self.pieces.append((request, piece))
         self.cost += piece.cost
         self.content += piece.content
@@ -125,7 +125,7 @@ class BatchQueue:
         oldest = next(iter(self._arrived), None)
         return None if oldest is None else oldest.since + self._wait_s
 
-    def push(self, pieces: Iterable[Piece], rank: int, now: float) -> Request:
+    def push(self, pieces: Iterable[QueuedItem], rank: int, now: float) -> Request:
         """Adds a request of at least one piece."""
         request = Request(pieces, rank, now)
         cost = 0

@@ -17,7 +17,7 @@ import structlog
 from inkgate.concurrency import loop_time
 from inkgate.engines.base import BatchModel
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
-from inkgate.serving.batch_queue import Batch, BatchQueue, Piece, Request
+from inkgate.serving.batch_queue import Batch, BatchQueue, QueuedItem, Request
 from inkgate.serving.work import current_caller
 from inkgate.settings import BatchingSettings
 from inkgate.telemetry.tracing import current_span, shared_part
@@ -33,7 +33,7 @@ _RETRY_AFTER_S = (1.0, 60.0)
 """Least and most of what is said to whom is refused."""
 
 
-class Run(Protocol):
+class RunBlocking(Protocol):
     """Runs a blocking call, such as `Threads.run` does."""
 
     def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
@@ -97,7 +97,7 @@ class BatchFigures:
             self.longest_wait_s = max(self.longest_wait_s, waited_s)
 
 
-class _Asked(Generic[ItemT, ResultT]):
+class _PendingItem(Generic[ItemT, ResultT]):
     """What one caller waits for. Once the caller has left, answers and errors are dropped."""
 
     __slots__ = ("_answered", "items", "results", "span")
@@ -142,7 +142,7 @@ class Batcher(Generic[ItemT, ResultT]):
     def __init__(
         self,
         model: BatchModel[ItemT, ResultT],
-        run: Run,
+        run: RunBlocking,
         settings: BatchingSettings,
         clock: Callable[[], float] = loop_time,
     ) -> None:
@@ -153,7 +153,7 @@ class Batcher(Generic[ItemT, ResultT]):
         self._settings = settings
         self._clock = clock
         self._queue = self._new_queue()
-        self._asked: dict[Request, _Asked[ItemT, ResultT]] = {}
+        self._asked: dict[Request, _PendingItem[ItemT, ResultT]] = {}
         self._idle: set[anyio.Event] = set()
         self._running = False
 
@@ -187,7 +187,7 @@ class Batcher(Generic[ItemT, ResultT]):
         if not items:
             return []
         self._admit(len(items))
-        asked = _Asked[ItemT, ResultT](items)
+        asked = _PendingItem[ItemT, ResultT](items)
         queue = self._queue
         request = queue.push(self._pieces(items), current_caller().priority.rank, self._clock())
         self._asked[request] = asked
@@ -220,10 +220,10 @@ class Batcher(Generic[ItemT, ResultT]):
         all_s = self._queue.pixels * figures.busy_s / max(figures.cost, 1) / self._settings.parallel
         return min(max(all_s, least_s), most_s)
 
-    def _pieces(self, items: Sequence[ItemT]) -> list[Piece]:
+    def _pieces(self, items: Sequence[ItemT]) -> list[QueuedItem]:
         model = self._model
         return [
-            Piece(index, model.shape_of(item), model.cost(item), model.content(item))
+            QueuedItem(index, model.shape_of(item), model.cost(item), model.content(item))
             for index, item in enumerate(items)
         ]
 

@@ -14,7 +14,7 @@ import anyio
 import structlog
 
 from inkgate.errors import InkgateError
-from inkgate.serving.joined import Joined
+from inkgate.serving.joined import SingleFlight
 from inkgate.serving.store import Store
 
 log = structlog.get_logger(__name__)
@@ -27,7 +27,7 @@ again and again, a thousand would be woken a thousand times."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[R]):
+class CacheCodec(Generic[R]):
     """What a Cache holds.
 
     Attributes:
@@ -43,7 +43,7 @@ class Kind(Generic[R]):
     of_the_asker: Callable[[R | InkgateError], bool]
 
 
-class Source(StrEnum):
+class CacheSource(StrEnum):
     """Where a value comes from: `run` for it, `kept` from before, or `joined`: run for somebody else just now."""
 
     RUN = "run"
@@ -61,12 +61,12 @@ class Cache(Generic[R]):
         found: how many values came from where.
     """
 
-    def __init__(self, store: Store, kind: Kind[R], ttl_s: float) -> None:
-        self.found: Counter[Source] = Counter()
+    def __init__(self, store: Store, kind: CacheCodec[R], ttl_s: float) -> None:
+        self.found: Counter[CacheSource] = Counter()
         self._store = store
         self._kind = kind
         self._ttl_s = ttl_s
-        self._joined: Joined[tuple[R, Source]] = Joined()
+        self._joined: SingleFlight[tuple[R, CacheSource]] = SingleFlight()
 
     async def run(self) -> None:
         """Carries what is shared and what is kept, until cancelled. Closes the store."""
@@ -82,7 +82,7 @@ class Cache(Generic[R]):
         run: Callable[[], Awaitable[R]],
         group: Hashable = None,
         hold: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> tuple[R, Source]:
+    ) -> tuple[R, CacheSource]:
         """The value of `key`, and where it comes from. Callers share what runs within their `group` only; while nothing
         carries what is shared, each runs for itself.
 
@@ -104,27 +104,27 @@ class Cache(Generic[R]):
                 continue
             if not first and self._kind.of_the_asker(value):
                 continue
-            return value, self._counted(Source.JOINED if source is Source.RUN and not first else source)
-        return await run(), self._counted(Source.RUN)
+            return value, self._counted(CacheSource.JOINED if source is CacheSource.RUN and not first else source)
+        return await run(), self._counted(CacheSource.RUN)
 
-    def _counted(self, source: Source) -> Source:
+    def _counted(self, source: CacheSource) -> CacheSource:
         self.found[source] += 1
         return source
 
-    async def _look_or_run(self, key: bytes, run: Callable[[], Awaitable[R]]) -> tuple[R, Source]:
+    async def _look_or_run(self, key: bytes, run: Callable[[], Awaitable[R]]) -> tuple[R, CacheSource]:
         try:
             data = await self._store.get(key)
             if data is not None:
-                return self._kind.loads(data), Source.KEPT
+                return self._kind.loads(data), CacheSource.KEPT
         except OSError as error:
             log.debug("cache_lookup_failed", reason=type(error).__name__)
         except (ValueError, TypeError, KeyError) as error:
             log.warning("cache_value_damaged", reason=type(error).__name__)
-        return await run(), Source.RUN
+        return await run(), CacheSource.RUN
 
-    async def _put(self, key: bytes, found: tuple[R, Source]) -> None:
+    async def _put(self, key: bytes, found: tuple[R, CacheSource]) -> None:
         value, source = found
-        if source is not Source.RUN or not self._kind.keep(value):
+        if source is not CacheSource.RUN or not self._kind.keep(value):
             return
         try:
             await self._store.put(key, self._kind.dumps(value), self._ttl_s)

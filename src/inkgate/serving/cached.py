@@ -11,11 +11,11 @@ from time import perf_counter
 import orjson
 
 from inkgate import __version__
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.errors import OVERLOAD_CODES, InkgateError
 from inkgate.serving import page_codec
-from inkgate.serving.cache import Cache, Kind, Source
+from inkgate.serving.cache import Cache, CacheCodec, CacheSource
 from inkgate.serving.store import Store
 from inkgate.serving.work import current_caller
 from inkgate.types import Page, PageResult, Task
@@ -41,10 +41,10 @@ def _dumps(result: PageResult) -> bytes:
     return page_codec.dumps(replace(result, index=0, timings_ms={}))
 
 
-PAGES = Kind(_dumps, page_codec.loads, _keep, _of_the_asker)
+PAGES = CacheCodec(_dumps, page_codec.loads, _keep, _of_the_asker)
 
 
-class Cached(Around):
+class Cached(EngineWrapper):
     """An Engine around an Engine, and a cache of what it read. `run` has to run beside it.
 
     A page is the same when its content is (`Page.content_key`), and it is asked for in the same way: the same task, of
@@ -72,7 +72,7 @@ class Cached(Around):
         begun = perf_counter()
         run: Callable[[], Awaitable[PageResult]] = partial(self._inner.read, page, task)
         result, source = await self.cache.get_or_run(self._key(page, task), run, current_caller().priority, page.hold)
-        if source is Source.RUN:
+        if source is CacheSource.RUN:
             return result
         return replace(result, index=page.index, timings_ms={"cache": (perf_counter() - begun) * 1000})
 

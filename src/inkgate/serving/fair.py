@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 from inkgate.serving.heap import LazyHeap
 
 
-class Sharer:
+class FairSharer:
     """One of those who share.
 
     Attributes:
@@ -25,10 +25,10 @@ class Sharer:
         self.owed = 0
 
 
-SharerT = TypeVar("SharerT", bound=Sharer)
+SharerT = TypeVar("SharerT", bound=FairSharer)
 
 
-class Shares(Generic[SharerT]):
+class FairShares(Generic[SharerT]):
     """Start-time fair queueing (Goyal, Vin, Cheng 1996), by tokens.
 
     Those who wait are ordered by start tag S; being served moves it to the finish tag F = S + tokens / weight. Virtual

@@ -15,7 +15,7 @@ _NEVER = 1e15
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class WorkForecast:
     """One work. All in tokens.
 
     Attributes:
@@ -60,7 +60,7 @@ class Forecast:
         self._free: list[int] = []
         self._profile: _Profile | None = None
 
-    def add(self, work: Outlook) -> int:
+    def add(self, work: WorkForecast) -> int:
         """A number under which the work is known until `remove`."""
         if not self._free:
             self._free.append(len(self._columns[0]))
@@ -70,7 +70,7 @@ class Forecast:
         self.change(slot, work)
         return slot
 
-    def change(self, slot: int, work: Outlook) -> None:
+    def change(self, slot: int, work: WorkForecast) -> None:
         """The work's outlook is another now."""
         self._set(slot, (work.growth, work.steps, work.expected, work.margin**2))
 
@@ -94,7 +94,7 @@ class Forecast:
         """Tokens; 0 without works."""
         return float(self._known.most.max(initial=0.0))
 
-    def most_with(self, work: Outlook) -> float:
+    def most_with(self, work: WorkForecast) -> float:
         """The same, if `work` came now."""
         return self._known.most_with(work)
 
@@ -145,7 +145,7 @@ class _Profile:
         first = np.searchsorted(self.growths, steps, side="right")
         return expected - (self.growing[first] - steps * (len(self.growths) - first))
 
-    def most_with(self, work: Outlook) -> float:
+    def most_with(self, work: WorkForecast) -> float:
         """See Forecast."""
         together = np.where(
             self.steps <= work.steps,

@@ -10,7 +10,7 @@ from statistics import fmean
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class GainSample:
     """A step's mean concurrency and throughput, and the limit then."""
 
     limit: float
@@ -53,10 +53,10 @@ class Gain:
     """Standard errors above the slope that have to be too little: 95 % with 8 samples, 97 % with 32."""
 
     def __init__(self) -> None:
-        self._samples: deque[Sample] = deque(maxlen=self._MOST_SAMPLES)
+        self._samples: deque[GainSample] = deque(maxlen=self._MOST_SAMPLES)
         self._held_until = -math.inf
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: GainSample) -> None:
         self._samples.append(sample)
         while len(self._samples) > self._LEAST_SAMPLES and self._says_enough([*self._samples][1:]):
             self._samples.popleft()
@@ -85,12 +85,12 @@ class Gain:
         self._held_until = until
         return before
 
-    def _says_enough(self, samples: Sequence[Sample]) -> bool:
+    def _says_enough(self, samples: Sequence[GainSample]) -> bool:
         seen = _elasticity(samples, self._LEAST_SPREAD)
         return seen is not None and seen.error <= self._SMALL_ERROR
 
 
-def _elasticity(samples: Sequence[Sample], least_spread: float) -> Elasticity | None:
+def _elasticity(samples: Sequence[GainSample], least_spread: float) -> Elasticity | None:
     """None of samples that hardly differ, or without a token."""
     in_flight, tokens_per_s = (
         fmean(each) for each in zip(*((s.in_flight, s.tokens_per_s) for s in samples), strict=True)

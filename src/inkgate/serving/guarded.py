@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import anyio
 
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.work import current_caller
 from inkgate.types import Page, PageResult, Task
 
 
-class Guarded(Around):
+class Guarded(EngineWrapper):
     """An Engine around an Engine, behind a breaker."""
 
     def __init__(self, inner: Engine, breaker: Breaker) -> None:

@@ -63,7 +63,7 @@ class Flight(Generic[T]):
             del outcome
 
 
-class Joined(Generic[T]):
+class SingleFlight(Generic[T]):
     """Flights by key; `run` has to run beside it. Used from one event loop."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ _FORGETS = 0.002
 """The same of a lower one that doesn't tell what the engine can: with little to do, or after works were made fewer."""
 
 
-class Lateness:
+class LateWork:
     """The part of the works that their deadlines ended at the engine, and whether it is for their number.
 
     An engine that is full divides its time among all that are there: with half as many each is done in half the time,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from inkgate.serving.forecast import Forecast, Outlook
+from inkgate.serving.forecast import Forecast, WorkForecast
 
 
 class Charge:
@@ -15,7 +15,7 @@ class Charge:
 
     __slots__ = ("_ended", "_grows", "_ledger", "_start", "_unused", "expected", "held", "margin", "slot")
 
-    def __init__(self, ledger: Ledger, outlook: Outlook, slot: int, unused: int) -> None:
+    def __init__(self, ledger: Ledger, outlook: WorkForecast, slot: int, unused: int) -> None:
         """`unused`: what it has of its last block without using it."""
         self._ledger = ledger
         self._ended = False
@@ -28,8 +28,8 @@ class Charge:
         self.slot = slot
 
     @property
-    def outlook(self) -> Outlook:
-        return Outlook(self.held, self.expected, self.margin, ends=self._grows)
+    def outlook(self) -> WorkForecast:
+        return WorkForecast(self.held, self.expected, self.margin, ends=self._grows)
 
     def used(self, tokens_so_far: int) -> None:
         """Raises what is held to what the work has taken by now, prompt included; and what is expected, where that is
@@ -120,7 +120,7 @@ class Ledger:
         self._hold(tokens)
         self._forecast.grew(charge.slot, tokens)
 
-    def change(self, charge: Charge, before: Outlook) -> None:
+    def change(self, charge: Charge, before: WorkForecast) -> None:
         """For a Charge: its outlook was `before`."""
         outlook = charge.outlook
         self._count(before, -1)
@@ -142,7 +142,7 @@ class Ledger:
         self.foreign = max(0, round(held) - self._held_most)
         self._held_most = self._held
 
-    def _count(self, work: Outlook, times: int) -> None:
+    def _count(self, work: WorkForecast, times: int) -> None:
         self._growing += times * work.ends
         self._expected += times * work.expected
         self._squares += times * work.margin**2
@@ -152,6 +152,6 @@ class Ledger:
         self._held += tokens
         self._held_most = max(self._held_most, self._held)
 
-    def _outlook(self, tokens: int, margin: int, growing: int) -> Outlook:
+    def _outlook(self, tokens: int, margin: int, growing: int) -> WorkForecast:
         expected = tokens - margin + self.block // 2
-        return Outlook(expected - min(growing, expected), expected, margin, ends=growing > 0)
+        return WorkForecast(expected - min(growing, expected), expected, margin, ends=growing > 0)

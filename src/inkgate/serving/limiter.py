@@ -22,7 +22,7 @@ from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.work import Priority
 
 
-class Outcome(StrEnum):
+class WorkOutcome(StrEnum):
     """How admitted work ended. `LATE`: its deadline ended it at the engine; only the scheduler tells that from LEFT."""
 
     OK = "ok"
@@ -41,9 +41,9 @@ class Permit:
     nothing is `ok`, InputRejected is `rejected`, CallerLeft or a cancellation is `left`, all else is `failed`.
     """
 
-    def __init__(self, release: Callable[[Outcome], None]) -> None:
+    def __init__(self, release: Callable[[WorkOutcome], None]) -> None:
         self._release = release
-        self._reported: Outcome | None = None
+        self._reported: WorkOutcome | None = None
 
     def holds(self, body_bytes: int) -> None:
         """Says how large the body is, once that is known: until then the largest allowed was counted, maybe."""
@@ -57,7 +57,7 @@ class Permit:
         """
         yield
 
-    def report(self, outcome: Outcome) -> None:
+    def report(self, outcome: WorkOutcome) -> None:
         """Says how it ended where no exception will: an answer whose every page failed, for example."""
         self._reported = outcome
 
@@ -70,15 +70,15 @@ class Permit:
         self._release(self._reported or outcome_of(error))
 
 
-def outcome_of(error: BaseException | None) -> Outcome:
+def outcome_of(error: BaseException | None) -> WorkOutcome:
     """How work ended that raised `error`, or nothing."""
     if error is None:
-        return Outcome.OK
+        return WorkOutcome.OK
     if isinstance(error, InputRejected):
-        return Outcome.REJECTED
+        return WorkOutcome.REJECTED
     if isinstance(error, CallerLeft | anyio.get_cancelled_exc_class()):
-        return Outcome.LEFT
-    return Outcome.FAILED
+        return WorkOutcome.LEFT
+    return WorkOutcome.FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class FixedLimiter:
 
     def __init__(self, max_in_flight: int, retry_after_s: float = 2.0) -> None:
         self.in_flight = 0
-        self.ended: Counter[Outcome] = Counter()
+        self.ended: Counter[WorkOutcome] = Counter()
         self._max_in_flight = max_in_flight
         self._retry_after_s = retry_after_s
 
@@ -130,6 +130,6 @@ class FixedLimiter:
         self.in_flight += 1
         return Permit(self._leave)
 
-    def _leave(self, outcome: Outcome) -> None:
+    def _leave(self, outcome: WorkOutcome) -> None:
         self.in_flight -= 1
         self.ended[outcome] += 1

@@ -9,12 +9,12 @@ from typing import Protocol
 
 import anyio
 
-from inkgate.serving.gain import Gain, Sample
-from inkgate.serving.lateness import Lateness
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.gain import Gain, GainSample
+from inkgate.serving.lateness import LateWork
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.pressure import Pressure
 from inkgate.serving.rate import ServiceTime
-from inkgate.serving.sustained import Sustained
+from inkgate.serving.sustained import SustainedConcurrency
 from inkgate.settings import AdaptiveSettings
 
 
@@ -29,7 +29,7 @@ class Limit(Protocol):
         """How far it may rise."""
         ...
 
-    def ended(self, outcome: Outcome, at: float) -> None:
+    def ended(self, outcome: WorkOutcome, at: float) -> None:
         """Learns from how a work ended, at clock time `at` in seconds."""
         ...
 
@@ -48,7 +48,7 @@ class FixedLimit:
     def most(self) -> int:
         return self._n
 
-    def ended(self, outcome: Outcome, at: float) -> None:
+    def ended(self, outcome: WorkOutcome, at: float) -> None:
         """Nothing is learned."""
 
 
@@ -87,9 +87,9 @@ class AdaptiveLimit:
         self._service = ServiceTime()
         self._gain = Gain()
         self._since: list[tuple[float, float, float, float]] = []
-        self._sustained = Sustained(min(seats, settings.initial))
+        self._sustained = SustainedConcurrency(min(seats, settings.initial))
         self._failing = 0.0
-        self._lateness = Lateness()
+        self._lateness = LateWork()
         self._enough = math.inf
         self._pressed = self._gone = False
         self._borne = 0
@@ -110,23 +110,23 @@ class AdaptiveLimit:
         """What the engine is known to run at once."""
         return self._sustained.works
 
-    def ended(self, outcome: Outcome, at: float) -> None:
+    def ended(self, outcome: WorkOutcome, at: float) -> None:
         """See Limit. Failures are damage when they are more than a few: some pages fail whoever reads them.
 
         Those of a server that was lost are not: until it is back, they say nothing of how much it bears.
         """
-        if outcome in {Outcome.REJECTED, Outcome.LEFT} or (self._gone and outcome is not Outcome.OK):
+        if outcome in {WorkOutcome.REJECTED, WorkOutcome.LEFT} or (self._gone and outcome is not WorkOutcome.OK):
             return
         self._gone = False
         self._service.ended()
-        self._failing += ((outcome is Outcome.FAILED) - self._failing) / 20
-        self._lateness.ended(late=outcome is Outcome.LATE)
-        if outcome is Outcome.OK and self._lateness.is_low:
+        self._failing += ((outcome is WorkOutcome.FAILED) - self._failing) / 20
+        self._lateness.ended(late=outcome is WorkOutcome.LATE)
+        if outcome is WorkOutcome.OK and self._lateness.is_low:
             self._sustained.ended_well(at)
-        if outcome is Outcome.FAILED and self._failing > _FAILING:
+        if outcome is WorkOutcome.FAILED and self._failing > _FAILING:
             self.damaged()
             return
-        if outcome is Outcome.LATE:
+        if outcome is WorkOutcome.LATE:
             self._came_late()
             return
         unheard_since = max(self._heard_at + self._settings.stale_s, self._changed_at)
@@ -215,7 +215,7 @@ class AdaptiveLimit:
             self._set_enough()
             self._gain.forget()
         elif busy:
-            self._gain.add(Sample(limit, in_flight, tokens_per_s))
+            self._gain.add(GainSample(limit, in_flight, tokens_per_s))
             if self._gain.is_none:
                 self._set_enough()
                 limit = min(limit, self._gain.undone(now + _HOLD * self._pause_s))

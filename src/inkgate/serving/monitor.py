@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.serving.balancer import Server
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit, Limit
 from inkgate.serving.pressure import Pressure, PressureGauge
 from inkgate.serving.replicas import Replica, ReplicaState
@@ -39,7 +39,7 @@ class EachServer:
     def most(self) -> int:
         return self.each.most * max(1, self.count())
 
-    def ended(self, outcome: Outcome, at: float) -> None:
+    def ended(self, outcome: WorkOutcome, at: float) -> None:
         """See Limit."""
         self.each.ended(outcome, at)
 

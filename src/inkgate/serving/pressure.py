@@ -103,7 +103,7 @@ class PressureGauge:
         self._before: tuple[float, ServerReading] | None = None
         self._rendering = 0.0
         self._ended_per_s = 0.0
-        self._waits = LatelyMean()
+        self._waits = RecentMean()
         self._service_s: float | None = None
 
     def read(self, reading: ServerReading | None, at: float, in_flight: int) -> Pressure | None:
@@ -151,7 +151,7 @@ class PressureGauge:
         self._service_s = known_s + new * (served_s - known_s)
 
 
-class LatelyMean:
+class RecentMean:
     """The mean of a histogram's values that came lately, the latest counting most."""
 
     def __init__(self) -> None:

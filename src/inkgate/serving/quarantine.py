@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.errors import InputRejected
 from inkgate.types import Page, PageResult, Task
@@ -125,7 +125,7 @@ class Quarantine:
         return blame
 
 
-class Quarantined(Around):
+class Quarantined(EngineWrapper):
     """An Engine around an Engine: pages that took it down are refused. Whoever sees it die calls `quarantine.died`.
 
     It stands outside of what holds places at the engine: suspects that wait for each other take none.

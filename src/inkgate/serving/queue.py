@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 
-from inkgate.serving.fair import Sharer, Shares
+from inkgate.serving.fair import FairSharer, FairShares
 from inkgate.serving.heap import LazyHeap
 from inkgate.serving.work import Priority, Work
 
@@ -26,7 +26,7 @@ long as single pages kept an engine busy.
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 
-class Entry:
+class QueueEntry:
     """Work that waits.
 
     Attributes:
@@ -51,21 +51,21 @@ class Entry:
         self.blocked_since: float | None = None
 
 
-class _Flow(Sharer):
+class _Flow(FairSharer):
     __slots__ = ("entries", "tokens")
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.entries: LazyHeap[Entry] = LazyHeap()
+        self.entries: LazyHeap[QueueEntry] = LazyHeap()
         self.tokens = 0
 
 
-class _Tenant(Sharer):
+class _Tenant(FairSharer):
     __slots__ = ("flows", "tokens")
 
     def __init__(self, name: str, weight: float) -> None:
         super().__init__(name, weight)
-        self.flows: Shares[_Flow] = Shares(_Flow)
+        self.flows: FairShares[_Flow] = FairShares(_Flow)
         self.tokens = 0
 
 
@@ -80,12 +80,12 @@ class _Class:
     def __init__(self, weights: Mapping[str, float], share: float) -> None:
         self.share = share
         self.due = 0.0
-        self.tenants: Shares[_Tenant] = Shares(lambda name: _Tenant(name, weights.get(name, 1.0)))
+        self.tenants: FairShares[_Tenant] = FairShares(lambda name: _Tenant(name, weights.get(name, 1.0)))
         self.tokens = 0
         self.works = 0
 
     @property
-    def head(self) -> Entry | None:
+    def head(self) -> QueueEntry | None:
         """Whose turn it is."""
         tenant = self.tenants.waiting.first()
         flow = None if tenant is None else tenant.flows.waiting.first()
@@ -119,8 +119,8 @@ class WorkQueue:
         self._overtake_s = overtake_s
         self._weights = weights
         self._classes = [_Class(weights, _SHARES[priority]) for priority in Priority]
-        self._deadlines: LazyHeap[Entry] = LazyHeap()
-        self._ageing: LazyHeap[Entry] = LazyHeap()
+        self._deadlines: LazyHeap[QueueEntry] = LazyHeap()
+        self._ageing: LazyHeap[QueueEntry] = LazyHeap()
         self._waiting = 0
         self._pushed = 0
 
@@ -132,10 +132,10 @@ class WorkQueue:
         """How many wait, by the class that they are in by now."""
         return {priority: self._classes[priority.rank].works for priority in Priority}
 
-    def push(self, work: Work, now: float) -> Entry:
+    def push(self, work: Work, now: float) -> QueueEntry:
         """Puts work in. A deadline that is past is for `expire` to find."""
         self._pushed += 1
-        entry = Entry(work, now, self._pushed)
+        entry = QueueEntry(work, now, self._pushed)
         self._waiting += 1
         self.tokens += work.tokens
         if work.deadline < math.inf:
@@ -143,7 +143,7 @@ class WorkQueue:
         self._enter(entry)
         return entry
 
-    def pop(self, fits: Callable[[Work], bool], now: float) -> Entry | None:
+    def pop(self, fits: Callable[[Work], bool], now: float) -> QueueEntry | None:
         """Takes out whose turn it is, and counts it against its tenant and flow; None where none may go now.
 
         `fits`: whether the engine has room for it now.
@@ -160,15 +160,15 @@ class WorkQueue:
                     return self._taken(entry)
         return None
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: QueueEntry) -> None:
         """Takes out what nobody waits for any more. Nothing where it is out already."""
         if entry.waits:
             self._leave(entry)
             self._gone(entry)
 
-    def expire(self, now: float) -> list[Entry]:
+    def expire(self, now: float) -> list[QueueEntry]:
         """Takes out all whose deadline has come."""
-        expired: list[Entry] = []
+        expired: list[QueueEntry] = []
         while self._deadlines.first_key() <= now and (entry := self._deadlines.first()) is not None:
             self.remove(entry)
             expired.append(entry)
@@ -186,7 +186,7 @@ class WorkQueue:
         """Clock time from which `expire` finds something; infinite where nothing has a deadline."""
         return self._deadlines.first_key()
 
-    def settle(self, entry: Entry, used: int) -> None:
+    def settle(self, entry: QueueEntry, used: int) -> None:
         """Corrects, by what a work that was taken out has really used, what its tenant and flow get next."""
         _, tenant, flow = entry.place
         tenant.owed += used - entry.work.tokens
@@ -216,12 +216,12 @@ class WorkQueue:
             above = min(above, round((own + work.tokens) / group.share + one_above))
         return above + own + sum(min(lower.tokens, round(lower.share * own)) for lower in self._classes[rank + 1 :])
 
-    def _head(self) -> Entry | None:
+    def _head(self) -> QueueEntry | None:
         heads = [(group, head) for group in self._classes if (head := group.head) is not None]
         due = (head for group, head in heads if group.due >= head.work.tokens > 0)
         return next(due, heads[0][1] if heads else None)
 
-    def _heads(self) -> Iterator[Entry]:
+    def _heads(self) -> Iterator[QueueEntry]:
         for group in self._classes:
             for tenant in group.tenants.waiting.in_order():
                 for flow in islice(tenant.flows.waiting.in_order(), _FLOWS_LOOKED_AT):
@@ -237,7 +237,7 @@ class WorkQueue:
             entry.rank -= 1
             self._enter(entry)
 
-    def _enter(self, entry: Entry) -> None:
+    def _enter(self, entry: QueueEntry) -> None:
         work = entry.work
         group = self._classes[entry.rank]
         tenant = group.tenants.joined(work.tenant)
@@ -252,7 +252,7 @@ class WorkQueue:
         else:
             self._ageing.discard(entry)
 
-    def _taken(self, entry: Entry) -> Entry:
+    def _taken(self, entry: QueueEntry) -> QueueEntry:
         group, tenant, flow = entry.place
         self._share_out(group, entry.work.tokens)
         group.tenants.served(tenant, entry.work.tokens)
@@ -271,7 +271,7 @@ class WorkQueue:
             elif below and group.works:
                 group.due += group.share * tokens
 
-    def _leave(self, entry: Entry) -> None:
+    def _leave(self, entry: QueueEntry) -> None:
         """Out of its class."""
         group, tenant, flow = entry.place
         for holder in (group, tenant, flow):
@@ -285,7 +285,7 @@ class WorkQueue:
         if not tenant.flows.waiting:
             group.tenants.left(tenant)
 
-    def _gone(self, entry: Entry) -> None:
+    def _gone(self, entry: QueueEntry) -> None:
         """Out of the queue."""
         entry.waits = False
         self._waiting -= 1

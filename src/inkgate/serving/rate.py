@@ -8,7 +8,7 @@ from collections.abc import Callable
 from inkgate.concurrency import loop_time
 
 
-class Rate:
+class TokenRate:
     """Tokens finished a second while busy, the past halved every `half_life_s` of busy time.
 
         per_s = sum(tokens * 2^(-age / half_life)) / integral over busy time of 2^(-age / half_life)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import anyio
 import structlog
 
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.engines.probe import Probe
 from inkgate.errors import InkgateError
@@ -25,7 +25,7 @@ _WAIT_S = 0.5
 """How long `reasons` waits for a probe."""
 
 
-class EngineProgress(Around):
+class EngineProgress(EngineWrapper):
     """An Engine around an Engine: knows when it last got on, and what it has.
 
     Attributes:

@@ -8,11 +8,11 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from time import perf_counter
 
-from inkgate.engines.vllm.upstream import Answer, Call, Upstream
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.errors import EngineFailed
 from inkgate.serving.estimates import OutputEstimates
-from inkgate.serving.limiter import Outcome
-from inkgate.serving.scheduler import Scheduler, Turn
+from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.scheduler import Scheduler, Slot
 from inkgate.serving.work import current_caller
 from inkgate.telemetry.tracing import part
 from inkgate.telemetry.watch import UNWATCHED, Watch
@@ -59,7 +59,7 @@ class ScheduledCalls:
         await self._inner.close()
 
     @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Answer]:
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         """See Upstream.
 
         Raises:
@@ -82,19 +82,19 @@ class ScheduledCalls:
                         if answer.status in _BUSY:
                             self._on_busy()
                         if answer.status != 200:
-                            turn.report(Outcome.REJECTED if answer.status < 500 else Outcome.FAILED)
+                            turn.report(WorkOutcome.REJECTED if answer.status < 500 else WorkOutcome.FAILED)
                             yield answer
                             return
                         async with aclosing(count.counted(answer.chunks)) as chunks:
-                            yield Answer(answer.status, answer.headers, chunks)
+                            yield ModelAnswer(answer.status, answer.headers, chunks)
                 except EngineFailed as error:
                     if error.code == "engine_failed":  # of this request alone: it says nothing of what servers bear
-                        turn.report(Outcome.REJECTED)
+                        turn.report(WorkOutcome.REJECTED)
                     raise
                 finally:
                     self._learn(call, count)
 
-    def _prompt(self, call: Call) -> tuple[int, int]:
+    def _prompt(self, call: ModelCall) -> tuple[int, int]:
         """How many tokens the prompt has, to be expected and at most.
 
         What the call says of images that a client sent is a guess from their bytes. The server tells what they were,
@@ -105,7 +105,7 @@ class ScheduledCalls:
             return call.prompt_tokens, call.prompt_tokens
         return call.prompt_tokens * mean // _AS_SAID, -(-call.prompt_tokens * most // _AS_SAID)
 
-    def _learn(self, call: Call, count: _Count) -> None:
+    def _learn(self, call: ModelCall, count: _Count) -> None:
         self._watch.tokens(count.prompt_usage or 0, count.tokens if count.usage is None else count.usage)
         if count.usage is not None:
             self._estimates.finished(call.kind, count.usage)
@@ -123,7 +123,7 @@ class _Count:
             ask for its usage, the answer's is what was counted, once it came to its own end.
     """
 
-    def __init__(self, turn: Turn, prompt_tokens: int) -> None:
+    def __init__(self, turn: Slot, prompt_tokens: int) -> None:
         self._events = 0
         self.usage: int | None = None
         self.prompt_usage: int | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
-from inkgate.serving.ladder import Ladder
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.degradation import Degradation
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import current_caller
 from inkgate.telemetry.watch import UNWATCHED, Watch
@@ -17,14 +17,14 @@ _PIXELS_PER_TOKEN = 1000
 """A page is charged by its pixels, in thousands: time and memory to make and read it follow them."""
 
 
-class ScheduledPages(Around):
+class ScheduledPages(EngineWrapper):
     """An Engine around an Engine: a page is read when the scheduler gives it a turn, on behalf of who asked for it."""
 
-    def __init__(self, inner: Engine, scheduler: Scheduler, ladder: Ladder, watch: Watch = UNWATCHED) -> None:
-        """`ladder`: says when batches are refused instead. `watch`: is told how long a page waits and is read."""
+    def __init__(self, inner: Engine, scheduler: Scheduler, degradation: Degradation, watch: Watch = UNWATCHED) -> None:
+        """`degradation`: says when batches are refused instead. `watch`: is told how long a page waits and is read."""
         super().__init__(inner)
         self._scheduler = scheduler
-        self._ladder = ladder
+        self._degradation = degradation
         self._watch = watch
 
     async def read(self, page: Page, task: Task) -> PageResult:
@@ -34,7 +34,7 @@ class ScheduledPages(Around):
             Overloaded: "service_full": it would wait too long, or too many wait already.
             InputRejected, EngineFailed: its deadline came before its turn; see `time_over`.
         """
-        self._ladder.check(current_caller().priority)
+        self._degradation.check(current_caller().priority)
         work = current_caller().work(max(1, page.size.pixels // _PIXELS_PER_TOKEN))
         asked = perf_counter()
         async with self._scheduler.turn(work) as turn:
@@ -43,5 +43,5 @@ class ScheduledPages(Around):
             result = await self._inner.read(page, task)
             self._watch.stage("engine", perf_counter() - begun)
             if result.error is not None:
-                turn.report(Outcome.FAILED)
+                turn.report(WorkOutcome.FAILED)
             return result

@@ -14,10 +14,10 @@ import anyio
 
 from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
-from inkgate.serving.limiter import Outcome, outcome_of
+from inkgate.serving.limiter import WorkOutcome, outcome_of
 from inkgate.serving.limits import Limit
-from inkgate.serving.queue import Entry, WorkQueue
-from inkgate.serving.throughput import Rate, Throughput
+from inkgate.serving.queue import QueueEntry, WorkQueue
+from inkgate.serving.throughput import Throughput, ThroughputRate
 from inkgate.serving.work import Priority, Work
 from inkgate.settings import SchedulingSettings
 
@@ -31,7 +31,7 @@ _SOONEST_S = 0.001
 """The event loop's clock goes by milliseconds: a timer may ring that much too early."""
 
 
-class Charge(Protocol):
+class CapacityCharge(Protocol):
     """Tokens promised to one work."""
 
     def used(self, tokens_so_far: int) -> None:
@@ -41,27 +41,27 @@ class Charge(Protocol):
     def end(self) -> None: ...
 
 
-class Ledger(Protocol):
+class CapacityLedger(Protocol):
     """What of the engine's capacity is promised."""
 
     def fits(self, tokens: int, margin: int = 0, growing: int = 0) -> bool:
         """Whether so much more may be promised. True where nothing is promised."""
         ...
 
-    def charge(self, tokens: int, margin: int = 0, growing: int = 0) -> Charge: ...
+    def charge(self, tokens: int, margin: int = 0, growing: int = 0) -> CapacityCharge: ...
 
 
-class Turn:
+class Slot:
     """The right of one work to be at the engine."""
 
     __slots__ = ("_charge", "_reported", "_tokens_used", "began", "work")
 
-    def __init__(self, work: Work, charge: Charge, began: float) -> None:
+    def __init__(self, work: Work, charge: CapacityCharge, began: float) -> None:
         self.work = work
         self.began = began
         self._charge = charge
         self._tokens_used: int | None = None
-        self._reported: Outcome | None = None
+        self._reported: WorkOutcome | None = None
 
     @property
     def tokens_used(self) -> int | None:
@@ -73,11 +73,11 @@ class Turn:
         self._tokens_used = tokens_so_far
         self._charge.used(tokens_so_far)
 
-    def report(self, outcome: Outcome) -> None:
+    def report(self, outcome: WorkOutcome) -> None:
         """Says how it ended where no exception will."""
         self._reported = outcome
 
-    def end(self, error: BaseException | None) -> Outcome:
+    def end(self, error: BaseException | None) -> WorkOutcome:
         """Gives the tokens back; how it ended, judged as a Permit does. The scheduler calls it."""
         self._charge.end()
         return self._reported or outcome_of(error)
@@ -88,10 +88,10 @@ class _Waiting:
 
     __slots__ = ("changed", "deadline", "entry", "turn")
 
-    def __init__(self, entry: Entry, deadline: float) -> None:
+    def __init__(self, entry: QueueEntry, deadline: float) -> None:
         self.entry = entry
         self.deadline = deadline
-        self.turn: Turn | None = None
+        self.turn: Slot | None = None
         self.changed: anyio.Event | None = None
 
 
@@ -104,8 +104,8 @@ class Scheduler:
     def __init__(
         self,
         limit: Limit,
-        ledger: Ledger,
-        rate: Rate,
+        ledger: CapacityLedger,
+        rate: ThroughputRate,
         settings: SchedulingSettings,
         clock: Callable[[], float] = loop_time,
         random: Random | None = None,
@@ -117,7 +117,7 @@ class Scheduler:
         self._random = random or SystemRandom()
         self._throughput = Throughput(rate)
         self._queue = WorkQueue(settings.age_s, settings.overtake_s, settings.weights)
-        self._waiting: dict[Entry, _Waiting] = {}
+        self._waiting: dict[QueueEntry, _Waiting] = {}
         self._in_flight = 0
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = math.inf
@@ -148,7 +148,7 @@ class Scheduler:
         return self._queue.tokens
 
     @asynccontextmanager
-    async def turn(self, work: Work) -> AsyncIterator[Turn]:
+    async def turn(self, work: Work) -> AsyncIterator[Slot]:
         """Waits for a turn; leaving gives it back and reports how it ended. A flow may hold several.
 
         Raises:
@@ -236,7 +236,7 @@ class Scheduler:
             left_s = min(left_s, self._settings.wait_share * work.patience_s)
         return now + left_s
 
-    async def _turn_of(self, waiting: _Waiting) -> Turn:
+    async def _turn_of(self, waiting: _Waiting) -> Slot:
         if waiting.turn is None:
             waiting.changed = anyio.Event()
             await waiting.changed.wait()
@@ -263,7 +263,7 @@ class Scheduler:
             self._in_flight += 1
             work = entry.work
             self._throughput.started(work.tokens, now)
-            self._waiting[entry].turn = Turn(work, self._ledger.charge(work.tokens, work.margin, work.growing), now)
+            self._waiting[entry].turn = Slot(work, self._ledger.charge(work.tokens, work.margin, work.growing), now)
             self._changed(entry)
         if self._queue.next_deadline < self._alarm_at:
             self._set_alarm(now)
@@ -281,7 +281,7 @@ class Scheduler:
         self._alarm_at = math.inf
         self.wake()
 
-    def _changed(self, entry: Entry) -> None:
+    def _changed(self, entry: QueueEntry) -> None:
         changed = self._waiting[entry].changed
         if changed is not None:
             changed.set()
@@ -295,9 +295,9 @@ class Scheduler:
         else:
             self._in_flight -= 1
             outcome = turn.end(error)
-            over = outcome is Outcome.LEFT and now >= waiting.deadline
+            over = outcome is WorkOutcome.LEFT and now >= waiting.deadline
             if over and self._throughput.is_usual(turn.work.tokens, now - turn.began):
-                outcome = Outcome.LATE
+                outcome = WorkOutcome.LATE
             self._throughput.ended(turn.work.tokens, turn.began, now, outcome)
             self.limit.ended(outcome, now)
             if turn.tokens_used is not None:

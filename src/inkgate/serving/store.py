@@ -85,7 +85,7 @@ SPARING = BreakerSettings(window_s=2.0, least=5, failed_rate=0.5, target_s=0.02,
 """When a store is more trouble than help: a page takes hundreds of milliseconds to read, and 20 to be looked up."""
 
 
-class SparedStore:
+class BreakingStore:
     """A Store that is left alone when it is slow or gone: all that is lost then are hits.
 
     A lookup has `get_s` seconds, a put `put_s`. While `breaker` is not closed there are no lookups: they cost nothing.

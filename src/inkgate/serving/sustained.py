@@ -13,7 +13,7 @@ _REMEMBERED_S = 60.0
 """How long it holds against deadlines that end many works, after as many as it says have last ended well."""
 
 
-class Sustained:
+class SustainedConcurrency:
     """The most works that an engine was seen running at once while as many ended well. It is learned from the
     engine's own count of what runs, so that no more than its largest batch (vLLM: max-num-seqs) is taken for it.
 

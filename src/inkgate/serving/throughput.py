@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from inkgate.serving.limiter import Outcome
+from inkgate.serving.limiter import WorkOutcome
 
 _KEPT = 0.95
 """Of the past, at each work that counts: the mean is over about the last twenty."""
@@ -16,7 +16,7 @@ _LONGEST_KEPT = 0.99
 _HALF = 0.5
 
 
-class Rate(Protocol):
+class ThroughputRate(Protocol):
     """Tokens finished a second, of the time that any work was under way; None before any was finished."""
 
     @property
@@ -42,7 +42,7 @@ class Throughput:
     for it would be begun too late, too, for ever.
     """
 
-    def __init__(self, rate: Rate) -> None:
+    def __init__(self, rate: ThroughputRate) -> None:
         self._rate = rate
         self._under_way = 0
         self._works = 0
@@ -87,14 +87,14 @@ class Throughput:
         """
         return self._had(_HALF, tokens, seconds)
 
-    def ended(self, tokens: int, began: float, now: float, outcome: Outcome) -> None:
+    def ended(self, tokens: int, began: float, now: float, outcome: WorkOutcome) -> None:
         """A work that `began` then has left the engine."""
         self._works -= 1
         self._under_way -= tokens
-        well = outcome is Outcome.OK
+        well = outcome is WorkOutcome.OK
         if well:
             self._progress_at = now
-        if well or (outcome is Outcome.LATE and self._had(1.0, tokens, now - began)):
+        if well or (outcome is WorkOutcome.LATE and self._had(1.0, tokens, now - began)):
             self._stayed(tokens, now - began)
         self._rate.finished(tokens if well else 0)
 

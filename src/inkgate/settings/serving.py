@@ -60,7 +60,7 @@ class AdaptiveSettings(Branch):
     stale_s: PositiveFloat = Field(5.0, description="Age from which a reading of the model server is not used.")
 
 
-class LadderSettings(Branch):
+class DegradationSettings(Branch):
     enabled: bool = Field(default=True, description="Under sustained pressure give up care, step by step.")
     target_wait_s: PositiveFloat = Field(10.0, description="Expected wait from which there is too much to do.")
     up_s: PositiveFloat = Field(5.0, description="How long that lasts before the next step is taken.")
@@ -87,5 +87,5 @@ class ServingSettings(Branch):
     scheduling: SchedulingSettings = SchedulingSettings()
     admission: AdmissionSettings = AdmissionSettings()
     adaptive: AdaptiveSettings = AdaptiveSettings()
-    ladder: LadderSettings = LadderSettings()
+    degradation: DegradationSettings = DegradationSettings()
     gpu: GpuSettings = GpuSettings()

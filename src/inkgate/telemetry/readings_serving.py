@@ -113,7 +113,7 @@ SERVICE_READINGS: dict[str, Reading] = {
     "inkgate_body_bytes_limit": one(lambda state: state.house.max_bytes),
     "inkgate_tenants": one(lambda state: state.house.tenants),
     "inkgate_documents_ended_total": _of(lambda state: state.house.ended),
-    "inkgate_degradation_step": one(lambda state: state.rung),
+    "inkgate_degradation_step": one(lambda state: state.degradation_level),
     "inkgate_background_failures_total": _of(lambda state: {task.name: task.failures for task in state.background}),
 }
 

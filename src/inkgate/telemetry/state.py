@@ -248,7 +248,7 @@ class State:
     Attributes:
         at, started_at: seconds since the epoch.
         ready: whether it can read, and why not.
-        rung: steps of degradation taken now; rungs: their names, from the first to be taken.
+        degradation_level: steps of degradation taken now; degradation_levels: the names of all, in order.
         settings: those in force, without secrets.
         history: the last quarter of an hour, the eldest first.
     """
@@ -264,8 +264,8 @@ class State:
     processes: tuple[Process, ...]
     machine: Machine | None = None
     pdf: PdfJobs | None = None
-    rung: int = 0
-    rungs: tuple[str, ...] = ()
+    degradation_level: int = 0
+    degradation_levels: tuple[str, ...] = ()
     batches: tuple[Batches, ...] = ()
     cache: CacheState | None = None
     breakers: tuple[BreakerReading, ...] = ()

@@ -118,9 +118,9 @@ def _chips(scribe: _Scribe, state: State) -> list[str]:
         _chip(scribe.word("live_up", time=_duration(state.at - state.started_at))),
         _chip(scribe.word("live_memory", size=_size(sum(process.rss_bytes for process in state.processes)))),
     ]
-    if state.rung:
-        taken = ", ".join(state.rungs[: state.rung]) or str(state.rung)
-        chips.append(_chip(scribe.word("live_rung", name=taken), "ink-warn"))
+    if state.degradation_level:
+        taken = ", ".join(state.degradation_levels[: state.degradation_level]) or str(state.degradation_level)
+        chips.append(_chip(scribe.word("live_degraded", name=taken), "ink-warn"))
     chips += [
         _chip(scribe.word("live_breaker", name=breaker.name), "ink-bad")
         for breaker in state.breakers

@@ -129,7 +129,7 @@ WORDS = {
     "live_not_ready": "not ready",
     "live_up": "up for {time}",
     "live_memory": "{size} of memory",
-    "live_rung": "reads with less care: {name}",
+    "live_degraded": "reads with less care: {name}",
     "live_breaker": "breaker open: {name}",
     "live_replicas": "{up} of {count} model servers up",
     "live_qps": "Requests",

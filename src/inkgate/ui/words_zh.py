@@ -129,7 +129,7 @@ WORDS = {
     "live_not_ready": "不可用",
     "live_up": "已运行 {time}",
     "live_memory": "内存 {size}",
-    "live_rung": "以较低精度识别：{name}",
+    "live_degraded": "以较低精度识别：{name}",
     "live_breaker": "熔断器断开：{name}",
     "live_replicas": "模型服务器：{count} 台中 {up} 台可用",
     "live_qps": "请求",

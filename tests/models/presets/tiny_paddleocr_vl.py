@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.parsers.markdown import markdown, plain
-from inkgate.engines.vllm.preset import Attempt, Launch, Preset, Sampling, TaskPrompt
+from inkgate.engines.vllm.preset import Launch, Preset, RetryStep, Sampling, TaskPrompt
 from inkgate.types import TaskKind
 
 PRESETS = (
@@ -16,6 +16,6 @@ PRESETS = (
         limits=ImageLimits(patch=14, merge=2, min_pixels=28 * 28, max_pixels=28 * 28 * 256, raise_sides=True),
         sampling=Sampling(temperature=0.0, max_completion_tokens=128),
         launch=Launch(None, ("--enforce-eager",), max_model_len=2048),
-        ladder=(Attempt(temperature=0.2),),
+        retries=(RetryStep(temperature=0.2),),
     ),
 )

@@ -26,8 +26,8 @@ _FAST: dict[str, Callable[[Sequence[Value]], Value]] = {
 
 
 _CONDITIONS = (
-    "The cache was off in all trials: pages that come again would have been answered from it; so was the ladder of "
-    "degradation, for more was always asked than could be answered. Clients said their "
+    "The cache was off in all trials: pages that come again would have been answered from it; so was degradation, "
+    "for more was always asked than could be answered. Clients said their "
     "deadline (X-Inkgate-Timeout), so that what can't be in time is refused at once."
 )
 

@@ -41,7 +41,7 @@ _WARM_SHARE = 0.25
 _LEAST_WARM_S = 5.0
 """An embedded engine answers half as much in its first 5 s: what it meets for the first time, it prepares for."""
 _STATE_S = 10.0
-_AS_ASKED: Settings = {"serving.ladder.enabled": False}
+_AS_ASKED: Settings = {"serving.degradation.enabled": False}
 """More is asked than can be answered, always: pages are to be read with all care nevertheless, or speed is bought."""
 _FIRST_LIMIT = "serving.adaptive.initial"
 

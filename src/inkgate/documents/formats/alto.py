@@ -14,7 +14,7 @@ from itertools import pairwise, zip_longest
 
 from inkgate import __version__
 from inkgate.documents.coordinates import Coordinates
-from inkgate.documents.formats.areas import Area, AreaPage, PixelBox, Row, page_in
+from inkgate.documents.formats.areas import Area, AreaPage, LineArea, PixelBox, page_in
 from inkgate.documents.formats.characters import one_line
 from inkgate.types import BlockType, DocumentResult, PageResult, Quad
 
@@ -125,14 +125,14 @@ def _block(space: ET.Element, area: Area, number: str) -> ET.Element:
     return ET.SubElement(space, "Illustration" if figure else "TextBlock", attributes)
 
 
-def _common_angle(rows: Sequence[Row]) -> int:
+def _common_angle(rows: Sequence[LineArea]) -> int:
     """Degrees counter-clockwise that all rows are turned by, to one degree; 0 where they differ by more."""
     angles = {round(row.angle) % 360 for row in rows}
     return angles.pop() if len(angles) == 1 else 0
 
 
 def _line(
-    line: ET.Element, row: Row, hyphen: str, parts: Mapping[int, Mapping[str, str]], numbers: tuple[int, int]
+    line: ET.Element, row: LineArea, hyphen: str, parts: Mapping[int, Mapping[str, str]], numbers: tuple[int, int]
 ) -> int:
     """Add the row's words; how many the page has now.
 
@@ -164,13 +164,13 @@ def _line(
     return words
 
 
-def _hyphen(row: Row, following: Row | None) -> str:
+def _hyphen(row: LineArea, following: LineArea | None) -> str:
     """The hyphen that the row's last word breaks off with; empty where the next row doesn't go on in lower case."""
     end = _HYPHENATED.search(row.words[-1].text)
     return end.group() if end and following is not None and following.text[0].islower() else ""
 
 
-def _parts(rows: Sequence[Row], hyphens: Sequence[str]) -> list[dict[int, dict[str, str]]]:
+def _parts(rows: Sequence[LineArea], hyphens: Sequence[str]) -> list[dict[int, dict[str, str]]]:
     """For each row the attributes of its words, by their place in it, that are one of the two parts of a broken word.
 
     Words of three parts aren't named, nor those of rows whose words aren't known.

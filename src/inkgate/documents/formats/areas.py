@@ -20,7 +20,7 @@ PixelBox = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class WordArea:
     """A word of a row, or all of the row where its words aren't known.
 
     `confidence` is None for text of which only the area is known; `spaced`: white space follows in the row.
@@ -34,13 +34,13 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LineArea:
     """A line of text; `quad` is as the engine found it."""
 
     text: str
     box: PixelBox
     quad: Quad
-    words: tuple[Word, ...]
+    words: tuple[WordArea, ...]
 
     @property
     def angle(self) -> float:
@@ -56,7 +56,7 @@ class Area:
     type: BlockType
     level: int | None
     box: PixelBox
-    rows: tuple[Row, ...]
+    rows: tuple[LineArea, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _BeforeRotation:
     def area(self, area: Area) -> Area:
         return replace(area, box=self.box(area.box), rows=tuple(self._row(row) for row in area.rows))
 
-    def _row(self, row: Row) -> Row:
+    def _row(self, row: LineArea) -> LineArea:
         words = tuple(replace(word, box=self.box(word.box), quad=self._quad(word.quad)) for word in row.words)
         return replace(row, box=self.box(row.box), quad=self._quad(row.quad), words=words)
 
@@ -143,29 +143,29 @@ def _block_area(block: Block, lines: Sequence[Line], within: PixelBox) -> Area:
     return Area(block.type, block.level, _around([box, *(row.box for row in rows)]), rows)
 
 
-def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[Row, ...]:
+def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[LineArea, ...]:
     rows = []
     for line in lines:
         text = one_line(line.text)
         if text:
             words = _words(text, line, within)
             box = _around([_pixel_box(line.quad, within), *(word.box for word in words)])
-            rows.append(Row(text, box, line.quad, words))
+            rows.append(LineArea(text, box, line.quad, words))
     return tuple(rows)
 
 
-def _words(text: str, line: Line, within: PixelBox) -> tuple[Word, ...]:
+def _words(text: str, line: Line, within: PixelBox) -> tuple[WordArea, ...]:
     """The line's words; characters between two words go to the first. One word where they aren't in the text."""
     known = [(one_line(word.text), word) for word in line.words]
     known = [(content, word) for content, word in known if content]
     starts = _starts(text, [content for content, _ in known])
     if not starts:
-        return (Word(text, _pixel_box(line.quad, within), line.quad, line.confidence, spaced=False),)
+        return (WordArea(text, _pixel_box(line.quad, within), line.quad, line.confidence, spaced=False),)
     words = []
     for (_, word), start, end in zip(known, [0, *starts[1:]], [*starts[1:], len(text)], strict=True):
         part = text[start:end]
         box = _pixel_box(word.quad, within)
-        words.append(Word(part.strip(), box, word.quad, word.confidence, spaced=part != part.rstrip()))
+        words.append(WordArea(part.strip(), box, word.quad, word.confidence, spaced=part != part.rstrip()))
     return tuple(words)
 
 
@@ -182,13 +182,15 @@ def _starts(text: str, contents: Sequence[str]) -> list[int]:
     return starts
 
 
-def _unplaced_rows(text: str, box: PixelBox) -> tuple[Row, ...]:
+def _unplaced_rows(text: str, box: PixelBox) -> tuple[LineArea, ...]:
     """Rows of text of which only the area is known."""
     left, top, right, bottom = box
     quad = ((left, top), (right, top), (right, bottom), (left, bottom))
     contents = [one_line(content) for content in text.splitlines()]
     return tuple(
-        Row(content, box, quad, (Word(content, box, quad, None, spaced=False),)) for content in contents if content
+        LineArea(content, box, quad, (WordArea(content, box, quad, None, spaced=False),))
+        for content in contents
+        if content
     )
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from inkgate import __version__
 from inkgate.documents.coordinates import Coordinates
-from inkgate.documents.formats.areas import Area, PixelBox, Row, page_in
+from inkgate.documents.formats.areas import Area, LineArea, PixelBox, page_in
 from inkgate.documents.formats.characters import encodable, one_line
 from inkgate.types import BlockType, DocumentResult, PageResult
 
@@ -96,7 +96,7 @@ def _area(page: ET.Element, area: Area, number: str) -> ET.Element:
     return _element(element, tag, "ocr_par", f"par_{number}", _bbox(area.box))
 
 
-def _row(paragraph: ET.Element, row: Row, numbers: tuple[int, int, int]) -> int:
+def _row(paragraph: ET.Element, row: LineArea, numbers: tuple[int, int, int]) -> int:
     """Add the row and its words; how many words the page has now. `numbers`: of page, of row, words before it."""
     page, number, words = numbers
     line = _element(paragraph, "span", "ocr_line", f"line_{page}_{number}", _bbox(row.box) + _direction(row))
@@ -110,7 +110,7 @@ def _row(paragraph: ET.Element, row: Row, numbers: tuple[int, int, int]) -> int:
     return words
 
 
-def _direction(row: Row) -> str:
+def _direction(row: LineArea) -> str:
     """How the row runs, where it isn't level: `textangle` when turned by 45 degrees or more, else `baseline`.
 
     The lower edge of the quad stands for the baseline, in the coordinates that the specification wants: from the

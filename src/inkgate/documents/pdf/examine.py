@@ -8,7 +8,7 @@ from inkgate.documents.pdf.geometry import fit_page, page_transform
 from inkgate.documents.pdf.objects import PageObjects, page_objects
 from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
 from inkgate.documents.pdf.text_layer import lines_of
-from inkgate.documents.pdf.trust import Verdict, image_resolution, judge
+from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge
 from inkgate.documents.pdf.wire import Call
 from inkgate.types import Line, Size
 
@@ -45,8 +45,8 @@ def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tupl
     found = glyphs(page, objects, page_transform(page.box, page.rotation, size), size)
     if when == ALWAYS:
         lines = lines_of(found)
-        return (lines, "asked for") if lines else (None, Verdict.EMPTY.value)
+        return (lines, "asked for") if lines else (None, TextTrust.EMPTY.value)
     visible = [glyph for glyph in found if glyph.visible]
     lines = lines_of(visible)
     verdict = judge(visible, lines, objects, size)
-    return (lines if verdict is Verdict.TRUSTED else None), verdict.value
+    return (lines if verdict is TextTrust.TRUSTED else None), verdict.value

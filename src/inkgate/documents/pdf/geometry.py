@@ -18,14 +18,14 @@ MIN_DPI = 72.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class PageScale:
     """A page's size in pixels, and the pixels per inch that gives."""
 
     size: Size
     dpi: float
 
 
-def fit_page(width: float, height: float, dpi: float, max_side: int, image_dpi: float | None = None) -> Scale:
+def fit_page(width: float, height: float, dpi: float, max_side: int, image_dpi: float | None = None) -> PageScale:
     """The size at which to render a page of `width` x `height` points.
 
     `dpi` is what is asked for: more for pages smaller than `MIN_SIDE`, less where `max_side` (pixels) or `MAX_PIXELS`
@@ -38,7 +38,7 @@ def fit_page(width: float, height: float, dpi: float, max_side: int, image_dpi: 
     wanted = min(wanted, max_side * POINTS_PER_INCH / longest)
     wanted = min(wanted, (MAX_PIXELS * POINTS_PER_INCH**2 / (width * height)) ** 0.5)
     scale = wanted / POINTS_PER_INCH
-    return Scale(Size(max(1, round(width * scale)), max(1, round(height * scale))), wanted)
+    return PageScale(Size(max(1, round(width * scale)), max(1, round(height * scale))), wanted)
 
 
 def shrink(size: Size, longest_side: int | None) -> Size:

@@ -32,7 +32,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class FilledShape:
     """A filled shape about as high as print: its box in pixels of the page, and how many strokes it is made of."""
 
     box: Box
@@ -50,7 +50,7 @@ class PageObjects:
     """
 
     images: list[Image] = field(default_factory=list)
-    outlines: list[Outline] = field(default_factory=list)
+    outlines: list[FilledShape] = field(default_factory=list)
     text_order: dict[int, int] = field(default_factory=dict)
     others: int = 0
 
@@ -126,7 +126,7 @@ def _image(handle: Handle, transform: Transform, order: int, to_pixels: Transfor
     return Image((min(xs), min(ys), max(xs), max(ys)), dpi, order)
 
 
-def _outline(handle: Handle, transform: Transform, heights: tuple[float, float]) -> Outline | None:
+def _outline(handle: Handle, transform: Transform, heights: tuple[float, float]) -> FilledShape | None:
     """A filled path with curves enough for a letter, and of a letter's height."""
     segments = pdfium.FPDFPath_CountSegments(handle)
     if segments < _MIN_SEGMENTS:
@@ -137,4 +137,4 @@ def _outline(handle: Handle, transform: Transform, heights: tuple[float, float])
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     pdfium.FPDFPageObj_GetBounds(handle, left, bottom, right, top)
     box = transform.box(left.value, bottom.value, right.value, top.value)
-    return Outline(box, segments) if heights[0] <= box[3] - box[1] <= heights[1] else None
+    return FilledShape(box, segments) if heights[0] <= box[3] - box[1] <= heights[1] else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from inkgate.documents.pdf.objects import Outline
+from inkgate.documents.pdf.objects import FilledShape
 from inkgate.types import Size
 
 _SHORTEST = 4
@@ -31,7 +31,7 @@ _WORD_SIDES = (2.5, 40.0)
 """A word or a line in one shape is this many times as wide as high."""
 
 
-def outlined_letters(outlines: Sequence[Outline], size: Size) -> int:
+def outlined_letters(outlines: Sequence[FilledShape], size: Size) -> int:
     """How many letters `outlines` draw on a page of `size`: side by side on a line, or as words in one shape."""
     shown = _apart([outline for outline in outlines if _is_shown(outline, size)][:_MOST])
     single = [outline for outline in shown if _width(outline) <= _WORD_SIDES[0] * _height(outline)]
@@ -39,12 +39,12 @@ def outlined_letters(outlines: Sequence[Outline], size: Size) -> int:
     return rows + sum(_letters_of_word(outline) for outline in shown)
 
 
-def _is_shown(outline: Outline, size: Size) -> bool:
+def _is_shown(outline: FilledShape, size: Size) -> bool:
     left, top, right, bottom = outline.box
     return left >= 0 and right <= size.width and top >= 0 and bottom <= size.height
 
 
-def _apart(outlines: Sequence[Outline]) -> list[Outline]:
+def _apart(outlines: Sequence[FilledShape]) -> list[FilledShape]:
     """Those that few others overlap: letters stand beside each other, the parts of a drawing lie on each other."""
     if not outlines:
         return []
@@ -59,13 +59,13 @@ def _apart(outlines: Sequence[Outline]) -> list[Outline]:
     return [outline for outline, count in zip(outlines, overlaps, strict=True) if count <= _OVERLAPS]
 
 
-def _varied(row: Sequence[Outline]) -> bool:
+def _varied(row: Sequence[FilledShape]) -> bool:
     return len({outline.segments for outline in row}) >= _SHAPES
 
 
-def _rows(outlines: Sequence[Outline]) -> Iterator[list[Outline]]:
+def _rows(outlines: Sequence[FilledShape]) -> Iterator[list[FilledShape]]:
     """Outlines side by side: each starts where the one before ends, their feet on one line."""
-    open_rows: list[list[Outline]] = []
+    open_rows: list[list[FilledShape]] = []
     for outline in sorted(outlines, key=lambda outline: outline.box[0]):
         for row in open_rows:
             if _follows(row[-1], outline):
@@ -81,7 +81,7 @@ def _rows(outlines: Sequence[Outline]) -> Iterator[list[Outline]]:
     yield from open_rows
 
 
-def _follows(before: Outline, after: Outline) -> bool:
+def _follows(before: FilledShape, after: FilledShape) -> bool:
     low, high = sorted((_height(before), _height(after)))
     gap = after.box[0] - before.box[2]
     return (
@@ -91,15 +91,15 @@ def _follows(before: Outline, after: Outline) -> bool:
     )
 
 
-def _letters_of_word(outline: Outline) -> int:
+def _letters_of_word(outline: FilledShape) -> int:
     narrow, wide = _WORD_SIDES
     ratio = _width(outline) / _height(outline)
     return outline.segments // _LETTER_SEGMENTS if outline.segments >= _WORD_SEGMENTS and narrow < ratio <= wide else 0
 
 
-def _width(outline: Outline) -> float:
+def _width(outline: FilledShape) -> float:
     return outline.box[2] - outline.box[0]
 
 
-def _height(outline: Outline) -> float:
+def _height(outline: FilledShape) -> float:
     return max(outline.box[3] - outline.box[1], 1e-6)

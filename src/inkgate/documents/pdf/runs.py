@@ -27,7 +27,7 @@ _STACK = (0.7, 1.35)
 
 
 @dataclass(slots=True)
-class Piece:
+class PlacedCharacter:
     """A character in its line's frame: u along the baseline, v down across it. Before it there is a `space` in the
     file, or the file `moved` there from elsewhere; `accented` when it was put together from two.
     """
@@ -45,13 +45,13 @@ class Piece:
 
 
 @dataclass(slots=True)
-class Run:
+class CharacterRun:
     """Characters that follow each other. `angle` in whole degrees is the direction they share."""
 
     angle: int
     ux: float
     uy: float
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[PlacedCharacter] = field(default_factory=list)
     vertical: bool = False
     right_to_left: bool = False
     u0: float = math.inf
@@ -60,7 +60,7 @@ class Run:
     v1: float = -math.inf
     size: float = 0.0
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: PlacedCharacter) -> None:
         self.pieces.append(piece)
         self.u0, self.u1 = min(self.u0, piece.u0), max(self.u1, piece.u1)
         self.v0, self.v1 = min(self.v0, piece.v0), max(self.v1, piece.v1)
@@ -68,18 +68,18 @@ class Run:
         self.right_to_left = self.right_to_left or is_right_to_left(piece.text[0])
 
 
-def runs_of(glyphs: Sequence[Glyph]) -> list[Run]:
+def runs_of(glyphs: Sequence[Glyph]) -> list[CharacterRun]:
     """The file's characters, cut wherever one doesn't continue the one before. Characters drawn twice count once, and
     accents have gone to their letters.
     """
     return _place_accents(list(_runs(glyphs)))
 
 
-def _runs(glyphs: Sequence[Glyph]) -> Iterator[Run]:
-    run: Run | None = None
+def _runs(glyphs: Sequence[Glyph]) -> Iterator[CharacterRun]:
+    run: CharacterRun | None = None
     before: Glyph | None = None
     space = moved = False
-    seen = _Seen()
+    seen = _DrawnCharacters()
     for glyph in glyphs:
         if glyph.text in _BLANKS:
             space, moved = space or glyph.text == " ", moved or glyph.text == "\n"
@@ -102,7 +102,7 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[Run]:
         if run is None or run.angle != angle or not _continues(run, piece):
             if run is not None:
                 yield run
-            run = Run(angle, ux, uy)
+            run = CharacterRun(angle, ux, uy)
         run.add(piece)
     if run is not None:
         yield run
@@ -113,7 +113,7 @@ def _is_one_glyph(before: Glyph, glyph: Glyph) -> bool:
     return (glyph.x, glyph.y) == (before.x, before.y) and not (accent_of(glyph.text) or accent_of(before.text))
 
 
-class _Seen:
+class _DrawnCharacters:
     """Where each character was drawn, to notice a second time: a grid, looked up at the four cells around the place."""
 
     def __init__(self) -> None:
@@ -141,21 +141,21 @@ def _direction(glyph: Glyph) -> tuple[int, float, float]:
     return round(math.degrees(math.atan2(glyph.uy, glyph.ux))) % 360, glyph.ux, glyph.uy
 
 
-def _piece(glyph: Glyph, text: str, ux: float, uy: float, *, space: bool) -> Piece:
+def _piece(glyph: Glyph, text: str, ux: float, uy: float, *, space: bool) -> PlacedCharacter:
     base = glyph.y * ux - glyph.x * uy
     start = glyph.x * ux + glyph.y * uy
     if ux and uy:
         # An upright box says little about a slanted character: take a typical one around the origin instead.
         width = min(math.hypot(glyph.right - glyph.left, glyph.bottom - glyph.top), 0.5 * glyph.size * len(text))
-        return Piece(
+        return PlacedCharacter(
             text, start, start + width, base - 0.75 * glyph.size, base + 0.2 * glyph.size, base, glyph.size, space
         )
     us = (glyph.left * ux + glyph.top * uy, glyph.right * ux + glyph.bottom * uy)
     vs = (glyph.top * ux - glyph.left * uy, glyph.bottom * ux - glyph.right * uy)
-    return Piece(text, min(us), max(us), min(vs), max(vs), base, glyph.size, space)
+    return PlacedCharacter(text, min(us), max(us), min(vs), max(vs), base, glyph.size, space)
 
 
-def _accented(run: Run, piece: Piece) -> bool:
+def _accented(run: CharacterRun, piece: PlacedCharacter) -> bool:
     """Whether one of the two, `piece` or the end of `run`, is an accent drawn over the other: then they become one
     character. TeX sets accents so, before their letter or after it.
     """
@@ -174,7 +174,7 @@ def _accented(run: Run, piece: Piece) -> bool:
     return False
 
 
-def _place_accents(runs: list[Run]) -> list[Run]:
+def _place_accents(runs: list[CharacterRun]) -> list[CharacterRun]:
     """`runs` without those that are an accent over a letter of another: it has gone there."""
     accents = [run for run in runs if len(run.pieces) == 1 and accent_of(run.pieces[0].text)]
     placed = {
@@ -183,11 +183,11 @@ def _place_accents(runs: list[Run]) -> list[Run]:
     return [run for run in runs if id(run) not in placed]
 
 
-def _covers(run: Run, accent: Run) -> bool:
+def _covers(run: CharacterRun, accent: CharacterRun) -> bool:
     return run is not accent and run.angle == accent.angle and run.u0 <= accent.u0 and accent.u1 <= run.u1
 
 
-def _compose(place: Piece, letter: str, mark: str) -> bool:
+def _compose(place: PlacedCharacter, letter: str, mark: str) -> bool:
     text = composed(letter, mark)
     if text is None:
         return False
@@ -195,14 +195,16 @@ def _compose(place: Piece, letter: str, mark: str) -> bool:
     return True
 
 
-def same_line(run: Run | Piece, piece: Piece | Run, run_base: float, base: float) -> bool:
+def same_line(
+    run: CharacterRun | PlacedCharacter, piece: PlacedCharacter | CharacterRun, run_base: float, base: float
+) -> bool:
     size = max(run.size, piece.size)
     overlap = min(run.v1, piece.v1) - max(run.v0, piece.v0)
     least = min(run.v1 - run.v0, piece.v1 - piece.v0)
     return abs(base - run_base) <= _BASELINE * size or overlap >= max(0.5 * least, 1e-6)
 
 
-def _continues(run: Run, piece: Piece) -> bool:
+def _continues(run: CharacterRun, piece: PlacedCharacter) -> bool:
     last = run.pieces[-1]
     size = max(last.size, piece.size)
     if _stacked(run, last, piece, size):
@@ -216,7 +218,7 @@ def _continues(run: Run, piece: Piece) -> bool:
     return BACK * size <= piece.u0 - last.u1 <= (JOIN_AHEAD if piece.moved else _AHEAD) * size
 
 
-def _stacked(run: Run, last: Piece, piece: Piece, size: float) -> bool:
+def _stacked(run: CharacterRun, last: PlacedCharacter, piece: PlacedCharacter, size: float) -> bool:
     """One character below the other, as Chinese and Japanese are set in columns."""
     if not (run.vertical or len(run.pieces) == 1) or not (is_cjk(piece.text[0]) and is_cjk(last.text[0])):
         return False

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import floor
 
 from inkgate.documents.pdf.glyph import Glyph, is_cjk
-from inkgate.documents.pdf.runs import BACK, JOIN_AHEAD, Piece, Run, runs_of, same_line
+from inkgate.documents.pdf.runs import BACK, JOIN_AHEAD, CharacterRun, PlacedCharacter, runs_of, same_line
 from inkgate.types import Line, Quad, Word
 
 # Distances are in ems: multiples of the font's size.
@@ -36,7 +36,7 @@ def lines_of(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
     return tuple(line for chain in _chains(runs) if (line := _line(chain)) is not None)
 
 
-def _chains(runs: Sequence[Run]) -> Iterator[list[Run]]:
+def _chains(runs: Sequence[CharacterRun]) -> Iterator[list[CharacterRun]]:
     """Runs that continue each other on the page, wherever they stand in the file, from left to right."""
     following: dict[int, int] = {}
     led: set[int] = set()
@@ -62,7 +62,7 @@ class _Rows:
 
     _BAND = 16.0
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    def __init__(self, runs: Sequence[CharacterRun]) -> None:
         self._runs = runs
         self._bands: dict[tuple[int, int], list[int]] = {}
         for number, run in enumerate(runs):
@@ -70,11 +70,11 @@ class _Rows:
                 for band in self._of(run):
                     self._bands.setdefault((run.angle, band), []).append(number)
 
-    def _of(self, run: Run) -> Iterable[int]:
+    def _of(self, run: CharacterRun) -> Iterable[int]:
         first, last = floor(run.v0 / self._BAND), floor(run.v1 / self._BAND)
         return range(first, min(last, first + 20) + 1)
 
-    def next_of(self, run: Run, taken: set[int]) -> int | None:
+    def next_of(self, run: CharacterRun, taken: set[int]) -> int | None:
         """The nearest run that starts where `run` ends, on the same line."""
         best: tuple[float, int] | None = None
         last = run.pieces[-1]
@@ -91,11 +91,11 @@ class _Rows:
         return None if best is None else best[1]
 
 
-def _line(chain: Sequence[Run]) -> Line | None:
+def _line(chain: Sequence[CharacterRun]) -> Line | None:
     """One line; None when nothing is left of it to read."""
     run = chain[0]
     pieces = [piece for part in chain for piece in part.pieces]
-    words: list[list[Piece]] = []
+    words: list[list[PlacedCharacter]] = []
     parts: list[str] = []
     for before, piece in zip([None, *pieces[:-1]], pieces, strict=True):
         spaced = before is not None and _spaced(before, piece, vertical=run.vertical, rtl=run.right_to_left)
@@ -112,7 +112,7 @@ def _line(chain: Sequence[Run]) -> Line | None:
     return Line(text, _quad(pieces, run), 1.0, made)
 
 
-def _spaced(before: Piece, piece: Piece, *, vertical: bool, rtl: bool) -> bool:
+def _spaced(before: PlacedCharacter, piece: PlacedCharacter, *, vertical: bool, rtl: bool) -> bool:
     if vertical:
         return False
     size = max(before.size, piece.size)
@@ -123,7 +123,7 @@ def _spaced(before: Piece, piece: Piece, *, vertical: bool, rtl: bool) -> bool:
     return (piece.space and not inferred) or gap > (_MOVED_WORD_GAP if piece.moved else _WORD_GAP) * size
 
 
-def _quad(pieces: Sequence[Piece], run: Run) -> Quad:
+def _quad(pieces: Sequence[PlacedCharacter], run: CharacterRun) -> Quad:
     u0, u1 = min(piece.u0 for piece in pieces), max(piece.u1 for piece in pieces)
     v0, v1 = min(piece.v0 for piece in pieces), max(piece.v1 for piece in pieces)
     corners = ((u0, v0), (u1, v0), (u1, v1), (u0, v1))

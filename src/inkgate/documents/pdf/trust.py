@@ -43,7 +43,7 @@ _LEADERS = ".·•_-–—…"
 _GRID = 100
 
 
-class Verdict(StrEnum):
+class TextTrust(StrEnum):
     """`trusted`, or why not."""
 
     TRUSTED = "trusted"
@@ -55,20 +55,20 @@ class Verdict(StrEnum):
     OUTLINES = "letters drawn as outlines"
 
 
-def judge(visible: Sequence[Glyph], lines: Sequence[Line], objects: PageObjects, size: Size) -> Verdict:
+def judge(visible: Sequence[Glyph], lines: Sequence[Line], objects: PageObjects, size: Size) -> TextTrust:
     """What speaks against taking `lines`, made of the `visible` characters, for the page's text."""
     inked = [glyph for glyph in visible if not glyph.text.isspace()]
     if len(inked) < MIN_CHARACTERS:
-        return Verdict.EMPTY
+        return TextTrust.EMPTY
     if sum(not _is_readable(glyph) for glyph in inked) > MAX_UNREADABLE * len(inked):
-        return Verdict.UNMAPPED
+        return TextTrust.UNMAPPED
     telling = [glyph.text for glyph in inked if glyph.text not in _LEADERS]
     if sum(char.isalnum() for char in telling) < MIN_ALPHANUMERIC * len(telling):
-        return Verdict.GARBLED
+        return TextTrust.GARBLED
     if not looks_written(glyph.text for glyph in visible):
-        return Verdict.GARBLED
+        return TextTrust.GARBLED
     if outlined_letters(objects.outlines, size) > max(MIN_OUTLINES, MAX_OUTLINES * len(inked)):
-        return Verdict.OUTLINES
+        return TextTrust.OUTLINES
     return _images(lines, objects, size)
 
 
@@ -76,17 +76,17 @@ def _is_readable(glyph: Glyph) -> bool:
     return glyph.mapped and readable(glyph.text) != ""
 
 
-def _images(lines: Sequence[Line], objects: PageObjects, size: Size) -> Verdict:
+def _images(lines: Sequence[Line], objects: PageObjects, size: Size) -> TextTrust:
     images = _painted([image.box for image in objects.images], size)
     if images.mean() >= SCAN_SHARE:
-        return Verdict.SCAN
+        return TextTrust.SCAN
     around: list[Box] = []
     for line in lines:
         left, top, right, bottom = line.box
         reach = 0.7 * min(bottom - top, right - left)  # the space between lines belongs to the text
         around.append((left - reach, top - reach, right + reach, bottom + reach))
     unexplained = images & ~_painted(around, size)
-    return Verdict.IMAGES if unexplained.mean() > MAX_UNEXPLAINED else Verdict.TRUSTED
+    return TextTrust.IMAGES if unexplained.mean() > MAX_UNEXPLAINED else TextTrust.TRUSTED
 
 
 def _painted(boxes: Sequence[Box], size: Size) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import anyio
 from inkgate.concurrency import Threads
 from inkgate.engines.alone import each_alone
 from inkgate.engines.base import NewBatching
-from inkgate.engines.ppocr.models import Batched, PpocrModels
+from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
 from inkgate.engines.ppocr.page_read import PageRead
 from inkgate.engines.ppocr.worker import models_of
 from inkgate.engines.workers.pool import WorkerPool
@@ -47,7 +47,7 @@ class PpOcr:
         # A process detects one page at a time: that is where it needs most memory by far, and one call of the model
         # takes all of its cores anyway.
         self._detections = Threads("ppocr_detection", max(settings.workers, 1))
-        self._models: Batched | None = None
+        self._models: BatchedModels | None = None
 
     async def start(self) -> None:
         """Loads the models.
@@ -61,7 +61,7 @@ class PpOcr:
             raise
         except Exception as error:  # runtimes raise what they like for a broken file
             raise EngineFailed("engine_unavailable", "The embedded engine's models could not be loaded.") from error
-        self._models = Batched(
+        self._models = BatchedModels(
             models.detector,
             models.page_orientation,
             self._batching(models.recognizer, "recognizer"),

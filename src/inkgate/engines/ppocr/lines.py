@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from inkgate.engines.ppocr.crops import TALL, crop, side_lengths, with_margin, without_margin
-from inkgate.engines.ppocr.neighbours import Read, own_text
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.neighbours import RecognizedCrop, own_text
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.words import part_of, words_of
 from inkgate.runtimes.base import FloatArray
 from inkgate.types import Line, RgbArray
@@ -29,7 +29,7 @@ _NARROW = 1.6
 
 
 @dataclass(frozen=True, slots=True)
-class Crop:
+class LineCrop:
     """A line's quad (4, 2) in reading order, in pixels of the image, and the pixels to be read, made upright.
 
     The pixels show a little more than the quad: see `crops.with_margin`.
@@ -39,7 +39,7 @@ class Crop:
     pixels: RgbArray
 
 
-def crops_of(rgb: RgbArray, quads: FloatArray) -> list[Crop]:
+def crops_of(rgb: RgbArray, quads: FloatArray) -> list[LineCrop]:
     """The crops of the boxes (N, 4, 2) of an image, in their order."""
     return [_crop(rgb, quad) for quad in in_reading_order(quads)]
 
@@ -57,43 +57,43 @@ def in_reading_order(quads: FloatArray) -> FloatArray:
     return np.where(tall[:, None, None], np.roll(quads, -1, axis=1), quads)
 
 
-def turned(rgb: RgbArray, items: Sequence[Crop]) -> list[Crop]:
+def turned(rgb: RgbArray, items: Sequence[LineCrop]) -> list[LineCrop]:
     """The same boxes, read from their other ends."""
     return [_crop(rgb, np.roll(item.quad, 2, axis=0)) for item in items]
 
 
-def _crop(rgb: RgbArray, quad: FloatArray) -> Crop:
-    return Crop(quad, crop(rgb, with_margin(quad)))
+def _crop(rgb: RgbArray, quad: FloatArray) -> LineCrop:
+    return LineCrop(quad, crop(rgb, with_margin(quad)))
 
 
-def sure(reading: Reading) -> bool:
+def sure(reading: RecognizedText) -> bool:
     """Whether a line was read so well that it stands upright."""
     letters = sum(character != " " for character in reading.text)
     return letters >= _SURE_LETTERS and reading.confidence >= _SURE
 
 
-def doubtful(reading: Reading, upside_down_probability: float) -> bool:
+def doubtful(reading: RecognizedText, upside_down_probability: float) -> bool:
     """Whether a line may stand upside down: it seems so to the classifier, or it was read poorly."""
     return upside_down_probability >= _UPSIDE_DOWN or reading.confidence < _DOUBTFUL
 
 
-def clearly_better(reading: Reading, than: Reading) -> bool:
+def clearly_better(reading: RecognizedText, than: RecognizedText) -> bool:
     """Whether a line turned by 180 degrees was read so much better that this is its right way up."""
     return reading.worth > _CLEARLY * than.worth
 
 
-def legible(reading: Reading, least: float) -> bool:
+def legible(reading: RecognizedText, least: float) -> bool:
     """Whether a reading says something, with at least that confidence."""
     return bool(reading.text.strip()) and reading.confidence >= least
 
 
-def lines_of(read: Sequence[tuple[Crop, Reading]], scale: float, least: float) -> list[Line]:
+def lines_of(read: Sequence[tuple[LineCrop, RecognizedText]], scale: float, least: float) -> list[Line]:
     """The legible lines, in page pixels, of which there are `scale` to one pixel of the image."""
-    lines = [Read(item.quad, reading) for item, reading in read if legible(reading, least)]
+    lines = [RecognizedCrop(item.quad, reading) for item, reading in read if legible(reading, least)]
     return [line_of(own_text(line, lines), line.quad, scale) for line in lines]
 
 
-def line_of(reading: Reading, quad: FloatArray, scale: float) -> Line:
+def line_of(reading: RecognizedText, quad: FloatArray, scale: float) -> Line:
     """The line in page pixels, of which there are `scale` to one pixel of the image."""
     scaled = quad * scale
     placed = replace(reading, positions=without_margin(reading.positions, quad))

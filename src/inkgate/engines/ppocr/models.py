@@ -8,7 +8,7 @@ from inkgate.engines.base import Batching, BatchModel
 from inkgate.engines.ppocr.detection import DetectionInput, TextBoxes, TextDetector
 from inkgate.engines.ppocr.line_orientation import LineOrientation
 from inkgate.engines.ppocr.page_orientation import PageOrientation, Rotation
-from inkgate.engines.ppocr.recognition import Reading, TextRecognizer
+from inkgate.engines.ppocr.recognition import RecognizedText, TextRecognizer
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
 from inkgate.types import RgbArray
@@ -19,7 +19,7 @@ class PpocrModels:
     """Each is safe from many threads at once and keeps no options."""
 
     detector: BatchModel[DetectionInput, TextBoxes]
-    recognizer: BatchModel[RgbArray, Reading]
+    recognizer: BatchModel[RgbArray, RecognizedText]
     line_orientation: BatchModel[RgbArray, float]
     page_orientation: BatchModel[RgbArray, Rotation]
 
@@ -35,10 +35,10 @@ class PpocrModels:
 
 
 @dataclass(frozen=True, slots=True)
-class Batched:
+class BatchedModels:
     """The models as a page uses them: lines of all pages that are read at the same time are read together."""
 
     detector: BatchModel[DetectionInput, TextBoxes]
     page_orientation: BatchModel[RgbArray, Rotation]
-    recognizer: Batching[RgbArray, Reading]
+    recognizer: Batching[RgbArray, RecognizedText]
     line_orientation: Batching[RgbArray, float]

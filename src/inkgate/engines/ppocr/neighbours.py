@@ -13,19 +13,19 @@ import cv2
 import numpy as np
 
 from inkgate.engines.ppocr.crops import along_quad
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.runtimes.base import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class RecognizedCrop:
     """A line's quad (4, 2) and what was read of its crop."""
 
     quad: FloatArray
-    reading: Reading
+    reading: RecognizedText
 
 
-def own_text(line: Read, lines: Sequence[Read]) -> Reading:
+def own_text(line: RecognizedCrop, lines: Sequence[RecognizedCrop]) -> RecognizedText:
     """The line's reading without a character at either end that stands in another line, and was read there, too.
 
     What stands in both boxes stays with the line that ends there; what stands in a crop's margin goes.
@@ -44,7 +44,7 @@ def own_text(line: Read, lines: Sequence[Read]) -> Reading:
     return replace(reading, text=text[kept], confidences=reading.confidences[kept], positions=reading.positions[kept])
 
 
-def _holds(other: Read, line: Read, place: float, end: int) -> bool:
+def _holds(other: RecognizedCrop, line: RecognizedCrop, place: float, end: int) -> bool:
     """Whether another line covers the point at `place` along the middle of `line`, and has its character at that end.
 
     `end`: the other line's last character (-1) for what stands before a line, its first (0) for what stands after.

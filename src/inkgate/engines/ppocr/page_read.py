@@ -12,10 +12,10 @@ from inkgate.concurrency import Threads
 from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr import upright
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions
-from inkgate.engines.ppocr.lines import Crop
-from inkgate.engines.ppocr.models import Batched
+from inkgate.engines.ppocr.lines import LineCrop
+from inkgate.engines.ppocr.models import BatchedModels
 from inkgate.engines.ppocr.page_size import longest_side_of
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.ruling import find_cells, scaled
@@ -36,7 +36,7 @@ class _View:
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
+class StageTimes:
     """Wall time by stage, in milliseconds."""
 
     timings_ms: dict[str, float] = field(default_factory=dict)
@@ -53,13 +53,13 @@ class Stages:
 class PageRead:
     """Reads one page with the options of one task."""
 
-    models: Batched
+    models: BatchedModels
     layout: Layout
     threads: Threads
     detections: Threads
     settings: PpocrSettings
     task: Task
-    stages: Stages = field(default_factory=Stages)
+    stages: StageTimes = field(default_factory=StageTimes)
 
     async def read(self, page: Page) -> PageResult:
         """What is on the page. See PpOcr.read."""
@@ -136,7 +136,7 @@ class PageRead:
             turned = await self.threads.run(text_lines.turned, view.rgb, asked)
             return upright.stands(await self._read(asked), await self._read(turned))
 
-    async def _read(self, found: Sequence[Crop]) -> list[Reading]:
+    async def _read(self, found: Sequence[LineCrop]) -> list[RecognizedText]:
         return await self.models.recognizer.predict([item.pixels for item in found])
 
     async def _recognize(self, view: _View, scale: float) -> tuple[_View, list[Line]]:
@@ -151,7 +151,7 @@ class PageRead:
             least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
             return view, await self.threads.run(text_lines.lines_of, read, scale, least)
 
-    async def _look_twice(self, rgb: RgbArray, read: list[tuple[Crop, Reading]]) -> None:
+    async def _look_twice(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> None:
         """Replaces the lines that stand upside down by their turned selves."""
         unsure = [at for at, (_, reading) in enumerate(read) if not text_lines.sure(reading)]
         upside_down = await self.models.line_orientation.predict([read[at][0].pixels for at in unsure])
@@ -171,7 +171,9 @@ class PageRead:
             return scaled(await self.threads.run(find_cells, rgb), scale)
 
 
-def _set_upright(view: _View, read: list[tuple[Crop, Reading]]) -> tuple[_View, list[tuple[Crop, Reading]]]:
+def _set_upright(
+    view: _View, read: list[tuple[LineCrop, RecognizedText]]
+) -> tuple[_View, list[tuple[LineCrop, RecognizedText]]]:
     """The page and its lines, turned as most of these were read."""
     degrees = upright.needed_turn(read)
     if not degrees:

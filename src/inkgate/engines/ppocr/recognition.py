@@ -37,7 +37,7 @@ model drops spaces of narrow fonts. F1 of words on 75 development images: 93.8 w
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class RecognizedText:
     """The text of one line crop.
 
     Attributes:
@@ -67,7 +67,7 @@ class Reading:
 
 
 class TextRecognizer:
-    """Reads line crops: a BatchModel from RGB (h, w, 3) uint8 to Reading. Blocking; safe from many threads.
+    """Reads line crops: a BatchModel from RGB (h, w, 3) uint8 to RecognizedText. Blocking; safe from many threads.
 
     A crop is padded to a width that depends on it alone, and only crops of one width share a call: what is read
     does not depend on which lines are read together.
@@ -77,7 +77,7 @@ class TextRecognizer:
         self._model = model
         self._alphabet = np.array(["", *model.metadata["character"].splitlines(), " "])
 
-    def predict(self, items: Sequence[RgbArray]) -> list[Reading]:
+    def predict(self, items: Sequence[RgbArray]) -> list[RecognizedText]:
         """The reading of each crop. Crops beyond 85:1 are read in pieces."""
         pieces = [pieces_of(item) for item in items]
         readings = iter(self._readings([piece for parts in pieces for piece in parts]))
@@ -96,11 +96,11 @@ class TextRecognizer:
     def content(item: RgbArray) -> int:
         return _scaled_width(item) * READING_HEIGHT
 
-    def _readings(self, items: Sequence[RgbArray]) -> list[Reading]:
+    def _readings(self, items: Sequence[RgbArray]) -> list[RecognizedText]:
         groups: dict[int, list[int]] = {}
         for index, item in enumerate(items):
             groups.setdefault(padded_width(item), []).append(index)
-        readings: dict[int, Reading] = {}
+        readings: dict[int, RecognizedText] = {}
         for width, indexes in groups.items():
             for call in calls_of(len(indexes), max(_BATCH_WIDTH // width, 1)):
                 part = indexes[call]
@@ -108,7 +108,7 @@ class TextRecognizer:
                 readings.update(zip(part, read, strict=True))
         return [readings[index] for index in range(len(items))]
 
-    def _read(self, crops: Sequence[RgbArray], width: int) -> list[Reading]:
+    def _read(self, crops: Sequence[RgbArray], width: int) -> list[RecognizedText]:
         tensor = np.zeros((len(crops), 3, READING_HEIGHT, width), np.float32)
         widths = [_fill(row, crop) for row, crop in zip(tensor, crops, strict=True)]
         columns = self._model.run(tensor)
@@ -120,7 +120,7 @@ class TextRecognizer:
         ]
 
 
-def decoded(labels: list[str], confidences: FloatArray, spaces: FloatArray, column: float) -> Reading:
+def decoded(labels: list[str], confidences: FloatArray, spaces: FloatArray, column: float) -> RecognizedText:
     """The reading of one line from T columns of the model's output.
 
     Args:
@@ -144,7 +144,7 @@ def decoded(labels: list[str], confidences: FloatArray, spaces: FloatArray, colu
         if probability > _MISSED_SPACE and _spaceable(characters[place - 1]) and _spaceable(characters[place])
     ]
     between = [(centres[place - 1] + centres[place]) / 2 for place in places]
-    return Reading(
+    return RecognizedText(
         "".join(np.insert(np.array(characters, object), places, " ")),
         np.insert(confidences[starts], places, [missed[place - 1] for place in places]).astype(np.float32),
         np.insert(centres, places, between).clip(0, 1).astype(np.float32),
@@ -168,7 +168,7 @@ def pieces_of(crop: RgbArray) -> list[RgbArray]:
     return np.split(crop, cuts, axis=1)
 
 
-def joined(readings: Sequence[Reading], widths: Sequence[int]) -> Reading:
+def joined(readings: Sequence[RecognizedText], widths: Sequence[int]) -> RecognizedText:
     """The reading of a crop from those of its pieces, whose widths are given. Pieces meet in a space."""
     if len(readings) == 1:
         return readings[0]
@@ -182,7 +182,7 @@ def joined(readings: Sequence[Reading], widths: Sequence[int]) -> Reading:
         confidences.append(reading.confidences)
         positions.append(left + reading.positions * width)
         left += width
-    return Reading(text, np.concatenate(confidences), (np.concatenate(positions) / left).astype(np.float32))
+    return RecognizedText(text, np.concatenate(confidences), (np.concatenate(positions) / left).astype(np.float32))
 
 
 def padded_width(crop: RgbArray) -> int:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from inkgate.engines.ppocr.crops import TALL, side_lengths
-from inkgate.engines.ppocr.lines import Crop
+from inkgate.engines.ppocr.lines import LineCrop
 from inkgate.engines.ppocr.page_orientation import Rotation
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.scripts import unspaced
 from inkgate.runtimes.base import FloatArray
 from inkgate.types import RgbArray
@@ -60,13 +60,13 @@ def witnesses(quads: FloatArray) -> FloatArray:
     return quads[flat[np.argsort(-widths[flat], kind="stable")][:WITNESSES]]
 
 
-def stands(readings: Sequence[Reading], turned: Sequence[Reading]) -> bool:
+def stands(readings: Sequence[RecognizedText], turned: Sequence[RecognizedText]) -> bool:
     """Whether witnesses were read, and far better as they stand than turned by 180 degrees."""
     read = sum(one.worth for one in readings if one.confidence >= _READ)
     return read > _CLEARLY * sum(one.worth for one in turned)
 
 
-def needed_turn(read: Sequence[tuple[Crop, Reading]]) -> int:
+def needed_turn(read: Sequence[tuple[LineCrop, RecognizedText]]) -> int:
     """Degrees clockwise (0, 90, 180, 270) that let most of what was read run from left to right; 0 in doubt.
 
     Lines of scripts that are also written downwards say nothing of a page on its side.

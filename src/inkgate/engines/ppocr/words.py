@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from inkgate.engines.ppocr.recognition import Reading
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.scripts import unspaced
 from inkgate.runtimes.base import FloatArray
 from inkgate.types import Point, Quad, Word
 
 
-def words_of(reading: Reading, quad: FloatArray) -> tuple[Word, ...]:
+def words_of(reading: RecognizedText, quad: FloatArray) -> tuple[Word, ...]:
     """The words of a line, left to right. `quad`: (4, 2), the line's corners in reading order.
 
     A word's quad is as high as its line; its confidence is the mean of its characters'.

@@ -24,7 +24,7 @@ from inkgate.engines.workers.shares import shares, usable_cpus
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import alone, compiled_folder
 from inkgate.runtimes.memory import limit_arenas
-from inkgate.runtimes.providers import Wanted
+from inkgate.runtimes.providers import ProviderRequest
 from inkgate.settings import OnnxRuntimeSettings, PpocrSettings, Precision, RuntimeName
 from inkgate.supervision import Supervisor
 
@@ -43,7 +43,7 @@ def load(asked: str) -> Mapping[str, serve.Predict]:
     limit_arenas(len(wanted["cpus"]))
     cv2.setNumThreads(wanted["threads"])
     cache = Path(wanted["cache"]) if wanted["cache"] else None
-    onnx = Wanted(OnnxRuntimeSettings.model_validate(wanted["onnxruntime"]), shape_ranges(), cache)
+    onnx = ProviderRequest(OnnxRuntimeSettings.model_validate(wanted["onnxruntime"]), shape_ranges(), cache)
     names = RuntimeName(wanted["runtime"]), Precision(wanted["precision"])
     runtime = open_runtime(*names, wanted["threads"], cache, onnx)
     with alone(cache):

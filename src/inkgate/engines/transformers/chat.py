@@ -1,4 +1,4 @@
-"""The chat protocol on this side of it: a request's bytes to a Question, pieces of an answer to events."""
+"""The chat protocol on this side of it: a request's bytes to a ChatPrompt, pieces of an answer to events."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import orjson
 import pybase64
 
-from inkgate.engines.transformers.model import Ending, Piece, Question, Sampling
+from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, GenerationEnd, TransformersSampling
 from inkgate.errors import InputRejected
 from inkgate.types import RgbArray
 
 DONE = b"data: [DONE]\n\n"
 
 
-def question_of(body: bytes) -> Question:
+def question_of(body: bytes) -> ChatPrompt:
     """The question in a chat request as vLLM takes it. What only vLLM knows of (`repetition_detection`) is left out.
 
     Raises:
@@ -27,19 +27,19 @@ def question_of(body: bytes) -> Question:
         request = orjson.loads(body)
         images: list[RgbArray] = []
         messages = [_message(message, images) for message in request["messages"]]
-        return Question(messages, tuple(images), _sampling(request))
+        return ChatPrompt(messages, tuple(images), _sampling(request))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputRejected("upstream_rejected", "The request is no chat with images as data URLs.") from error
 
 
-def event_of(piece: Piece) -> bytes:
+def event_of(piece: GeneratedPiece) -> bytes:
     """The event that carries a piece, its log-probability with it."""
     token = {"token": piece.text, "logprob": piece.logprob, "bytes": list(piece.text.encode("utf-8", "replace"))}
     delta = {"content": piece.text}
     return _event({"choices": [{"index": 0, "delta": delta, "logprobs": {"content": [token]}, "finish_reason": None}]})
 
 
-def events_of(ending: Ending) -> bytes:
+def events_of(ending: GenerationEnd) -> bytes:
     """The last events: why the answer ended, and what it cost."""
     usage = {"prompt_tokens": ending.prompt_tokens, "completion_tokens": ending.completion_tokens}
     last = _event({"choices": [{"index": 0, "delta": {}, "finish_reason": ending.reason}]})
@@ -84,11 +84,11 @@ def _pixels(url: str) -> RgbArray:
     return np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8)
 
 
-def _sampling(request: Mapping[str, object]) -> Sampling:
+def _sampling(request: Mapping[str, object]) -> TransformersSampling:
     limit = request.get("max_completion_tokens", request.get("max_tokens"))
     kwargs = request.get("mm_processor_kwargs")
     skip = request.get("skip_special_tokens")
-    return Sampling(
+    return TransformersSampling(
         max_tokens=_whole(limit),
         temperature=_number(request.get("temperature")),
         top_p=_number(request.get("top_p")),

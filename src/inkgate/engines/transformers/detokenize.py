@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from inkgate.engines.transformers.model import Piece
+from inkgate.engines.transformers.model import GeneratedPiece
 
 _PART = "\ufffd"
 """What a tokenizer shows of a character whose last bytes are in the next token."""
@@ -25,14 +25,14 @@ class Detokenizer:
         self._new: list[int] = []
         self._logprobs: list[float] = []
 
-    def feed(self, token: int, logprob: float) -> Piece | None:
+    def feed(self, token: int, logprob: float) -> GeneratedPiece | None:
         """What is readable now; None while a character has only begun, or for a token that isn't shown."""
         self._new.append(token)
         self._logprobs.append(logprob)
         text = self._added()
         return None if text.endswith(_PART) and len(self._new) < _LONGEST else self._piece(text)
 
-    def rest(self) -> Piece | None:
+    def rest(self) -> GeneratedPiece | None:
         """What is left at the end: a character that was never completed, as it is shown."""
         return self._piece(self._added()) if self._new else None
 
@@ -40,7 +40,7 @@ class Detokenizer:
         before = self._decode(self._context)
         return self._decode(self._context + self._new)[len(before) :]
 
-    def _piece(self, text: str) -> Piece | None:
+    def _piece(self, text: str) -> GeneratedPiece | None:
         if not text:
             # A special token: none of the text, nor is how sure the model was of it.
             self._new.pop()
@@ -48,4 +48,4 @@ class Detokenizer:
             return None
         logprob = sum(self._logprobs) / len(self._logprobs)
         self._context, self._new, self._logprobs = self._new, [], []
-        return Piece(text, logprob)
+        return GeneratedPiece(text, logprob)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.engines.transformers.in_process import InProcess
 from inkgate.engines.vllm.preset import Preset
@@ -15,7 +15,7 @@ _PATIENCE_S = 86_400.0
 """For a token. The model can't be unreachable, may be slow on a CPU, and documents have their own limit of time."""
 
 
-class Transformers(Around):
+class Transformers(EngineWrapper):
     """An Engine: `inner`, which asks `model` as it would ask a model server."""
 
     def __init__(self, model: InProcess, inner: Engine) -> None:

@@ -13,7 +13,13 @@ from typing import Any
 import structlog
 
 from inkgate.engines.transformers.detokenize import Detokenizer
-from inkgate.engines.transformers.model import Ending, Model, Piece, Question, Sampling
+from inkgate.engines.transformers.model import (
+    ChatPrompt,
+    GeneratedPiece,
+    GenerationEnd,
+    GenerativeModel,
+    TransformersSampling,
+)
 from inkgate.errors import EngineFailed, InputRejected, install_extra
 from inkgate.settings import TransformersSettings
 
@@ -25,7 +31,9 @@ _SHOWN = 300
 """Characters of the library's own words that are passed on."""
 
 
-def load(name: str, settings: TransformersSettings, imported: Callable[[str], Any] = importlib.import_module) -> Model:
+def load(
+    name: str, settings: TransformersSettings, imported: Callable[[str], Any] = importlib.import_module
+) -> GenerativeModel:
     """The model in the folder `name`, or of that name on the hub, ready to answer. Blocking; seconds to minutes.
 
     Raises:
@@ -62,7 +70,7 @@ def load(name: str, settings: TransformersSettings, imported: Callable[[str], An
 
 
 class _Loaded:
-    """A Model of transformers."""
+    """A GenerativeModel of transformers."""
 
     def __init__(self, torch: Any, model: Any, processor: Any) -> None:  # noqa: ANN401 - see the module
         self._torch = torch
@@ -71,8 +79,10 @@ class _Loaded:
         ends = model.generation_config.eos_token_id
         self._ends = frozenset(ends if isinstance(ends, list) else [ends])
 
-    def generate(self, question: Question, heard: Callable[[Piece], None], stopped: Callable[[], bool]) -> Ending:
-        """See Model."""
+    def generate(
+        self, question: ChatPrompt, heard: Callable[[GeneratedPiece], None], stopped: Callable[[], bool]
+    ) -> GenerationEnd:
+        """See GenerativeModel."""
         torch, sampling = self._torch, question.sampling
         inputs = self._inputs(question)
         asked = int(inputs["input_ids"].shape[1])
@@ -98,9 +108,9 @@ class _Loaded:
         if (rest := watch.detokenizer.rest()) is not None:
             heard(rest)
         tokens = output[0, asked:].tolist()
-        return Ending("stop" if tokens and tokens[-1] in self._ends else "length", asked, len(tokens))
+        return GenerationEnd("stop" if tokens and tokens[-1] in self._ends else "length", asked, len(tokens))
 
-    def _inputs(self, question: Question) -> Any:  # noqa: ANN401 - a BatchEncoding
+    def _inputs(self, question: ChatPrompt) -> Any:  # noqa: ANN401 - a BatchEncoding
         """Tokens and patches, on the model's device. Raises InputRejected where they can't be made."""
         pixels = question.sampling.pixels
         images = {"size": {"shortest_edge": pixels[0], "longest_edge": pixels[1]}} if pixels else {}
@@ -141,7 +151,7 @@ class _Watch:
         torch: Any,  # noqa: ANN401 - see the module
         detokenizer: Detokenizer,
         ends: frozenset[int],
-        heard: Callable[[Piece], None],
+        heard: Callable[[GeneratedPiece], None],
         stopped: Callable[[], bool],
     ) -> None:
         self.detokenizer = detokenizer
@@ -167,7 +177,7 @@ class _Watch:
         return self._torch.full((1,), self._stopped(), dtype=self._torch.bool, device=tokens.device)
 
 
-def _choice(sampling: Sampling) -> dict[str, object]:
+def _choice(sampling: TransformersSampling) -> dict[str, object]:
     """How `generate` is told to choose tokens; what is None is left to the model's own settings."""
     if sampling.temperature == 0:
         return {"do_sample": False}
@@ -180,7 +190,7 @@ def _choice(sampling: Sampling) -> dict[str, object]:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _penalised(torch: Any, asked: int, penalty: float, sampling: Sampling, tokens: Any, logits: Any) -> Any:  # noqa: ANN401 - tensors; the last two are those of a logits processor
+def _penalised(torch: Any, asked: int, penalty: float, sampling: TransformersSampling, tokens: Any, logits: Any) -> Any:  # noqa: ANN401 - tensors; the last two are those of a logits processor
     """The logits (1, vocabulary) after the penalties, which are vLLM's: for repetition of tokens of prompt and answer
     by a factor, for presence and frequency of those of the answer alone by a difference.
     """

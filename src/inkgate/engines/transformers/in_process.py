@@ -16,8 +16,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from inkgate.concurrency import Threads
 from inkgate.engines.transformers.chat import event_of, events_of, question_of
-from inkgate.engines.transformers.model import Model, Piece
-from inkgate.engines.vllm.upstream import Answer, Call
+from inkgate.engines.transformers.model import GeneratedPiece, GenerativeModel
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InkgateError
 
 log = structlog.get_logger(__name__)
@@ -27,7 +27,7 @@ _Event = bytes | InkgateError
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _PendingAnswer:
     """A request to be answered: where its events go, and whether anybody still waits for them."""
 
     body: bytes
@@ -41,14 +41,14 @@ class InProcess:
     `run` has to run beside it.
     """
 
-    def __init__(self, name: str, load: Callable[[], Model]) -> None:
+    def __init__(self, name: str, load: Callable[[], GenerativeModel]) -> None:
         """`name`: what the model is asked for by. `load` is called by `start`, in the thread."""
         self._name = name
         self._load = load
-        self._model: Model | None = None
+        self._model: GenerativeModel | None = None
         self._threads = Threads("transformers", 1)
         self._closed = threading.Event()
-        self._jobs: deque[_Job] = deque()
+        self._jobs: deque[_PendingAnswer] = deque()
         self._arrived = anyio.Event()
 
     async def start(self) -> None:
@@ -81,7 +81,7 @@ class InProcess:
         return (self._name,)
 
     @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Answer]:
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         """See Upstream. Leaving the block ends the answer after the token that is being made.
 
         Raises:
@@ -93,10 +93,10 @@ class InProcess:
         left = threading.Event()
         # Room for a whole answer, which is bounded by its tokens: the model waits for nobody.
         events, heard = anyio.create_memory_object_stream[_Event](math.inf)
-        self._jobs.append(_Job(call.body, events, left))
+        self._jobs.append(_PendingAnswer(call.body, events, left))
         self._arrived.set()
         try:
-            yield Answer(200, _HEADERS, _chunks(heard))
+            yield ModelAnswer(200, _HEADERS, _chunks(heard))
         finally:
             left.set()
             heard.close()
@@ -108,12 +108,12 @@ class InProcess:
         self._model = None
         self._arrived.set()
 
-    def _loaded(self) -> Model:
+    def _loaded(self) -> GenerativeModel:
         if self._model is None:
             raise EngineFailed("engine_unavailable", "The model is not loaded.")
         return self._model
 
-    async def _do(self, job: _Job) -> None:
+    async def _do(self, job: _PendingAnswer) -> None:
         """Has the job answered, if somebody still waits. Last come the answer's end, or the error that ended it."""
         if job.left.is_set():
             return
@@ -129,7 +129,7 @@ class InProcess:
             if not job.left.is_set():
                 job.events.send_nowait(last)
 
-    def _answer(self, model: Model, job: _Job) -> bytes:
+    def _answer(self, model: GenerativeModel, job: _PendingAnswer) -> bytes:
         """Sends the pieces of an answer; its last events. Blocking."""
 
         def stopped() -> bool:
@@ -139,7 +139,7 @@ class InProcess:
             if not job.left.is_set():
                 job.events.send_nowait(event)
 
-        def heard(piece: Piece) -> None:
+        def heard(piece: GeneratedPiece) -> None:
             anyio.from_thread.run_sync(send, event_of(piece))
 
         return events_of(model.generate(question_of(job.body), heard, stopped))

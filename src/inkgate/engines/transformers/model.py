@@ -10,7 +10,7 @@ from inkgate.types import RgbArray
 
 
 @dataclass(frozen=True, slots=True)
-class Sampling:
+class TransformersSampling:
     """How tokens are chosen, as a chat request to vLLM says it; None: as the model's own settings say.
 
     `temperature` 0 takes the likeliest token. `top_k` under 1 is no limit. `pixels`: the least and the most that the
@@ -30,7 +30,7 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ChatPrompt:
     """A chat to be answered.
 
     Attributes:
@@ -40,11 +40,11 @@ class Question:
 
     messages: Sequence[Mapping[str, object]]
     images: tuple[RgbArray, ...]
-    sampling: Sampling = field(default_factory=Sampling)
+    sampling: TransformersSampling = field(default_factory=TransformersSampling)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class GeneratedPiece:
     """What one token (or the several that one character takes) adds to the answer, and its log-probability."""
 
     text: str
@@ -52,7 +52,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class GenerationEnd:
     """How an answer ended, and what it cost in tokens."""
 
     reason: Literal["stop", "length"]
@@ -60,10 +60,12 @@ class Ending:
     completion_tokens: int
 
 
-class Model(Protocol):
+class GenerativeModel(Protocol):
     """A loaded model. Called from one thread at a time."""
 
-    def generate(self, question: Question, heard: Callable[[Piece], None], stopped: Callable[[], bool]) -> Ending:
+    def generate(
+        self, question: ChatPrompt, heard: Callable[[GeneratedPiece], None], stopped: Callable[[], bool]
+    ) -> GenerationEnd:
         """Answers `question`. Blocking. `heard` gets each piece as it comes; `stopped` is asked after each token
         whether anybody still waits, and ends the answer where nobody does.
 

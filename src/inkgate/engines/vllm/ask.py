@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from inkgate.engines.vllm.client import UNKNOWN, ChatClient
-from inkgate.engines.vllm.runaway import Loop, Patience, RunawayGuard, repeating_tail
-from inkgate.engines.vllm.upstream import Call
-from inkgate.engines.vllm.wire import Token
+from inkgate.engines.vllm.runaway import RepeatedTail, RepetitionLimits, RunawayGuard, repeating_tail
+from inkgate.engines.vllm.upstream import ModelCall
+from inkgate.engines.vllm.wire import GeneratedToken
 from inkgate.errors import EngineFailed
 
-_SUSPECT = Patience(run_span=300, line_span=600, blank_span=1500, cells=60, rows=60, table_span=4000)
+_SUSPECT = RepetitionLimits(run_span=300, line_span=600, blank_span=1500, cells=60, rows=60, table_span=4000)
 """What is a loop at the token limit, which real pages seldom reach."""
-_ANY = Patience(repeats=3, run_span=0, line_span=0, blank_span=0, cells=0, rows=0, table_span=0)
+_ANY = RepetitionLimits(repeats=3, run_span=0, line_span=0, blank_span=0, cells=0, rows=0, table_span=0)
 """What is a loop where the server itself says that there is one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """What came of one question.
 
     Attributes:
@@ -30,13 +30,13 @@ class Reply:
     """
 
     text: str
-    tokens: tuple[Token, ...]
+    tokens: tuple[GeneratedToken, ...]
     error: EngineFailed | None
     first_token_ms: float
     whole_ms: float
 
 
-async def ask(client: ChatClient, request: Mapping[str, object], about: Call = UNKNOWN) -> Reply:
+async def ask(client: ChatClient, request: Mapping[str, object], about: ModelCall = UNKNOWN) -> ModelReply:
     """The reply to `request`; `about`: what is known of it, besides its body.
 
     Raises:
@@ -46,9 +46,9 @@ async def ask(client: ChatClient, request: Mapping[str, object], about: Call = U
     started = perf_counter()
     first: float | None = None
     pieces: list[str] = []
-    heard: list[Token] = []
+    heard: list[GeneratedToken] = []
     reason: str | None = None
-    loop: Loop | None = None
+    loop: RepeatedTail | None = None
     async with client.stream(request, about) as deltas:
         async for delta in deltas:
             if first is None and (delta.text or delta.tokens):
@@ -66,7 +66,7 @@ async def ask(client: ChatClient, request: Mapping[str, object], about: Call = U
         text, error = text[: loop.start + len(loop.unit)], _repeats(loop.count)
     else:
         text, error = judged(text, reason)
-    return Reply(text, tuple(heard), error, ((first or ended) - started) * 1000, (ended - started) * 1000)
+    return ModelReply(text, tuple(heard), error, ((first or ended) - started) * 1000, (ended - started) * 1000)
 
 
 def judged(text: str, reason: str | None) -> tuple[str, EngineFailed | None]:

@@ -11,17 +11,17 @@ import anyio
 import orjson
 
 from inkgate.engines.vllm.refusals import upstream_error
-from inkgate.engines.vllm.upstream import Answer, Call, Upstream
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.engines.vllm.wire import Delta, EventLines, delta_of, garbled
 from inkgate.errors import EngineFailed, InkgateError
 
-UNKNOWN = Call(b"")
+UNKNOWN = ModelCall(b"")
 """Of a request nothing is known but itself."""
 _MAX_ERROR_BODY = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ServerTimeouts:
     """How long a model server may take, in seconds.
 
     Attributes:
@@ -37,7 +37,7 @@ class Patience:
 class ChatClient:
     """Asks an Upstream for chat completions. Used from one event loop by many tasks at once."""
 
-    def __init__(self, upstream: Upstream, patience: Patience) -> None:
+    def __init__(self, upstream: Upstream, patience: ServerTimeouts) -> None:
         self._upstream = upstream
         self._patience = patience
 
@@ -47,7 +47,7 @@ class ChatClient:
 
     @asynccontextmanager
     async def stream(
-        self, request: Mapping[str, object], about: Call = UNKNOWN
+        self, request: Mapping[str, object], about: ModelCall = UNKNOWN
     ) -> AsyncIterator[AsyncGenerator[Delta, None]]:
         """The deltas of the answer to `request`, a chat completion without `stream`, to be iterated once.
 
@@ -77,7 +77,7 @@ class ChatClient:
                 raise garbled("The model server answered with something else than an event stream.")
             yield await stack.enter_async_context(aclosing(self._deltas(answer, deadline)))
 
-    async def _refusal(self, answer: Answer, model: str, deadline: float) -> InkgateError:
+    async def _refusal(self, answer: ModelAnswer, model: str, deadline: float) -> InkgateError:
         """The error that a status other than 200 means."""
         body = b""
         with anyio.CancelScope(deadline=deadline):
@@ -93,7 +93,7 @@ class ChatClient:
         served = await self.models()
         return upstream_error(404, body) if model in served else model_unknown(model, served)
 
-    async def _deltas(self, answer: Answer, deadline: float) -> AsyncGenerator[Delta, None]:
+    async def _deltas(self, answer: ModelAnswer, deadline: float) -> AsyncGenerator[Delta, None]:
         lines = EventLines()
         started = whole = done = False
         while True:

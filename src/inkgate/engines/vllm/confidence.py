@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from inkgate.engines.vllm.wire import Token
+from inkgate.engines.vllm.wire import GeneratedToken
 from inkgate.types import TextWord
 
 _REPLACED = "\ufffd".encode()
@@ -38,7 +38,7 @@ def scored_words(text: str, confidence: Confidence) -> tuple[TextWord, ...]:
 class Confidence:
     """How sure the model was of each part of `text`, its answer as it was generated."""
 
-    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+    def __init__(self, text: str, tokens: Sequence[GeneratedToken]) -> None:
         """`tokens` in their order; those that are not part of the text (end of answer, markers) are left out."""
         self._tokens = tokens
         self._owner = _owners(text.encode("utf-8", "surrogatepass"), tokens)
@@ -69,7 +69,7 @@ class Confidence:
         return self.of(at, self._cursor)
 
 
-def _owners(data: bytes, tokens: Sequence[Token]) -> list[int]:
+def _owners(data: bytes, tokens: Sequence[GeneratedToken]) -> list[int]:
     """For each byte the index of the token it came from, or -1.
 
     A token that doesn't continue the text is either none of it, or a part of a character: which, is seen by where the

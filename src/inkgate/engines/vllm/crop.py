@@ -24,7 +24,7 @@ def cut_out(rgb: RgbArray, box: Box) -> RgbArray:
     return rgb[top : max(bottom, top + 1), left : max(right, left + 1)]
 
 
-class Crop:
+class PageCrop:
     """A Page that is a part of another. `scale`: pixels of that page for one of `rgb`."""
 
     def __init__(self, page: Page, rgb: RgbArray, scale: float) -> None:

@@ -11,12 +11,12 @@ import anyio
 from inkgate.concurrency import single_error
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.assemble import Element, assembled
-from inkgate.engines.vllm.crop import Crop, cut_out
+from inkgate.engines.vllm.crop import PageCrop, cut_out
 from inkgate.engines.vllm.encode import is_blank
 from inkgate.engines.vllm.image_read import RETRIED, ImageRead, ImageReader, Picture, Timings
 from inkgate.engines.vllm.page_read import PageReader
-from inkgate.engines.vllm.parsers.answer import Answer
-from inkgate.engines.vllm.preset import Plan, Preset
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer
+from inkgate.engines.vllm.preset import Preset, PromptPlan
 from inkgate.errors import InkgateError
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.ink import joined_with, text_outside
@@ -78,8 +78,8 @@ class ElementReader:
         """The regions, read; their boxes in page pixels."""
         read = [Element(region.scaled(pixels.scale)) for region in regions]
 
-        async def one(number: int, region: Region, plan: Plan) -> None:
-            crop = Crop(page, cut_out(pixels.rgb, region.box), pixels.scale)
+        async def one(number: int, region: Region, plan: PromptPlan) -> None:
+            crop = PageCrop(page, cut_out(pixels.rgb, region.box), pixels.scale)
             plan = plan.reduced(task.image_scale, task.max_output_tokens)
             read[number] = await self._element(f"block {number + 1}", read[number].region, crop, plan, timings)
 
@@ -91,9 +91,9 @@ class ElementReader:
                         tasks.start_soon(one, number, region, plan)
         return read
 
-    async def _element(self, part: str, region: Region, crop: Crop, plan: Plan, timings: Timings) -> Element:
+    async def _element(self, part: str, region: Region, crop: PageCrop, plan: PromptPlan, timings: Timings) -> Element:
         if await self.images.threads.run(is_blank, crop.rgb):
-            return Element(region, ImageRead(Answer("")))
+            return Element(region, ImageRead(ParsedAnswer("")))
         try:
             read = await self.images.read(Picture(crop.rgb, crop.size, part), plan, timings)
         except InkgateError as error:  # a block's failure is its own: the others are read
@@ -103,7 +103,7 @@ class ElementReader:
         return Element(region, read, failure=read.error)
 
 
-async def _taken_over(engine: Engine, crop: Crop, part: str, read: ImageRead) -> ImageRead:
+async def _taken_over(engine: Engine, crop: PageCrop, part: str, read: ImageRead) -> ImageRead:
     """What another engine reads of the block; `read` and one more attempt where that fails, too."""
     begun = perf_counter()
     change = f"{part}, engine {engine.name}"
@@ -116,7 +116,7 @@ async def _taken_over(engine: Engine, crop: Crop, part: str, read: ImageRead) ->
     attempts = (*read.attempts, taken)
     if page.error is not None:
         return replace(read, attempts=attempts)
-    return ImageRead(Answer(page.text), attempts=attempts)
+    return ImageRead(ParsedAnswer(page.text), attempts=attempts)
 
 
 def regions_of(layout: Layout, rgb: RgbArray, preset: Preset) -> list[Region]:

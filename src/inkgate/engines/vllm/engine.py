@@ -9,7 +9,7 @@ import structlog
 
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
-from inkgate.engines.vllm.client import ChatClient, Patience, model_unknown
+from inkgate.engines.vllm.client import ChatClient, ServerTimeouts, model_unknown
 from inkgate.engines.vllm.elements import ElementReader
 from inkgate.engines.vllm.image_read import ImageReader
 from inkgate.engines.vllm.page_read import PageReader
@@ -28,7 +28,7 @@ _WAITED_FOR = frozenset({"upstream_unreachable", "upstream_busy"})
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class BlockReaders:
     """Who helps with pages that are read block by block.
 
     Attributes:
@@ -48,7 +48,7 @@ class Vllm:
         preset: Preset,
         settings: VllmSettings,
         upstream: Upstream,
-        others: Others | None = None,
+        others: BlockReaders | None = None,
     ) -> None:
         """`upstream` is closed by `stop`, `others` are not. Without them pages are read whole."""
         self._preset = preset.within(settings.max_pixels)
@@ -75,7 +75,7 @@ class Vllm:
         except InkgateError:
             await self.stop()
             raise
-        client = ChatClient(self._upstream, Patience(settings.first_token_s, settings.progress_s))
+        client = ChatClient(self._upstream, ServerTimeouts(settings.first_token_s, settings.progress_s))
         images = ImageReader(self._preset, model, settings, client, self._threads)
         self._reader = self._reader_of(images)
         log.info("model_server_found", model=model, preset=self._preset.name)

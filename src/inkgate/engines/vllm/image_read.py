@@ -12,13 +12,13 @@ from time import perf_counter
 import structlog
 
 from inkgate.concurrency import Threads
-from inkgate.engines.vllm.ask import Reply, ask
+from inkgate.engines.vllm.ask import ModelReply, ask
 from inkgate.engines.vllm.client import ChatClient
 from inkgate.engines.vllm.confidence import Confidence, scored_words
 from inkgate.engines.vllm.encode import EncodedImage, encode
-from inkgate.engines.vllm.parsers.answer import Answer
-from inkgate.engines.vllm.preset import Plan, Preset
-from inkgate.engines.vllm.upstream import Call
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer
+from inkgate.engines.vllm.preset import Preset, PromptPlan
+from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.settings import VllmSettings
 from inkgate.types import Attempt, Line, RgbArray, Size, TextWord
@@ -65,7 +65,7 @@ class ImageRead:
     `lines` are in pixels of the size that was asked for; `words` are of `answer.text`.
     """
 
-    answer: Answer
+    answer: ParsedAnswer
     lines: tuple[Line, ...] = ()
     words: tuple[TextWord, ...] = ()
     error: InkgateError | None = None
@@ -91,7 +91,7 @@ class Picture:
 class _Step:
     """A way to ask, and what is different about it."""
 
-    plan: Plan
+    plan: PromptPlan
     change: str
 
 
@@ -105,14 +105,14 @@ class ImageReader:
     client: ChatClient
     threads: Threads
 
-    async def read(self, picture: Picture, plan: Plan, timings: Timings) -> ImageRead:
-        """The first answer that is whole; where no step of the preset's ladder gives one, the longest, with `error`.
+    async def read(self, picture: Picture, plan: PromptPlan, timings: Timings) -> ImageRead:
+        """The first whole answer; the longest, with `error`, where no attempt gives a whole one.
 
         Adds to `timings`: encode, first_token, generate, parse.
 
         Raises:
             InputRejected: the server refuses the image, or the model can't take its shape.
-            EngineFailed: the first step failed. Later ones end the ladder.
+            EngineFailed: the first step failed. Later failures end the retries.
         """
         attempts: list[Attempt] = []
         best: ImageRead | None = None
@@ -136,7 +136,7 @@ class ImageReader:
         assert best is not None, "there is a first step, and it raised or gave an answer"  # noqa: S101 - for mypy
         return _with(best, attempts)
 
-    def request(self, plan: Plan, image_url: str) -> dict[str, object]:
+    def request(self, plan: PromptPlan, image_url: str) -> dict[str, object]:
         """The chat completion that asks for `plan`."""
         settings = self.settings
         request: dict[str, object] = {
@@ -157,15 +157,15 @@ class ImageReader:
             }
         return request
 
-    def _steps(self, plan: Plan) -> list[_Step]:
+    def _steps(self, plan: PromptPlan) -> list[_Step]:
         steps = [_Step(plan, "")]
-        for rung in self.preset.ladder:
-            changes = [] if rung.temperature is None else [f"temperature {rung.temperature:g}"]
-            changes += [] if rung.scale == 1.0 else [f"size {rung.scale:g}"]
-            steps.append(_Step(rung.applied(plan), ", ".join(changes)))
+        for retry in self.preset.retries:
+            changes = [] if retry.temperature is None else [f"temperature {retry.temperature:g}"]
+            changes += [] if retry.scale == 1.0 else [f"size {retry.scale:g}"]
+            steps.append(_Step(retry.applied(plan), ", ".join(changes)))
         return steps
 
-    async def _image(self, picture: Picture, plan: Plan, last: EncodedImage | None) -> EncodedImage:
+    async def _image(self, picture: Picture, plan: PromptPlan, last: EncodedImage | None) -> EncodedImage:
         """The picture as `plan` has it; `last` where that is the same."""
         target = plan.limits.resized(picture.size)
         if last is not None and last.target == target:
@@ -180,7 +180,7 @@ class ImageReader:
     async def _step(
         self, picture: Picture, step: _Step, image: EncodedImage, timings: Timings, attempts: list[Attempt]
     ) -> ImageRead:
-        """One step of the ladder, begun anew once where the server was lost. Adds to `attempts`."""
+        """One attempt, repeated once where the server was lost. Adds to `attempts`."""
         for again in (False, True):
             change = ", ".join(part for part in (picture.part, step.change, "again" if again else "") if part)
             begun = perf_counter()
@@ -196,7 +196,7 @@ class ImageReader:
             return found
         raise AssertionError("the second round returns or raises")
 
-    async def _asked(self, picture: Picture, plan: Plan, image: EncodedImage, timings: Timings) -> ImageRead:
+    async def _asked(self, picture: Picture, plan: PromptPlan, image: EncodedImage, timings: Timings) -> ImageRead:
         request = self.request(plan, image.url)
         reply = await ask(self.client, request, self._about(plan, picture.size, request, image))
         timings.add("first_token", reply.first_token_ms)
@@ -204,10 +204,10 @@ class ImageReader:
         with timings.of("parse"):
             return await self.threads.run(_understood, reply, plan, picture.size)
 
-    def _about(self, plan: Plan, size: Size, request: Mapping[str, object], image: EncodedImage) -> Call:
+    def _about(self, plan: PromptPlan, size: Size, request: Mapping[str, object], image: EncodedImage) -> ModelCall:
         """What is known of the call: exactly what its image takes, and how long the answer may be."""
         tokens = plan.limits.tokens(size)
-        return Call(
+        return ModelCall(
             b"",
             prompt_tokens=tokens + len(plan.prompt) // _PROMPT_CHARACTERS + _TEMPLATE_TOKENS,
             answer_tokens=_most_tokens(request),
@@ -222,13 +222,13 @@ def _most_tokens(request: Mapping[str, object]) -> int:
     return most if isinstance(most, int) else 0
 
 
-def _understood(reply: Reply, plan: Plan, size: Size) -> ImageRead:
+def _understood(reply: ModelReply, plan: PromptPlan, size: Size) -> ImageRead:
     """The reply, parsed, with the confidence of its parts. Blocking."""
     error: InkgateError | None = reply.error
     try:
         answer = plan.parser(reply.text, size)
     except EngineFailed as failure:
-        return ImageRead(Answer(reply.text), error=error or failure)
+        return ImageRead(ParsedAnswer(reply.text), error=error or failure)
     confidence = Confidence(reply.text, reply.tokens)
     lines = tuple(found.as_line(_known(confidence.of(found.start, found.end))) for found in answer.lines)
     words = scored_words(answer.text, confidence) if not lines and reply.tokens else ()

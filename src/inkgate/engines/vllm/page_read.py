@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from inkgate.engines.vllm.encode import is_blank
 from inkgate.engines.vllm.image_read import ImageRead, ImageReader, Picture, Timings
-from inkgate.engines.vllm.parsers.answer import Answer
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.types import Page, PageResult, Task, TaskKind
 
 
@@ -19,7 +19,7 @@ class PageReader:
     async def read(self, page: Page, task: Task) -> PageResult:
         """What is on the page. `timings_ms` has: render, encode, first_token, generate, parse.
 
-        An answer that is cut off by its token limit, or that runs in circles on every step of the preset's ladder, is
+        An answer that is cut off by its token limit, or that repeats itself on every retry of the preset, is
         given as it is, with `error` set.
 
         Raises:
@@ -34,7 +34,7 @@ class PageReader:
             pixels = await page.pixels(max(target.width, target.height))
             blank = await self.images.threads.run(is_blank, pixels.rgb)
         if blank:
-            read = ImageRead(Answer(""))
+            read = ImageRead(ParsedAnswer(""))
         else:
             read = await self.images.read(Picture(pixels.rgb, page.size), plan, timings)
         return page_result(self.images.preset.name, page, task, read, timings)

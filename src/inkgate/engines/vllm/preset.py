@@ -85,7 +85,7 @@ class TaskPrompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PromptPlan:
     """One request to the model, but for the image: the prompt as it is sent, and how to read the answer."""
 
     prompt: str
@@ -93,7 +93,7 @@ class Plan:
     sampling: Sampling
     limits: ImageLimits
 
-    def reduced(self, scale: float, most_tokens: int | None) -> Plan:
+    def reduced(self, scale: float, most_tokens: int | None) -> PromptPlan:
         """The plan with sides of the largest image `scale` times as long, and answers of `most_tokens` at most."""
         plan = self if scale == 1.0 else replace(self, limits=self.limits.shrunk(scale))
         if most_tokens is None:
@@ -113,13 +113,13 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """A step of the ladder after a runaway: what is tried next. `scale`: of the sides of the largest image."""
+class RetryStep:
+    """A retry after the model repeated itself: what changes. `scale`: of the sides of the largest image."""
 
     temperature: float | None = None
     scale: float = 1.0
 
-    def applied(self, plan: Plan) -> Plan:
+    def applied(self, plan: PromptPlan) -> PromptPlan:
         """The plan as it is tried on this step."""
         sampling = plan.sampling
         if self.temperature is not None:
@@ -172,7 +172,7 @@ class Preset:
         classes: how blocks are read that the layout model has a name of its own for, such as `chart`: by a task, or by
             a prompt of `others`. Before `elements`.
         others: prompts of the model that no TaskKind stands for, by the model's own names.
-        ladder: what is tried, in this order, after a runaway.
+        retries: what is tried, in this order, after the model repeated itself.
     """
 
     name: str
@@ -187,7 +187,7 @@ class Preset:
     elements: Mapping[BlockType, TaskKind] | None = None
     classes: Mapping[str, TaskKind | str] = field(default_factory=dict)
     others: Mapping[str, TaskPrompt] = field(default_factory=dict)
-    ladder: tuple[Attempt, ...] = (Attempt(temperature=0.2), Attempt(temperature=0.5), Attempt(scale=0.7))
+    retries: tuple[RetryStep, ...] = (RetryStep(temperature=0.2), RetryStep(temperature=0.5), RetryStep(scale=0.7))
 
     def __post_init__(self) -> None:
         if not self.name or not self.served_names:
@@ -215,7 +215,7 @@ class Preset:
         limits = [self.limits, *(task.limits for task in tasks if task.limits is not None)]
         return replace(max(limits, key=lambda each: each.max_pixels), double_under=None)
 
-    def plan(self, kind: TaskKind, names: Sequence[str] = (), language: str | None = None) -> Plan:
+    def plan(self, kind: TaskKind, names: Sequence[str] = (), language: str | None = None) -> PromptPlan:
         """How the model is asked to do `kind`. `names`: of the fields to extract; `language`: to translate into.
 
         Raises:
@@ -225,14 +225,14 @@ class Preset:
             raise InputRejected("task_unsupported", f"{self.name} can't do {kind}; it does: {', '.join(self.tasks)}")
         return self._planned(self.tasks[kind], names, language)
 
-    def other_plan(self, name: str) -> Plan:
+    def other_plan(self, name: str) -> PromptPlan:
         """How the model is asked with a prompt of its own that no TaskKind stands for. Raises as `plan`."""
         if name not in self.others:
             known = ", ".join(self.others) or "nothing besides the tasks"
             raise InputRejected("task_unsupported", f"{self.name} has no prompt {name!r}; it has: {known}")
         return self._planned(self.others[name], (), None)
 
-    def element_plan(self, block_type: BlockType, label: str = "") -> Plan | None:
+    def element_plan(self, block_type: BlockType, label: str = "") -> PromptPlan | None:
         """How a block is read that the layout model calls `label`; None where it isn't."""
         name = self.classes.get(label)
         if name is not None:
@@ -263,8 +263,8 @@ class Preset:
         user: dict[str, object] = {"role": "user", "content": content}
         return [user] if self.system is None else [{"role": "system", "content": self.system}, user]
 
-    def _planned(self, task: TaskPrompt, names: Sequence[str], language: str | None) -> Plan:
-        return Plan(
+    def _planned(self, task: TaskPrompt, names: Sequence[str], language: str | None) -> PromptPlan:
+        return PromptPlan(
             prompt=task.filled(names, language),
             parser=task.parser,
             sampling=task.sampling or self.sampling,

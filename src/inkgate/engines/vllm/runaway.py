@@ -17,7 +17,7 @@ _CHECK_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RepetitionLimits:
     """How much repetition is still taken as the page's own. A span is in characters.
 
     Attributes:
@@ -62,7 +62,7 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class RepeatedTail:
     """A tail that repeats.
 
     Attributes:
@@ -79,14 +79,14 @@ class Loop:
 class RunawayGuard:
     """Watches one answer as it comes."""
 
-    def __init__(self, patience: Patience | None = None) -> None:
-        self._patience = patience or Patience()
+    def __init__(self, patience: RepetitionLimits | None = None) -> None:
+        self._patience = patience or RepetitionLimits()
         self._tail = ""
         self._fresh: list[str] = []
         self._fresh_length = 0
         self._dropped = 0
 
-    def feed(self, text: str) -> Loop | None:
+    def feed(self, text: str) -> RepeatedTail | None:
         """Takes the next piece of the answer; the loop that it is in, if it is.
 
         Looks only every few hundred characters, so that a token costs next to nothing.
@@ -95,7 +95,7 @@ class RunawayGuard:
         self._fresh_length += len(text)
         return self.look() if self._fresh_length >= _CHECK_EVERY else None
 
-    def look(self) -> Loop | None:
+    def look(self) -> RepeatedTail | None:
         """The loop that the answer is in, if it is, judged by all that came."""
         self._tail += "".join(self._fresh)
         self._fresh.clear()
@@ -109,10 +109,10 @@ class RunawayGuard:
             return None
         unit, span = found
         begin = len(self._tail) - span
-        return Loop(self._tail[begin : begin + unit], span // unit, self._dropped + begin)
+        return RepeatedTail(self._tail[begin : begin + unit], span // unit, self._dropped + begin)
 
 
-def repeating_tail(text: str, patience: Patience) -> tuple[int, int] | None:
+def repeating_tail(text: str, patience: RepetitionLimits) -> tuple[int, int] | None:
     """The smallest unit whose repetition at the end of `text` is over `patience`: its length, and the span repeated.
 
     Finds where the last characters stand next before the end: that distance is the period of the text back to where

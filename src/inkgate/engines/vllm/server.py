@@ -18,7 +18,7 @@ from aiohttp.payload import BytesPayload, Payload
 from inkgate.engines.vllm.encode import probe_image
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
 from inkgate.engines.vllm.refusals import upstream_error
-from inkgate.engines.vllm.upstream import Answer, Call, ServedModelName
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, ServedModelName
 from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled, refuses_mm_kwargs, without_mm_kwargs
 from inkgate.errors import EngineFailed
 from inkgate.telemetry.tracing import event, outgoing_headers
@@ -133,7 +133,7 @@ class ModelServer:
             raise garbled("The model server's list of models can't be read.") from error
 
     @asynccontextmanager
-    async def send(self, call: Call) -> AsyncIterator[Answer]:
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         """See Upstream. A server that refuses `mm_processor_kwargs` gets the call without them; the answer's header
         `IGNORED_HEADER` names what was left out.
         """
@@ -154,7 +154,7 @@ class ModelServer:
             yield answer
 
     @asynccontextmanager
-    async def _posted(self, call: Call, body: bytes, ignored: tuple[str, ...]) -> AsyncIterator[Answer]:
+    async def _posted(self, call: ModelCall, body: bytes, ignored: tuple[str, ...]) -> AsyncIterator[ModelAnswer]:
         session = self._session()
         call.sent()
         event("sent", {"server.address": self._host})
@@ -170,7 +170,7 @@ class ModelServer:
             headers.popall(IGNORED_HEADER, None)
             if ignored:
                 headers[IGNORED_HEADER] = ", ".join(ignored)
-            yield Answer(response.status, headers, chunks)
+            yield ModelAnswer(response.status, headers, chunks)
 
     async def probe(self) -> None:
         """Returns when the server has read a small image, as it would a page, and generated one token.
@@ -187,7 +187,7 @@ class ModelServer:
         image = {"type": "image_url", "image_url": {"url": probe_image()}}
         message = {"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}
         body = orjson.dumps({"model": model, "messages": [message], "max_tokens": 1})
-        async with self.send(Call(body)) as answer:
+        async with self.send(ModelCall(body)) as answer:
             if answer.status != 200:
                 raise upstream_error(answer.status, b"".join([chunk async for chunk in answer.chunks]))
             async for _ in answer.chunks:

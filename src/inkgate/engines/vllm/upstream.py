@@ -31,7 +31,7 @@ class ServedModelName(str):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModelCall:
     """A request to a model server.
 
     Attributes:
@@ -62,7 +62,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What a server answers. `chunks` is to be iterated once, within the block that `send` gives it in."""
 
     status: int
@@ -86,7 +86,7 @@ class Upstream(Protocol):
         """
         ...
 
-    def send(self, call: Call) -> AbstractAsyncContextManager[Answer]:
+    def send(self, call: ModelCall) -> AbstractAsyncContextManager[ModelAnswer]:
         """The answer to `call`, whatever its status. Leaving the block before its end drops the connection, on which
         vLLM stops generating. How long anything may take is for the caller to say, by a cancel scope.
 

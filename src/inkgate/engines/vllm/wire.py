@@ -19,7 +19,7 @@ _MM_KWARGS_FLAG = b"--trust-request-mm-kwargs"
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class GeneratedToken:
     """A token as it was generated: its bytes of text and its natural log-probability (0 or less)."""
 
     data: bytes
@@ -27,7 +27,7 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class TokenUsage:
     """What a request cost, in tokens."""
 
     prompt_tokens: int
@@ -39,9 +39,9 @@ class Delta:
     """One step of an answer. `finish_reason` is set on the last that has text, `usage` after it."""
 
     text: str = ""
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[GeneratedToken, ...] = ()
     finish_reason: str | None = None
-    usage: Usage | None = None
+    usage: TokenUsage | None = None
 
 
 class EventLines:
@@ -111,21 +111,21 @@ def _delta(chunk: Mapping[str, object]) -> Delta:
     return Delta(text, tuple(_token(entry) for entry in entries), reason, cost)
 
 
-def _usage(usage: Mapping[str, object]) -> Usage:
-    return Usage(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+def _usage(usage: Mapping[str, object]) -> TokenUsage:
+    return TokenUsage(_count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
 
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _token(entry: Mapping[str, object]) -> Token:
+def _token(entry: Mapping[str, object]) -> GeneratedToken:
     data = entry.get("bytes")
     logprob = entry["logprob"]
     if not isinstance(logprob, int | float):
         raise TypeError("logprob is a number")
     shown = bytes(data) if isinstance(data, list) else str(entry["token"]).encode("utf-8", "replace")
-    return Token(shown, min(float(logprob), 0.0))
+    return GeneratedToken(shown, min(float(logprob), 0.0))
 
 
 def _status(error: object) -> int:

@@ -25,7 +25,7 @@ _Place = tuple[int, tuple[int, ...], str]
 """Where an array is: its offset, shape and type."""
 
 
-class Block:
+class SharedBlock:
     """Memory that two processes share. What one writes is valid for the other until the next message is packed."""
 
     def __init__(self, fd: int) -> None:
@@ -34,7 +34,7 @@ class Block:
         self._memory: mmap.mmap | None = None
 
     @classmethod
-    def make(cls) -> Block:
+    def make(cls) -> SharedBlock:
         """New and empty."""
         return cls(os.memfd_create("inkgate-engine", os.MFD_CLOEXEC))
 
@@ -112,7 +112,7 @@ class _Packer(pickle.Pickler):
 
 
 class _Unpacker(pickle.Unpickler):
-    def __init__(self, frame: io.BytesIO, block: Block) -> None:
+    def __init__(self, frame: io.BytesIO, block: SharedBlock) -> None:
         super().__init__(frame)
         self._block = block
 

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Self
 
 from inkgate.children import end_child, start_child
-from inkgate.engines.workers.block import Block
+from inkgate.engines.workers.block import SharedBlock
 
 _TIMEVAL = struct.Struct("@ll")
 
@@ -35,7 +35,7 @@ class Worker:
         pid_fd: becomes readable when the process has ended.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], pid_fd: int, channel: Connection, block: Block) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], pid_fd: int, channel: Connection, block: SharedBlock) -> None:
         self.alive = True
         self.pid_fd = pid_fd
         self._process = process
@@ -50,7 +50,7 @@ class Worker:
             OSError: nothing of it is left.
         """
         with ExitStack() as undo:
-            block = Block.make()
+            block = SharedBlock.make()
             undo.callback(block.close)
             ours, theirs = socket.socketpair()
             undo.enter_context(ours)

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from inkgate.children import live_with
-from inkgate.engines.workers.block import Block
+from inkgate.engines.workers.block import SharedBlock
 from inkgate.runtimes.memory import return_free_memory
 
 Predict = Callable[[Sequence[Any]], list[Any]]
@@ -29,13 +29,13 @@ def run(load: Load) -> None:
     """
     channel_fd, block_fd, parent = map(int, sys.argv[-4:-1])
     live_with(parent)
-    channel, block = Connection(channel_fd), Block(block_fd)
+    channel, block = Connection(channel_fd), SharedBlock(block_fd)
     with suppress(EOFError, OSError):  # it is gone
         _serve(channel, block, load)
     os._exit(0)  # nothing here needs tidying; threads of native code are not waited for
 
 
-def _serve(channel: Connection, block: Block, load: Load) -> None:
+def _serve(channel: Connection, block: SharedBlock, load: Load) -> None:
     try:
         models = load(sys.argv[-1])
     except Exception as error:  # noqa: BLE001 - the border of this process
@@ -48,7 +48,7 @@ def _serve(channel: Connection, block: Block, load: Load) -> None:
         channel.send_bytes(_answer(models, block, channel.recv_bytes()))
 
 
-def _answer(models: Mapping[str, Predict], block: Block, frame: bytes) -> bytes:
+def _answer(models: Mapping[str, Predict], block: SharedBlock, frame: bytes) -> bytes:
     """What one call gives, packed: its frame's arrays are let go with the end of this."""
     try:
         name, items = block.unpack(frame)

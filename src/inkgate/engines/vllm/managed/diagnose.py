@@ -12,7 +12,7 @@ from pathlib import Path
 from inkgate.engines.vllm.managed.lines import bare
 
 
-class Cause(StrEnum):
+class DeathCause(StrEnum):
     """Why a model server is gone.
 
     `out_of_memory`: of the GPU, or of the machine; `killed`: by a SIGKILL of somebody else; `crash`: by another signal,
@@ -32,12 +32,12 @@ class Cause(StrEnum):
 class Death:
     """The end of one run of vLLM. `status`: negative for a signal, None where nobody knows; `reason`: in its words."""
 
-    cause: Cause
+    cause: DeathCause
     status: int | None
     reason: str
 
     @property
-    def kind(self) -> tuple[Cause, int | None, str]:
+    def kind(self) -> tuple[DeathCause, int | None, str]:
         """The same for deaths that are alike but for numbers such as times, process IDs and addresses."""
         return (self.cause, self.status, re.sub(r"[0-9a-f]*\d[0-9a-f]*", "0", self.reason))
 
@@ -68,17 +68,19 @@ def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0
     """
     told = next((bare(line) for line in reversed(lines) if _OUT_OF_MEMORY.search(bare(line))), None)
     if told is not None:
-        return Death(Cause.OUT_OF_MEMORY, status, told)
+        return Death(DeathCause.OUT_OF_MEMORY, status, told)
     loud = [bare(line) for line in lines if not _QUIET.match(line)]
     second_hand = [line for line in loud if _SECOND_HAND.search(line)]
     first_hand = [line for line in loud if _FIRST_HAND.search(line) and line not in second_hand]
     killed = status in (None, -signal.SIGKILL)
     if oom_kills != 0 and (killed or (second_hand and not first_hand)):
-        return Death(Cause.OUT_OF_MEMORY, status, "The machine is out of memory: its kernel has killed the process.")
+        return Death(
+            DeathCause.OUT_OF_MEMORY, status, "The machine is out of memory: its kernel has killed the process."
+        )
     if killed:
-        return Death(Cause.KILLED, status, "")
+        return Death(DeathCause.KILLED, status, "")
     said = first_hand or second_hand or loud or [bare(line) for line in lines] or [""]
-    return Death(Cause.EXIT if status == 0 and not second_hand else Cause.CRASH, status, said[-1])
+    return Death(DeathCause.EXIT if status == 0 and not second_hand else DeathCause.CRASH, status, said[-1])
 
 
 def kernel_oom_kills(vmstat: Path = Path("/proc/vmstat"), events: Path | None = None) -> int | None:

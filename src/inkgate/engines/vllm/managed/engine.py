@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import anyio
 
-from inkgate.engines.around import Around
+from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 
 
-class Managed(Around):
+class Managed(EngineWrapper):
     """An Engine: `inner`, whose server is started before it and stopped after it. `server.run` must be running."""
 
     def __init__(self, server: ManagedServer, inner: Engine) -> None:

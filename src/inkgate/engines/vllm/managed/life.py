@@ -11,8 +11,8 @@ import structlog
 
 from inkgate.engines.vllm.managed.child import Child
 from inkgate.engines.vllm.managed.command import ServerCommand
-from inkgate.engines.vllm.managed.diagnose import Cause, Death, diagnose
-from inkgate.engines.vllm.managed.lines import Levels, Progress, is_bar, progress_of
+from inkgate.engines.vllm.managed.diagnose import Death, DeathCause, diagnose
+from inkgate.engines.vllm.managed.lines import Levels, StartProgress, is_bar, progress_of
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InkgateError
 
@@ -27,7 +27,7 @@ OomKills = Callable[[], int | None]
 """How many processes the kernel has killed for lack of memory, since some time; None where it does not say."""
 
 
-class Life:
+class ServerRun:
     """One run of `command` with at most `max_num_seqs` sequences at once.
 
     Attributes:
@@ -92,7 +92,7 @@ class Life:
     async def end_stalled(self) -> None:
         """Ends the process, which stands still."""
         if self._child is not None:
-            self._ended_for = Death(Cause.STALLED, None, "It stood still.")
+            self._ended_for = Death(DeathCause.STALLED, None, "It stood still.")
             await self._child.stop()
 
     async def _find_ready(
@@ -103,7 +103,7 @@ class Life:
             while not await self._answers(server):  # noqa: ASYNC110 - it happens in another process
                 await anyio.sleep(_POLL_S)
         if scope.cancelled_caught:
-            self._ended_for = Death(Cause.NOT_READY, None, "It did not answer in time.")
+            self._ended_for = Death(DeathCause.NOT_READY, None, "It did not answer in time.")
             await child.stop()
             return
         self.ready_at = anyio.current_time()
@@ -130,7 +130,7 @@ class Life:
                 self._log.log(logging.getLevelNamesMapping()[levels.of(line).upper()], "model_server_log", line=line)
         followed.set()
 
-    def _note(self, progress: Progress) -> None:
+    def _note(self, progress: StartProgress) -> None:
         """Tells of loading, once for each tenth of a stage."""
         self.kv_tokens = progress.kv_tokens or self.kv_tokens
         step = (progress.stage, None if progress.percent is None else progress.percent // 10)

@@ -56,7 +56,7 @@ class Levels:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StartProgress:
     """How far vLLM is with its start.
 
     Attributes:
@@ -76,24 +76,24 @@ _STAGES = (
     (re.compile(r"Capturing CUDA graphs?[^:]*:\s*(\d+)%"), "graphs"),
 )
 _MOMENTS = (
-    (re.compile(r"Starting to load model"), Progress("weights", 0)),
-    (re.compile(r"(?:Loading weights|Model loading) took"), Progress("weights", 100)),
-    (re.compile(r"Dynamo bytecode transform time|Compiling a graph for|torch\.compile took"), Progress("compile")),
-    (re.compile(r"Graph capturing finished"), Progress("graphs", 100)),
-    (re.compile(r"Application startup complete"), Progress("listening")),
+    (re.compile(r"Starting to load model"), StartProgress("weights", 0)),
+    (re.compile(r"(?:Loading weights|Model loading) took"), StartProgress("weights", 100)),
+    (re.compile(r"Dynamo bytecode transform time|Compiling a graph for|torch\.compile took"), StartProgress("compile")),
+    (re.compile(r"Graph capturing finished"), StartProgress("graphs", 100)),
+    (re.compile(r"Application startup complete"), StartProgress("listening")),
 )
 _KV_CACHE = re.compile(r"KV cache size: ([\d,]+) tokens")
 
 
-def progress_of(line: str) -> Progress | None:
+def progress_of(line: str) -> StartProgress | None:
     """What a line says about loading; None for all others. Worded as vLLM 0.32 does it."""
     for pattern, stage in _STAGES:
         found = pattern.search(line)
         if found is not None:
-            return Progress(stage, min(100, int(found[1])))
+            return StartProgress(stage, min(100, int(found[1])))
     found = _KV_CACHE.search(line)
     if found is not None:
-        return Progress("kv_cache", None, int(found[1].replace(",", "")))
+        return StartProgress("kv_cache", None, int(found[1].replace(",", "")))
     return next((progress for pattern, progress in _MOMENTS if pattern.search(line)), None)
 
 

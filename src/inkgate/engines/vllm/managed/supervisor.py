@@ -12,8 +12,8 @@ import structlog
 
 from inkgate.children import Pauses
 from inkgate.engines.vllm.managed.command import ServerCommand
-from inkgate.engines.vllm.managed.diagnose import Cause, Death, kernel_oom_kills
-from inkgate.engines.vllm.managed.life import Life, OomKills
+from inkgate.engines.vllm.managed.diagnose import Death, DeathCause, kernel_oom_kills
+from inkgate.engines.vllm.managed.life import OomKills, ServerRun
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed
 from inkgate.settings import ManagedSettings
@@ -27,7 +27,7 @@ _UNKNOWN_FLAGS = re.compile(r"unrecognized arguments: (.+)")
 _CONNECT_S = 1.0
 
 
-class State(StrEnum):
+class ManagedState(StrEnum):
     """What a managed server is doing. `paused`: between a death and the next start."""
 
     IDLE = "idle"
@@ -65,9 +65,9 @@ class ManagedServer:
         oom_kills: OomKills = kernel_oom_kills,
     ) -> None:
         """`api_key`: what `command`'s environment tells the server to ask for."""
-        self.state = State.IDLE
+        self.state = ManagedState.IDLE
         self.restarts = 0
-        self.deaths: Counter[Cause] = Counter()
+        self.deaths: Counter[DeathCause] = Counter()
         self.max_num_seqs = command.launch.max_num_seqs
         self.kv_tokens: int | None = None
         self._command = command
@@ -75,8 +75,8 @@ class ManagedServer:
         self._api_key = api_key
         self._oom_kills = oom_kills
         self._pauses = Pauses(settings.restart_pause_s, settings.restart_pause_most_s, settings.stable_s)
-        self._life: Life | None = None
-        self._alike: Counter[tuple[Cause, int | None, str]] = Counter()
+        self._life: ServerRun | None = None
+        self._alike: Counter[tuple[DeathCause, int | None, str]] = Counter()
         self._failure: EngineFailed | None = None
         self._served = False
         self._running = False
@@ -124,8 +124,8 @@ class ManagedServer:
 
     async def restart_stalled(self) -> None:
         """Starts a server anew that stands still; nothing where it isn't ready, and so on its way already."""
-        if self._life is not None and self.state is State.READY:
-            self.state = State.PAUSED
+        if self._life is not None and self.state is ManagedState.READY:
+            self.state = ManagedState.PAUSED
             await self._life.end_stalled()
 
     async def run(self) -> None:
@@ -145,7 +145,7 @@ class ManagedServer:
         finally:
             if failed:
                 self._running = False
-                self.state = State.PAUSED
+                self.state = ManagedState.PAUSED
             else:
                 self._end()
             with anyio.CancelScope(shield=True):
@@ -153,7 +153,7 @@ class ManagedServer:
 
     def _end(self) -> None:
         """Lets go of who waits in `start` and `stop`."""
-        self.state = State.STOPPED if self._failure is None else State.FAILED
+        self.state = ManagedState.STOPPED if self._failure is None else ManagedState.FAILED
         self._settled.set()
         self._ended.set()
 
@@ -175,16 +175,16 @@ class ManagedServer:
 
     async def _live(self, server: ModelServer, deadline: float) -> Death | None:
         """One life of the server; None where it was stopped."""
-        self.state = State.STARTING
+        self.state = ManagedState.STARTING
         self._log.info("model_server_starting", model=self._command.model, max_num_seqs=self.max_num_seqs)
-        self._life = Life(self._command, self.max_num_seqs, self._settings.stop_s, self._oom_kills)
+        self._life = ServerRun(self._command, self.max_num_seqs, self._settings.stop_s, self._oom_kills)
         try:
             return await self._life.run(server, deadline, self._stopping, self._ready)
         except EngineFailed as error:  # the machine can't start a process now: the same as one that dies at once
-            return Death(Cause.CRASH, None, error.detail)
+            return Death(DeathCause.CRASH, None, error.detail)
 
     def _ready(self) -> None:
-        self.state = State.READY
+        self.state = ManagedState.READY
         self._served = True
         self.kv_tokens = self._life.kv_tokens if self._life is not None else None
         self._log.info("model_server_ready", max_num_seqs=self.max_num_seqs, kv_tokens=self.kv_tokens, pid=self.pid)
@@ -220,10 +220,10 @@ class ManagedServer:
 
     def _hopeless(self, death: Death) -> bool:
         """Whether a server that never was ready won't ever be; then `start` is told why."""
-        if death.cause is Cause.OUT_OF_MEMORY:
+        if death.cause is DeathCause.OUT_OF_MEMORY:
             hopeless = self.max_num_seqs == 1
         else:
-            hopeless = death.cause is Cause.NOT_READY or self._alike[death.kind] >= _TRIES
+            hopeless = death.cause is DeathCause.NOT_READY or self._alike[death.kind] >= _TRIES
         if hopeless:
             said = list(self._life.lines)[-_SHOWN_LINES:] if self._life is not None else []
             last = "".join(f"\n  {line}" for line in said) or " nothing."
@@ -232,7 +232,7 @@ class ManagedServer:
 
     def _settle_for_less(self, death: Death) -> None:
         """After a lack of memory: fewer sequences at once, for good."""
-        if death.cause is not Cause.OUT_OF_MEMORY:
+        if death.cause is not DeathCause.OUT_OF_MEMORY:
             return
         before = self.max_num_seqs
         self.max_num_seqs = fewer_sequences(before, served=self._served_s() > 0)
@@ -242,7 +242,7 @@ class ManagedServer:
 
     async def _pause(self) -> None:
         pause_s = self._pauses.after(self._served_s())
-        self.state = State.PAUSED
+        self.state = ManagedState.PAUSED
         self._life = None
         self._log.info("model_server_restarting", pause_s=pause_s)
         with anyio.move_on_after(pause_s):

@@ -30,7 +30,7 @@ class PlacedText:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ParsedAnswer:
     """What the model read.
 
     Attributes:
@@ -47,9 +47,9 @@ class Answer:
 
 
 class Parser(Protocol):
-    """Makes an Answer of a model's text. Pure; takes any text, whole or cut off."""
+    """Makes an ParsedAnswer of a model's text. Pure; takes any text, whole or cut off."""
 
-    def __call__(self, output: str, size: Size, /) -> Answer:
+    def __call__(self, output: str, size: Size, /) -> ParsedAnswer:
         """What was read. `size`: of the page, or the part of it, that the model saw: places are in its pixels.
 
         Raises:

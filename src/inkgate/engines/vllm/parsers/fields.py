@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from inkgate.engines.vllm.parsers.answer import Answer, without_surrogates
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer, without_surrogates
 from inkgate.errors import EngineFailed
 from inkgate.types import Size
 
@@ -13,7 +13,7 @@ MOST_STARTS = 32
 """Braces at which an object is looked for, before giving up."""
 
 
-def json_fields(output: str, size: Size) -> Answer:  # noqa: ARG001  # a Parser; fields have no places
+def json_fields(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a Parser; fields have no places
     """The first JSON object in the output, whatever stands around it (a code fence, an explanation).
 
     The answer's text is that object, written again. Numbers that JSON clients can't hold become text.
@@ -31,7 +31,7 @@ def json_fields(output: str, size: Size) -> Answer:  # noqa: ARG001  # a Parser;
             start = output.find("{", start + 1)
             continue
         text = without_surrogates(json.dumps(found, ensure_ascii=False))
-        return Answer(text=text, fields=json.loads(text))
+        return ParsedAnswer(text=text, fields=json.loads(text))
     raise EngineFailed("engine_output_invalid", "the model was to answer with a JSON object, and did not")
 
 

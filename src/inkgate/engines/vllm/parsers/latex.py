@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from inkgate.engines.vllm.parsers.answer import Answer
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.types import Size
 
 _FENCED = re.compile(r"\A```(?:latex|tex|math)?[ \t]*\n(.*?)(?:\n```|\Z)", re.DOTALL)
 _DELIMITERS = (("$$", "$$"), (r"\[", r"\]"), (r"\(", r"\)"), ("$", "$"))
 
 
-def formula(output: str, size: Size) -> Answer:  # noqa: ARG001  # a Parser; a formula has no places
+def formula(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a Parser; a formula has no places
     """LaTeX without delimiters as text, and between `$$` as Markdown. Of several formulas the delimiters stay."""
     text = output.strip()
     if fenced := _FENCED.match(text):
@@ -23,6 +23,6 @@ def formula(output: str, size: Size) -> Answer:  # noqa: ARG001  # a Parser; a f
                 text = inner
                 break
     if not text:
-        return Answer(text="", markdown="")
+        return ParsedAnswer(text="", markdown="")
     several = any(begin in text for begin, _ in _DELIMITERS if begin not in (r"\[", r"\("))
-    return Answer(text=text, markdown=text if several else f"$$\n{text}\n$$")
+    return ParsedAnswer(text=text, markdown=text if several else f"$$\n{text}\n$$")

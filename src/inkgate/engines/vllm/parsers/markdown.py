@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from html import unescape
 
-from inkgate.engines.vllm.parsers.answer import Answer
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.engines.vllm.parsers.markup import INLINE, sanitised, table_text
 from inkgate.types import Size
 
@@ -47,18 +47,18 @@ _INLINE: tuple[tuple[re.Pattern[str], str], ...] = (
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
-def markdown(output: str, size: Size) -> Answer:  # noqa: ARG001  # a Parser; nothing in Markdown has a place
+def markdown(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a Parser; nothing in Markdown has a place
     """The output as Markdown that is safe to render, and its plain text."""
     text = safe_markdown(output)
-    return Answer(text=plain_text(text), markdown=text)
+    return ParsedAnswer(text=plain_text(text), markdown=text)
 
 
-def plain(output: str, size: Size) -> Answer:  # noqa: ARG001  # a Parser; nothing here has a place
+def plain(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a Parser; nothing here has a place
     """The output as it is; lines keep their breaks."""
-    return Answer(text="\n".join(line.rstrip() for line in output.strip().splitlines()))
+    return ParsedAnswer(text="\n".join(line.rstrip() for line in output.strip().splitlines()))
 
 
-def chart_table(output: str, size: Size) -> Answer:
+def chart_table(output: str, size: Size) -> ParsedAnswer:
     """A chart's data, written as rows of cells between bars (PaddleOCR-VL), as a pipe table; else as Markdown."""
     rows = [line.strip() for line in output.strip().splitlines() if line.strip()]
     if not rows or not all("|" in row for row in rows) or any(_PIPE_RULE.match(row) for row in rows):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from html import escape, unescape
 
-from inkgate.engines.vllm.parsers.answer import Answer
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.engines.vllm.parsers.markdown import markdown
 from inkgate.engines.vllm.parsers.markup import table_text
 from inkgate.types import Size
@@ -24,12 +24,12 @@ Cell = tuple[str, str]
 """A token's name and the text after it."""
 
 
-def otsl_table(output: str, size: Size) -> Answer:
+def otsl_table(output: str, size: Size) -> ParsedAnswer:
     """The table as HTML, in the answer's Markdown. Output without any OTSL token is taken as Markdown or HTML."""
     if not _TOKEN.search(output):
         return markdown(output, size)
     html = otsl_to_html(output)
-    return Answer(text=table_text(html), markdown=html)
+    return ParsedAnswer(text=table_text(html), markdown=html)
 
 
 def otsl_to_html(otsl: str) -> str:

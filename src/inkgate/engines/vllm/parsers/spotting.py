@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from inkgate.engines.vllm.parsers.answer import Answer, PlacedText, placed, upright, without_surrogates
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer, PlacedText, placed, upright, without_surrogates
 from inkgate.errors import EngineFailed
 from inkgate.types import Size
 
@@ -19,7 +19,7 @@ _PADDLE_MARKER = re.compile(r"<\|(?:TEXT_START|TEXT_END|LOC_BEGIN|LOC_END|LOC_SE
 _DECODER = json.JSONDecoder()
 
 
-def spotting_json(output: str, size: Size) -> Answer:
+def spotting_json(output: str, size: Size) -> ParsedAnswer:
     """Lines of a JSON array of `{"box": [left, top, right, bottom], "text": "..."}` on the grid (HunyuanOCR 1.5).
 
     Elements that are not of this form are left out. What stands around the array does no harm.
@@ -59,7 +59,7 @@ def _corners(value: object) -> tuple[float, ...] | None:
     return numbers if len(numbers) == 4 else None
 
 
-def spotting_hunyuan(output: str, size: Size) -> Answer:
+def spotting_hunyuan(output: str, size: Size) -> ParsedAnswer:
     """Lines of `text(left,top),(right,bottom)` on the grid, one after the other (HunyuanOCR 1.0).
 
     With special tokens shown it is `<ref>text</ref><quad>(left,top),(right,bottom)</quad>`. Text without a place is in
@@ -79,7 +79,7 @@ def spotting_hunyuan(output: str, size: Size) -> Answer:
     return _answer(tuple(lines), [*texts, rest])
 
 
-def spotting_paddle(output: str, size: Size) -> Answer:
+def spotting_paddle(output: str, size: Size) -> ParsedAnswer:
     """Lines of PaddleOCR-VL 1.5 and later: text, then eight location tokens, x and y of four corners on the grid.
 
     Written `text<|LOC_10|><|LOC_20|>...` or, with every token shown, `<|TEXT_START|>text<|TEXT_END|><|LOC_BEGIN|>
@@ -101,6 +101,6 @@ def spotting_paddle(output: str, size: Size) -> Answer:
     return _answer(tuple(lines), [*texts, _PADDLE_MARKER.sub("", output[end:]).strip()])
 
 
-def _answer(lines: tuple[PlacedText, ...], texts: list[str] | None = None) -> Answer:
+def _answer(lines: tuple[PlacedText, ...], texts: list[str] | None = None) -> ParsedAnswer:
     shown = [line.text for line in lines] if texts is None else texts
-    return Answer(text="\n".join(text for text in shown if text), lines=lines)
+    return ParsedAnswer(text="\n".join(text for text in shown if text), lines=lines)

@@ -1,9 +1,10 @@
-"""What each step of the ladder costs in accuracy, with the embedded engine.
+"""What each degradation level costs in accuracy, with the embedded engine.
 
-    python benchmarks/ladder_cost.py MANIFEST --results FILE [--step whole image output] [--documents 118] [--turned]
+    python benchmarks/degradation_cost.py MANIFEST --results FILE
+        [--step whole image output] [--documents 118] [--turned]
 
 Reads a seeded selection of the manifest's documents that have a text as ground truth, whole and with what a step gives
-up: the same Degrading around the same engine as in the service, with a ladder that stays where it is put. Steps add up
+up: the same Degrading around the same engine as in the service, held at one level. Steps add up
 as they do there: `output` gives up what `image` does, too. PDFs are read from their pixels.
 
 What was read is in FILE, a line each; after `--seconds` it stops, and goes on when it is started again. `--turned`
@@ -39,25 +40,25 @@ from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.reader import Reader
+from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
 from inkgate.serving.degrading import Degrading
-from inkgate.serving.ladder import RUNGS, Ladder, Rung
 from inkgate.serving.work import Priority
 from inkgate.settings import PdfText, Settings
 from inkgate.types import Page, PageResult, Task
 
-STEPS = ("whole", Rung.IMAGE.value, Rung.OUTPUT.value)
+STEPS = ("whole", DegradationLevel.IMAGE.value, DegradationLevel.OUTPUT.value)
 FEW = 5
 """Kinds of fewer documents are put together by their folder."""
 
 
-class Fixed(Ladder):
-    """A ladder that stays `steps` up, for work of any class."""
+class Fixed(Degradation):
+    """Degradation held at the level `steps`, for work of any priority."""
 
     def __init__(self, steps: int, settings: Settings) -> None:
-        super().__init__(settings.serving.ladder, lambda: None)
-        self._given_up = RUNGS[:steps]
+        super().__init__(settings.serving.degradation, lambda: None)
+        self._given_up = DEGRADATION_LEVELS[:steps]
 
-    def rungs(self, priority: Priority) -> tuple[Rung, ...]:
+    def levels(self, priority: Priority) -> tuple[DegradationLevel, ...]:
         return self._given_up
 
 
@@ -87,8 +88,8 @@ async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReade
     """A started candidate that gives up what `step` does, and what counts its pages."""
     runtime = runtime_of(settings)
     engine = embedded_engine(settings, CdlaLayout(runtime), runtime)
-    ladder = Fixed(STEPS.index(step), settings)
-    counting = Counting(Degrading(engine, ladder, settings.serving.ladder, None))
+    degradation = Fixed(STEPS.index(step), settings)
+    counting = Counting(Degrading(engine, degradation, settings.serving.degradation, None))
     async with Opener(settings.limits, settings.pdf) as opener:
         await counting.start()
         try:
@@ -234,7 +235,7 @@ def main() -> None:
         entries = [entry for entry in entries if entry.file.suffix.lower() != ".pdf"]
     anyio.run(measure, args, entries, settings)
     lines = [line for (_, was_turned, _), line in done(args.results).items() if was_turned == args.turned]
-    print(table(lines, settings.serving.ladder.max_output_tokens))
+    print(table(lines, settings.serving.degradation.max_output_tokens))
 
 
 if __name__ == "__main__":

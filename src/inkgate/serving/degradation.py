@@ -11,12 +11,12 @@ import structlog
 from inkgate.errors import Overloaded
 from inkgate.serving.limiter import ANYBODY, Arrival, Limiter, Permit
 from inkgate.serving.work import Priority
-from inkgate.settings import LadderSettings
+from inkgate.settings import DegradationSettings
 
 log = structlog.get_logger(__name__)
 
 
-class Rung(StrEnum):
+class DegradationLevel(StrEnum):
     """`image`: pages are read smaller; `output`: answers are cut shorter, and pages not turned; `embedded`: batches are
     read by the embedded engine, where there is another one; `shed`: batches are refused.
     """
@@ -27,10 +27,10 @@ class Rung(StrEnum):
     SHED = "shed"
 
 
-RUNGS = tuple(Rung)
+DEGRADATION_LEVELS = tuple(DegradationLevel)
 
 
-class Ladder:
+class Degradation:
     """A step up for each `up_s` in which the expected wait was over its target, a step down for each `down_s` in which
     it was under half of it:
 
@@ -44,7 +44,7 @@ class Ladder:
 
     def __init__(
         self,
-        settings: LadderSettings,
+        settings: DegradationSettings,
         wait_s: Callable[[], float | None],
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
@@ -64,10 +64,10 @@ class Ladder:
             self._look()
         return self._level
 
-    def rungs(self, priority: Priority) -> tuple[Rung, ...]:
+    def levels(self, priority: Priority) -> tuple[DegradationLevel, ...]:
         """What is given up for work of this class."""
         level = self.level - (priority is Priority.INTERACTIVE)
-        given_up = RUNGS[: max(0, level)]
+        given_up = DEGRADATION_LEVELS[: max(0, level)]
         return given_up if priority is Priority.BATCH else tuple(r for r in given_up if r in _FOR_ALL)
 
     def check(self, priority: Priority) -> None:
@@ -76,7 +76,7 @@ class Ladder:
         Raises:
             Overloaded: "service_full".
         """
-        if Rung.SHED in self.rungs(priority):
+        if DegradationLevel.SHED in self.levels(priority):
             wait_s = self._wait_s() or self._settings.target_wait_s
             raise Overloaded("service_full", "Under this load, batches are not taken.", wait_s)
 
@@ -95,33 +95,38 @@ class Ladder:
             self._move(-steps)
 
     def _move(self, steps: int) -> None:
-        level = min(len(RUNGS), max(0, self._level + steps))
+        level = min(len(DEGRADATION_LEVELS), max(0, self._level + steps))
         if level != self._level:
             self.climbed += level > self._level
-            log.warning("degraded", level=level, given_up=[rung.value for rung in RUNGS[:level]], before=self._level)
+            log.warning(
+                "degraded",
+                level=level,
+                given_up=[level.value for level in DEGRADATION_LEVELS[:level]],
+                before=self._level,
+            )
             self._level = level
 
 
 _EASY = 0.5
-_FOR_ALL = frozenset({Rung.IMAGE, Rung.OUTPUT})
+_FOR_ALL = frozenset({DegradationLevel.IMAGE, DegradationLevel.OUTPUT})
 
 
-class Shedding:
+class SheddingLimiter:
     """A Limiter around a Limiter: at the door, too, work is refused that would be refused inside.
 
     Attributes:
         refused: how often that was.
     """
 
-    def __init__(self, inner: Limiter, ladder: Ladder) -> None:
+    def __init__(self, inner: Limiter, degradation: Degradation) -> None:
         self._inner = inner
-        self._ladder = ladder
+        self._degradation = degradation
         self.refused = 0
 
     def admit(self, arrival: Arrival = ANYBODY) -> Permit:
         """See Limiter."""
         try:
-            self._ladder.check(arrival.priority)
+            self._degradation.check(arrival.priority)
         except Overloaded:
             self.refused += not arrival.waits
             raise

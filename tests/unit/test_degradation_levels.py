@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from inkgate.errors import Overloaded
+from inkgate.serving.degradation import Degradation, DegradationLevel, SheddingLimiter
 from inkgate.serving.degrading import Degrading
-from inkgate.serving.ladder import Ladder, Rung, Shedding
 from inkgate.serving.limiter import Arrival, FixedLimiter
 from inkgate.serving.work import Caller, Priority, Work, as_caller
-from inkgate.settings import LadderSettings
+from inkgate.settings import DegradationSettings
 from inkgate.types import Page, PageResult, Task, TaskKind
 from support.ppocr import ArrayPage
 from support.scheduling import House
 
-SETTINGS = LadderSettings(target_wait_s=10, up_s=5, down_s=10, image_scale=0.5, max_output_tokens=300)
+SETTINGS = DegradationSettings(target_wait_s=10, up_s=5, down_s=10, image_scale=0.5, max_output_tokens=300)
 PAGE = ArrayPage(np.zeros((4, 4, 3), np.uint8))
 BATCH, NORMAL, INTERACTIVE = Priority.BATCH, Priority.NORMAL, Priority.INTERACTIVE
 
@@ -27,21 +27,21 @@ class Load:
     def __init__(self) -> None:
         self.now = 0.0
         self.wait_s: float | None = 0.0
-        self.ladder = Ladder(SETTINGS, lambda: self.wait_s, lambda: self.now)
+        self.degradation = Degradation(SETTINGS, lambda: self.wait_s, lambda: self.now)
 
     def last(self, seconds: float, wait_s: float | None) -> int:
         """The level after so long with that wait, looked at every half second."""
         self.wait_s = wait_s
-        level = self.ladder.level
+        level = self.degradation.level
         for _ in range(round(seconds * 2)):
             self.now += 0.5
-            level = self.ladder.level
+            level = self.degradation.level
         return level
 
-    def climbed(self, level: int) -> Ladder:
-        """The ladder, so many steps up."""
+    def climbed(self, level: int) -> Degradation:
+        """The degradation at that level."""
         assert self.last(5 * level, 20) == level
-        return self.ladder
+        return self.degradation
 
 
 def test_a_short_burst_gives_nothing_up() -> None:
@@ -78,9 +78,9 @@ def test_while_nobody_asked_it_has_come_down() -> None:
     load = Load()
     load.climbed(4)
     load.wait_s = 0.0
-    assert load.ladder.level == 4
+    assert load.degradation.level == 4
     load.now += 1000
-    assert load.ladder.level == 0
+    assert load.degradation.level == 0
 
 
 def test_a_wait_that_is_not_known_is_none() -> None:
@@ -88,22 +88,26 @@ def test_a_wait_that_is_not_known_is_none() -> None:
 
 
 def test_interactive_work_is_a_step_behind_and_only_batches_leave_the_engine() -> None:
-    ladder = Load().climbed(1)
-    assert ladder.rungs(INTERACTIVE) == ()
-    assert ladder.rungs(NORMAL) == (Rung.IMAGE,)
-    ladder = Load().climbed(4)
-    assert ladder.rungs(BATCH) == tuple(Rung)
-    assert ladder.rungs(NORMAL) == ladder.rungs(INTERACTIVE) == (Rung.IMAGE, Rung.OUTPUT)
+    degradation = Load().climbed(1)
+    assert degradation.levels(INTERACTIVE) == ()
+    assert degradation.levels(NORMAL) == (DegradationLevel.IMAGE,)
+    degradation = Load().climbed(4)
+    assert degradation.levels(BATCH) == tuple(DegradationLevel)
+    assert (
+        degradation.levels(NORMAL)
+        == degradation.levels(INTERACTIVE)
+        == (DegradationLevel.IMAGE, DegradationLevel.OUTPUT)
+    )
 
 
 def test_it_can_be_switched_off() -> None:
-    off = Ladder(SETTINGS.model_copy(update={"enabled": False}), lambda: 1e9, lambda: 0.0)
+    off = Degradation(SETTINGS.model_copy(update={"enabled": False}), lambda: 1e9, lambda: 0.0)
     assert [off.level for _ in range(3)] == [0, 0, 0]
 
 
 def test_batches_are_refused_at_the_door_with_the_time_to_come_back() -> None:
-    ladder = Load().climbed(4)
-    door = Shedding(FixedLimiter(1), ladder)
+    degradation = Load().climbed(4)
+    door = SheddingLimiter(FixedLimiter(1), degradation)
     with pytest.raises(Overloaded, match="batches") as refused:
         door.admit(Arrival(priority=BATCH))
     assert refused.value.retry_after_s == 20
@@ -166,7 +170,7 @@ async def test_what_the_embedded_engine_can_not_do_stays_where_it_is() -> None:
 async def test_who_reads_alone_gives_nothing_up_however_slow_the_machine() -> None:
     house = House(places=2)
     await house.done(100, seconds=20.0)
-    ladder = Ladder(SETTINGS, lambda: house.scheduler.queue_s, lambda: house.now)
+    degradation = Degradation(SETTINGS, lambda: house.scheduler.queue_s, lambda: house.now)
     async with anyio.create_task_group() as tasks, house.busy(works=2):
         for _ in range(3):
             tasks.start_soon(house.one, Work(100, "alone", "document"))
@@ -174,9 +178,9 @@ async def test_who_reads_alone_gives_nothing_up_however_slow_the_machine() -> No
         assert (house.scheduler.backlog_s or 0) > SETTINGS.target_wait_s
         for _ in range(100):
             house.now += 1
-            assert ladder.level == 0
+            assert degradation.level == 0
         tasks.start_soon(house.one, Work(100, "another", "document"))
         await anyio.wait_all_tasks_blocked()
-        assert ladder.level == 0
+        assert degradation.level == 0
         house.now += SETTINGS.up_s
-        assert ladder.level == 1
+        assert degradation.level == 1
