@@ -84,7 +84,7 @@ FAULTS = (
         "pages are quarantined for a crash that another page caused",
     ),
     Fault(
-        "serving/ladder.py",
+        "serving/degradation.py",
         "level = self.level - (priority is Priority.INTERACTIVE)",
         "level = self.level",
         "interactive pages are degraded as early as batches",
