@@ -10,7 +10,7 @@ PROCESSES ?= auto
 export PROCESSES
 
 .DEFAULT_GOAL := help
-.PHONY: help serve demo-vllm test test-real test-all test-long test-servers check format docs bench bench-pdf wheel clean distclean setup-serve setup-dev
+.PHONY: help serve demo-vllm test test-real test-all test-long test-servers check format docs site bench bench-pdf wheel clean distclean setup-serve setup-dev
 
 help: ## say what there is
 	@echo 'usage: make TARGET [ARGS="..."]'
@@ -42,7 +42,7 @@ test-all: setup-dev ## run the tests of `make test` and `make test-real`
 test-long: setup-dev ## run all tests, soaks and statistics too, and property tests on fresh examples
 	@exec scripts/run_tests long $(ARGS)
 
-check: setup-dev ## check format, lint, types, imports between parts, module sizes, and generated files
+check: setup-dev ## check format, lint, types, imports, module sizes, generated files, and the documentation's links
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -51,6 +51,7 @@ check: setup-dev ## check format, lint, types, imports between parts, module siz
 	$(BIN)/python scripts/write_docs.py --check
 	$(BIN)/python scripts/write_dashboards.py --check
 	$(BIN)/python scripts/write_columns_head.py --check
+	@$(MAKE) --no-print-directory site
 
 format: setup-dev ## format the code and fix what lint can fix
 	$(BIN)/ruff check --fix-only --quiet .
@@ -58,6 +59,9 @@ format: setup-dev ## format the code and fix what lint can fix
 
 docs: setup-dev ## write the generated parts of docs/ anew
 	$(BIN)/python scripts/write_docs.py
+
+site: setup-dev ## build the documentation, which the service then serves at /docs/guide/; fails on a dead link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 bench: setup-dev ## measure the engine on the documents of MANIFEST, and the service around it (40 minutes)
 	@test -f "$(MANIFEST)" || { echo 'make bench MANIFEST=FILE: a manifest as docs/guides/accuracy.md has it'; exit 2; }
@@ -67,12 +71,12 @@ bench: setup-dev ## measure the engine on the documents of MANIFEST, and the ser
 bench-pdf: setup-dev ## measure a long PDF made of the images in FOLDER (minutes)
 	$(BIN)/python benchmarks/long_pdf.py $(FOLDER) $(ARGS)
 
-wheel: setup-dev ## build the wheel into dist/
+wheel: site ## build the wheel, with the documentation in it, into dist/
 	@rm -rf dist
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
 
 clean: ## remove caches and build results
-	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .schemathesis
+	rm -rf build dist src/inkgate/guide .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .schemathesis
 	find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean ## remove the virtual environment too

@@ -49,6 +49,7 @@ BRANCHES = {
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",
     "metrics": "What is [measured](metrics.md); it holds no contents of documents and no keys.",
     "ui": "The web page ([web-page.md](../start/web-page.md)).",
+    "docs": "Where the documentation is.",
     "tracing": "[Traces](../guides/tracing.md) by OpenTelemetry; they hold no contents of documents and no keys.",
     "log": "What is logged. Neither contents of documents nor keys ever are.",
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from pathlib import Path
 
 import pytest
 
+from inkgate.api import guide
 from support.api_client import running_api
 
 pytestmark = pytest.mark.anyio
@@ -30,3 +32,46 @@ async def test_what_the_page_describes_is_sent_without_a_key_but_documents_are_n
     async with running_api(auth={"key_hashes": (KEY_HASH,)}) as api:
         assert "/ocr" in (await api.client.get("/openapi.json")).json()["paths"]
         assert (await api.client.post("/ocr", json={"image": ""})).status_code == 401
+
+
+async def test_the_documentation_is_served_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guide, "SITE", tmp_path)
+    (tmp_path / "reference" / "errors").mkdir(parents=True)
+    (tmp_path / "index.html").write_text("start page", encoding="utf-8")
+    (tmp_path / "reference" / "errors" / "index.html").write_text("errors", encoding="utf-8")
+    async with running_api(auth={"key_hashes": (KEY_HASH,)}) as api:
+        moved = await api.client.get("/docs/guide")
+        assert moved.headers["location"].endswith("/docs/guide/")
+        assert (await api.client.get("/docs/guide/")).text == "start page"
+        assert (await api.client.get("/docs/guide/reference/errors/")).text == "errors"
+        assert (await api.client.get("/docs/guide/no/such/page/")).status_code == 404
+        assert (await api.client.get("/docs/guide/%2e%2e/%2e%2e/etc/passwd")).status_code in {401, 404}
+        assert (await api.client.post("/docs/guide/")).status_code == 405
+
+
+async def test_without_a_built_site_a_page_says_how_to_build_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guide, "SITE", tmp_path)
+    async with running_api() as api:
+        for path in ("/docs/guide", "/docs/guide/", "/docs/guide/reference/errors/"):
+            page = await api.client.get(path)
+            assert page.status_code == 404
+            assert "make site" in page.text
+
+
+@pytest.mark.parametrize(
+    ("root_path", "url", "base"),
+    [
+        ("", "", "/docs/guide/"),
+        ("/inkgate", "", "/inkgate/docs/guide/"),
+        ("/inkgate", "https://docs.example.com/inkgate", "https://docs.example.com/inkgate/"),
+    ],
+)
+async def test_an_error_links_to_its_code_in_the_documentation(root_path: str, url: str, base: str) -> None:
+    async with running_api(server={"root_path": root_path}, docs={"url": url}) as api:
+        for path, code in (("/ocr", "file_missing"), ("/nowhere", "route_unknown")):
+            answer = await api.client.post(path, json={})
+            assert answer.json()["code"] == code
+            assert answer.headers["link"] == f'<{base}reference/errors/#{code}>; rel="help"'
+        assert "link" not in (await api.client.get("/livez")).headers

@@ -33,6 +33,7 @@ from inkgate.api.decoding import BodyThreads
 from inkgate.api.drain import Drain, RefuseWhenDraining
 from inkgate.api.fetch import Fetcher
 from inkgate.api.files import FileStore
+from inkgate.api.guide import LinkHelp, add_guide, guide_url
 from inkgate.api.leaving import EarlyBodies
 from inkgate.api.measure import Measure
 from inkgate.api.openapi import DESCRIPTION, openapi_of
@@ -57,7 +58,7 @@ _EARLY_BYTES = 64_000_000
 
 
 _READERS = (routes_chat, routes_ocr, routes_mistral, routes_layout_parsing)
-_ROUTES = (*_READERS, routes_files, routes_pictures, routes_models, routes_health, routes_state, routes_home)
+ROUTES = (*_READERS, routes_files, routes_pictures, routes_models, routes_health, routes_state, routes_home)
 """The router looks through them in this order: what is asked for most comes first."""
 
 
@@ -112,9 +113,10 @@ def create_app(
         ServeWebPage, page=app.state.context.page, origins=Origins(settings), root_path=settings.server.root_path
     )
     app.add_middleware(BehindProxies, settings=settings.server)
-    for routes in _ROUTES:
+    for routes in ROUTES:
         app.include_router(routes.router)
-    measure.knows([*app.routes, *(route for routes in _ROUTES for route in routes.router.routes)])
+    add_guide(app)
+    measure.knows([*app.routes, *(route for routes in ROUTES for route in routes.router.routes)])
     # FastAPI's documented way to extend the schema is to replace the method of the instance.
     app.openapi = openapi_of(app, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]
     return app
@@ -124,7 +126,7 @@ def _middleware(
     settings: Settings, drain: Drain, rate_limiter: RateLimiter | None, observers: list[Middleware]
 ) -> list[Middleware]:
     """Outermost first. Everything is refused that can be before a byte of the body is read."""
-    stack = [Middleware(RequestId), *observers]
+    stack = [Middleware(RequestId), *observers, Middleware(LinkHelp, base=guide_url(settings))]
     if settings.server.cors_origins:
         stack.append(Middleware(Cors, origins=settings.server.cors_origins))
     stack += [

@@ -17,6 +17,8 @@ PUBLIC = frozenset(
 """What is answered without a key: probes, and what the service is. None of it touches a document."""
 DOCS_FILES = "/docs/files"
 """Where the scripts and styles of /docs are: as public as the page itself."""
+GUIDE = "/docs/guide"
+"""Where the documentation is."""
 
 
 def hash_key(key: str) -> str:
@@ -61,7 +63,7 @@ def key_of(headers: Headers) -> str | None:
 
 def is_public(path: str) -> bool:
     """Whether this address is answered without a key."""
-    return path in PUBLIC or path.startswith(f"{DOCS_FILES}/")
+    return path in PUBLIC or path == GUIDE or path.startswith((f"{DOCS_FILES}/", f"{GUIDE}/"))
 
 
 class Authenticate:

@@ -115,7 +115,7 @@ async def http_error(request: Request, error: Exception) -> Response:
         rejected = InputRejected("method_not_allowed", f"{path} does not take {request.method}.")
     else:
         rejected = InputRejected("request_malformed", str(error.detail))
-    problem = Problem.of(rejected, request_id_of(request))
+    problem = _noted(rejected, request)
     if error.status_code == 405:
         problem.headers["Allow"] = ", ".join(sorted(_methods_at(request)))
     return error_answer(problem, _route_path(request))
@@ -141,4 +141,10 @@ async def validation_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     rejected = InputRejected("options_invalid", describe(list(error.errors())))
-    return error_answer(Problem.of(rejected, request_id_of(request)), _route_path(request))
+    return error_answer(_noted(rejected, request), _route_path(request))
+
+
+def _noted(rejected: InputRejected, request: Request) -> Problem:
+    """The problem that `rejected` is; its code is noted for the log and the link to the documentation."""
+    request.scope["state"]["code"] = rejected.code
+    return Problem.of(rejected, request_id_of(request))

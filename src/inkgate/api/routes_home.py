@@ -31,7 +31,7 @@ REFRESH<title>inkgate</title>
 PRESENCE
 <pre>curl -F file=@page.png http://HOST/ocr
 curl -F file=@scan.pdf -H 'Accept: text/markdown' http://HOST/ocr</pre>
-<p>All requests and answers: <a href="docs">/docs</a>, or
+<p>Documentation: <a href="docs/guide/">/docs/guide/</a>. All requests and responses: <a href="docs">/docs</a>, or
 <a href="openapi.json">/openapi.json</a>. State: <a href="readyz">/readyz</a>.</p>
 </html>
 """

@@ -35,6 +35,7 @@ from inkgate.settings.ppocr import (
 from inkgate.settings.service import (
     AuthSettings,
     CacheSettings,
+    DocsSettings,
     FetchSettings,
     LimitSettings,
     LogFormat,
@@ -65,6 +66,7 @@ __all__ = [
     "CacheSettings",
     "CudnnSearch",
     "DegradationSettings",
+    "DocsSettings",
     "EngineSettings",
     "FetchSettings",
     "GpuSettings",
@@ -122,6 +124,7 @@ class Settings(BaseSettings):
     metrics: MetricsSettings = MetricsSettings()
     tracing: TracingSettings = TracingSettings()
     ui: UiSettings = UiSettings()
+    docs: DocsSettings = DocsSettings()
     log: LogSettings = LogSettings()
 
 

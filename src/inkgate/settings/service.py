@@ -176,6 +176,21 @@ class FetchSettings(Branch):
     max_redirects: int = Field(3, ge=0, description="Redirects that are followed, each checked again.")
 
 
+class DocsSettings(Branch):
+    url: str = Field(
+        "",
+        description="Base of links to the documentation in errors, findings and alerts, such as "
+        "`https://ocr.example.com/docs/guide/`. Empty: `/docs/guide/` of this service.",
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _over_http(cls, url: str) -> str:
+        if url and not url.startswith(("http://", "https://")):
+            raise ValueError("write it as https://host/path/")
+        return url
+
+
 class UiSettings(Branch):
     enabled: bool = Field(
         default=True,

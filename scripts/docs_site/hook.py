@@ -1,0 +1,45 @@
+"""Hooks of mkdocs: put the generated parts into the pages, and keep the site free of what it does not need."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+from pathlib import Path
+
+from command_line import commands_markdown
+from http_api import operations_markdown, schemas_markdown
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.pages import Page
+
+GENERATED = {
+    "<!-- site: operations -->": operations_markdown,
+    "<!-- site: schemas -->": schemas_markdown,
+    "<!-- site: commands -->": commands_markdown,
+}
+_MENTION = re.compile(r"(?<![\w/`\[(])docs/([\w/-]+)\.md(?![\w`\])])")
+_CODE_ROW = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """The page with each marker line replaced by what it stands for."""
+    for marker, generate in GENERATED.items():
+        if marker in markdown:
+            markdown = markdown.replace(marker, generate())
+    if page.file.src_uri == "reference/errors.md":  # each code is an address: reference/errors/#pdf_encrypted
+        markdown = _CODE_ROW.sub(r'| <a id="\1"></a>`\1` |', markdown)
+    return _MENTION.sub(lambda found: _link(found[1], page.file.src_uri), markdown)
+
+
+def _link(name: str, source: str) -> str:
+    """A mention of `docs/NAME.md`, as help and messages have them, as a link from the page `source`."""
+    return f"[{name}]({posixpath.relpath(f'{name}.md', posixpath.dirname(source))})"
+
+
+def on_post_build(config: MkDocsConfig, **_: object) -> None:
+    """Leave out what only a public site, a debugger or a search in other languages needs."""
+    site = Path(config.site_dir)
+    shutil.rmtree(site / "assets" / "javascripts" / "lunr", ignore_errors=True)
+    for pattern in ("404.html", "sitemap.xml*", "objects.inv", "**/*.map"):
+        for path in site.glob(pattern):
+            path.unlink()
