@@ -34,9 +34,10 @@ from inkgate.telemetry.catalog import GPUS, REPLICAS
 from support import browser
 from support.monitoring import Json, metrics_in, panel_queries, rules
 from support.pdf_writer import paragraph, text_at, text_pdf
-from support.prometheus import Prometheus, told, until, watching
+from support.prometheus import Prometheus, alert_receiver, watching
 from support.real_vllm import MODEL, PYTHON, SETTINGS, VARIABLES, rendered_lines
 from support.server import Server, running_server
+from support.waiting import until
 
 SAMPLE = Path(__file__).parents[1] / "examples" / "report.png"
 _OF_MODEL_SERVERS = {*REPLICAS, "inkgate_tokens_total", "inkgate_ledger_tokens", "inkgate_breaker_open"}
@@ -234,7 +235,7 @@ def main() -> int:
     chosen = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        receiver = stack.enter_context(told())
+        receiver = stack.enter_context(alert_receiver())
         # vLLM takes a minute to start: the other's history should begin with the load.
         second = [stack.enter_context(service(**with_vllm()))] if chosen.vllm else []
         over = threading.Event()

@@ -1,22 +1,34 @@
 """Servers for the tests that leave them as they are."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
 from support.browser import chromium, require_chromium, running_page
+from support.numbered_model import ModelProcess, running_model
 from support.real_vllm import VllmProcess, require_vllm, running_vllm
+from support.scenario import ServiceUnderLoad, service_under_load
 from support.server import Server, running_server
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
+from support.tiny_disk import TinyDisk, tiny_disk
 
 READ = "Invoice number 20417"
 _PIECES = ("Invoice", " number", " 20417")
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    with running_server() as started:
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where `server` puts temporary files."""
+    return tmp_path_factory.mktemp("temporary")
+
+
+@pytest.fixture(scope="session")
+def server(temporary: Path) -> Iterator[Server]:
+    """A server with the embedded engine, for all tests that its limits don't disturb."""
+    limits = {"INKGATE_LIMITS__MAX_BODY_MB": "5", "INKGATE_LIMITS__BODY_TIMEOUT_S": "5"}
+    with running_server(environment={**limits, "TMPDIR": str(temporary)}) as started:
         yield started
 
 
@@ -66,3 +78,32 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmProcess]:
     require_vllm()
     with running_vllm(tmp_path_factory.mktemp("vllm") / "vllm.log") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def model_process() -> Iterator[ModelProcess]:
+    with running_model() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TinyDisk | None]:
+    """Where `service` writes its log and its temporary files; None where that is an ordinary folder."""
+    with tiny_disk(tmp_path_factory.mktemp("disk")) as disk:
+        yield disk
+
+
+@pytest.fixture(scope="session")
+def service(model_process: ModelProcess, small_disk: TinyDisk | None) -> Iterator[ServiceUnderLoad]:
+    """For all faults that ask for no settings of their own."""
+    folder = small_disk.folder if small_disk else None
+    variables = {"TMPDIR": str(folder)} if folder else {}
+    with service_under_load(model_process.url, variables, folder) as started:
+        yield started
+
+
+@pytest.fixture
+def model(model_process: ModelProcess) -> Iterator[ModelProcess]:
+    """The model server behind `service`; afterwards it is as it was."""
+    yield model_process
+    model_process.restore()

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -17,6 +16,7 @@ from support.images import encoded
 from support.managed import WAIT_S, FakeVllm
 from support.ppocr import drawn
 from support.server import SERVE, clean_environment, inkgate, running_server
+from support.waiting import until
 
 IMAGE = encoded(Image.fromarray(drawn(["Invoice number 20417"])), "PNG")
 ENGINE = ("--engine", "paddleocr-vl")
@@ -39,10 +39,7 @@ def settings(fake: FakeVllm, **orders: object) -> dict[str, str]:
 
 
 def wait_until_gone(fake: FakeVllm) -> None:
-    give_up = time.monotonic() + WAIT_S
-    while fake.alive():
-        assert time.monotonic() < give_up, f"still there: {fake.alive()}"
-        time.sleep(0.02)
+    until(lambda: not fake.alive(), lambda: f"still there: {fake.alive()}")
 
 
 @pytest.mark.parametrize("stubborn", [False, True])
@@ -78,10 +75,7 @@ def test_ctrl_c_while_vllm_loads_ends_both(fake: FakeVllm, tmp_path: Path) -> No
         log.open("wb") as out,
         subprocess.Popen([sys.executable, *SERVE, *ENGINE], stdout=out, stderr=out, env=variables) as process,
     ):
-        give_up = time.monotonic() + WAIT_S
-        while len(fake.alive()) < 2:
-            assert time.monotonic() < give_up
-            time.sleep(0.02)
+        until(lambda: len(fake.alive()) == 2, "two processes of vLLM")
         process.send_signal(signal.SIGINT)
         try:
             status = process.wait(WAIT_S)
@@ -92,27 +86,20 @@ def test_ctrl_c_while_vllm_loads_ends_both(fake: FakeVllm, tmp_path: Path) -> No
     assert "Traceback" not in log.read_text(encoding="utf-8")
 
 
-def test_a_gateway_that_stops_has_stopped_its_vllm(fake: FakeVllm) -> None:
-    with running_server(*ENGINE, environment=settings(fake)) as server:
-        running = fake.alive()
-        status = server.stop()
-        left = fake.alive()
-    assert (status, len(running), left) == (0, 2, set())
-
-
-def test_pages_are_read_again_when_vllm_is_back(fake: FakeVllm) -> None:
+def test_a_killed_vllm_is_started_again_and_stops_with_the_gateway(fake: FakeVllm) -> None:
     with (
         running_server(*ENGINE, environment=settings(fake)) as server,
         httpx.Client(base_url=server.url, timeout=60) as client,
     ):
         (first,) = fake.alive() & fake.pids("main")
         os.kill(first, signal.SIGKILL)
-        give_up = time.monotonic() + WAIT_S
-        while len(fake.starts()) < 2:
-            assert time.monotonic() < give_up, server.log_text()
-            time.sleep(0.02)
+        until(lambda: len(fake.starts()) == 2, server.log_text)
         answer = client.post("/ocr", files={"file": IMAGE})
+        running = fake.alive()
+        status = server.stop()
+        left = fake.alive()
     assert (answer.status_code, answer.json()["text"]) == (200, "Invoice number 20417\n")
+    assert (status, len(running), left) == (0, 2, set())
 
 
 def test_the_command_reads_with_a_vllm_of_its_own(fake: FakeVllm) -> None:

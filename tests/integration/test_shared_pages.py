@@ -169,7 +169,8 @@ async def test_the_first_caller_leaves_while_the_engine_reads(*, has_pixels: boo
     assert engine.begun == 2
 
 
-async def test_everybody_who_stays_gets_their_own_page_in_a_thousand_schedules() -> None:
+@pytest.mark.parametrize("schedules", [150, pytest.param(1000, marks=pytest.mark.endurance)])
+async def test_everybody_who_stays_gets_their_own_page_in_random_schedules(schedules: int) -> None:
     random = Random(18)
     wrong: list[tuple[str, str]] = []
 
@@ -191,7 +192,7 @@ async def test_everybody_who_stays_gets_their_own_page_in_a_thousand_schedules()
         wrong.extend(service.wrong)
 
     async with Opener(LimitSettings(), PdfSettings(workers=2, warm_workers=2, dpi=72)) as opener:
-        for _ in range(1000 // len(COLOURS)):
+        for _ in range(schedules // len(COLOURS)):
             async with anyio.create_task_group() as together:
                 for colour in COLOURS:
                     together.start_soon(schedule, opener, colour)

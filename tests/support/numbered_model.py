@@ -6,6 +6,7 @@ What it says depends on what it is asked, so that an answer that went to the wro
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import signal
@@ -29,6 +30,8 @@ from support.stub_upstream import Reply, Request, StubUpstream, image_of, words_
 
 NAME = "PaddleOCR-VL-1.6-0.9B"
 BITS = 16
+USUAL_PAUSE_S = 0.01
+"""Before each token."""
 _METRICS = b"""vllm:num_requests_running 1.0
 vllm:num_requests_waiting 0.0
 vllm:kv_cache_usage_perc 0.1
@@ -59,8 +62,14 @@ def text_of(number: int) -> str:
     return f"The number is {number} and no other"
 
 
+LONG = "at length"
+"""In a message, asks for an answer larger than the buffers of a connection."""
+
+
 def _reply(request: Request, pause_s: float) -> Reply:
     content = request["messages"][-1]["content"]
+    if LONG in content:
+        return Reply(body=json.dumps({"choices": [{"message": {"content": "word " * 1_200_000}}]}).encode())
     if isinstance(content, str):
         heard = re.search("[0-9]+", content)
         number = int(heard[0]) if heard else 0
@@ -70,23 +79,30 @@ def _reply(request: Request, pause_s: float) -> Reply:
 
 
 class _Model:
-    """An ASGI app: the stub, with /told to change it while it runs, and a /metrics that may hang."""
+    """An ASGI app: the stub, with /behave to change it while it runs, and a /metrics that may hang."""
 
     def __init__(self) -> None:
-        self._pause_s = 0.01
+        self._pause_s = USUAL_PAUSE_S
         self._stub = StubUpstream(lambda request: _reply(request, self._pause_s), (NAME,), metrics=_METRICS)
         self._hangs = False
+        self._metrics_requests = 0
 
     async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         assert scope["type"] == "http"
-        if scope["path"] == "/metrics" and self._hangs:
-            await anyio.sleep_forever()
-        if scope["path"] == "/told":
-            told = httpx.QueryParams(scope["query_string"])
-            self._pause_s = float(told.get("pause_s", self._pause_s))
-            self._hangs = told.get("metrics") == "hang"
-            self._stub.metrics = b"" if told.get("metrics") == "gone" else _METRICS
-        await self._stub(scope, receive, send)
+        if scope["path"] == "/metrics":
+            self._metrics_requests += 1
+            if self._hangs:
+                await anyio.sleep_forever()
+        if scope["path"] == "/behave":
+            orders = httpx.QueryParams(scope["query_string"])
+            self._pause_s = float(orders.get("pause_s", USUAL_PAUSE_S))
+            self._hangs = orders.get("metrics") == "hang"
+            self._stub.metrics = b"" if orders.get("metrics") == "gone" else _METRICS
+        if scope["path"] == "/metrics-requests":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": str(self._metrics_requests).encode()})
+        else:
+            await self._stub(scope, receive, send)
 
 
 class ModelProcess:
@@ -113,9 +129,21 @@ class ModelProcess:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "listening\n"
 
-    def tell(self, **orders: str) -> None:
-        """`pause_s` between tokens; `metrics`: "hang", "gone", or as they should be."""
-        httpx.get(f"http://127.0.0.1:{self._port}/told", params=orders, trust_env=False)
+    def behave(self, **orders: str) -> None:
+        """`pause_s` between tokens; `metrics`: "hang", "gone". What isn't given is as usual."""
+        httpx.get(f"http://127.0.0.1:{self._port}/behave", params=orders, trust_env=False)
+
+    @property
+    def metrics_requests(self) -> int:
+        """Requests for /metrics since it was started."""
+        return int(httpx.get(f"http://127.0.0.1:{self._port}/metrics-requests", trust_env=False).text)
+
+    def restore(self) -> None:
+        """Makes it run as usual, whatever was done to it."""
+        if self._process is None:
+            self.start()
+        self.thaw()
+        self.behave()
 
     def freeze(self) -> None:
         self._signal(signal.SIGSTOP)
@@ -139,7 +167,7 @@ class ModelProcess:
 
 
 @contextmanager
-def model_process() -> Iterator[ModelProcess]:
+def running_model() -> Iterator[ModelProcess]:
     """A model that runs; it is killed at the end."""
     model = ModelProcess()
     try:

@@ -1,4 +1,4 @@
-"""A real Prometheus and a real Alertmanager, with the files of deploy/monitoring made to hurry, and who is told."""
+"""A real Prometheus and a real Alertmanager, with the files of deploy/monitoring and short intervals."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import re
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,36 +18,37 @@ import httpx
 import yaml
 
 from support.monitoring import MONITORING, RULES, Json, program
+from support.waiting import AT_MOST_S, until
 
 JOB = "inkgate"
 START_S = 60.0
 
 
 @dataclass
-class Told:
-    """A server that is told of alerts by POST, and says `exposition` at GET /metrics."""
+class AlertReceiver:
+    """A server that gets alerts by POST, and answers GET /metrics with `exposition`."""
 
     exposition: str = ""
     url: str = ""
     alerts: list[Json] = field(default_factory=list)
 
     def firing(self, name: str) -> list[Json]:
-        """What it was told of this alert, while it fired."""
+        """What it got of this alert, while it fired."""
         return [alert for alert in self.alerts if alert["labels"]["alertname"] == name and alert["status"] == "firing"]
 
 
 @contextmanager
-def told(exposition: str = "") -> Iterator[Told]:
+def alert_receiver(exposition: str = "") -> Iterator[AlertReceiver]:
     """The server, listening."""
-    heard = Told(exposition)
+    receiver = AlertReceiver(exposition)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            heard.alerts += json.loads(self.rfile.read(int(self.headers["Content-Length"])))["alerts"]
+            receiver.alerts += json.loads(self.rfile.read(int(self.headers["Content-Length"])))["alerts"]
             self._say(b"")
 
         def do_GET(self) -> None:
-            self._say(heard.exposition.encode())
+            self._say(receiver.exposition.encode())
 
         def _say(self, body: bytes) -> None:
             self.send_response(200)
@@ -61,11 +61,11 @@ def told(exposition: str = "") -> Iterator[Told]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        heard.url = f"http://127.0.0.1:{server.server_port}"
+        receiver.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
-            yield heard
+            yield receiver
         finally:
             server.shutdown()
             thread.join()
@@ -88,23 +88,15 @@ class Prometheus:
         """The values of the series that are numbers."""
         return [number for series in self.query(expr) if (number := float(series["value"][1])) == number]
 
-    def wait_for(self, expr: str, seconds: float = 15.0) -> list[Json]:
+    def wait_for(self, expr: str, seconds: float = AT_MOST_S) -> list[Json]:
         """The series, once there are any."""
         until(lambda: bool(self.query(expr)), expr, seconds)
         return self.query(expr)
 
 
-def until(true: Callable[[], bool], what: str, seconds: float) -> None:
-    """Returns when it is; an AssertionError names `what` hasn't come in time."""
-    give_up = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < give_up, f"not within {seconds} s: {what}"
-        time.sleep(0.1)
-
-
 @contextmanager
 def watching(folder: Path, targets: Sequence[str], webhook: str, *, hurried: bool = True) -> Iterator[Prometheus]:
-    """Prometheus, which scrapes the `targets` every second, and Alertmanager, which tells `webhook` at once.
+    """Prometheus, which scrapes the `targets` every second, and Alertmanager, which sends alerts to `webhook` at once.
 
     As deploy/monitoring has them, but for addresses, and where they are `hurried` intervals and how long an alert has
     to last.

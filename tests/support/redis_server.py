@@ -54,6 +54,12 @@ class RedisServer:
         self._signal(signal.SIGKILL)
         self._gone()
 
+    def restore(self) -> None:
+        """Makes it run, whatever was done to it."""
+        if self._process is None:
+            self.start()
+        self.thaw()
+
     def stop(self) -> None:
         """Ends it, whatever state it is in."""
         if self._process is not None:

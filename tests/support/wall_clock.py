@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -32,14 +32,10 @@ class WallClock:
         )
 
     def set(self, hours: int) -> None:
-        """So many hours from the time it is."""
+        """Puts it this many hours from the real time."""
         part = self._place.with_suffix(".part")
         part.write_text(f"{hours:+}h\n", encoding="ascii")
         part.replace(self._place)
-
-    def jump(self, hours: int) -> Callable[[], None]:
-        """A fault for `under_load`."""
-        return lambda: self.set(hours)
 
 
 def wall_clock_in(folder: Path) -> WallClock:

@@ -137,8 +137,9 @@ def test_a_list_in_the_environment_that_is_no_json_is_explained(monkeypatch: pyt
     assert "INKGATE_AUTH__KEY_HASHES = 'abc' is not JSON" in ended.stderr
 
 
-def test_only_loopback_addresses_are_out_of_reach() -> None:
-    cases = [
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
         ("127.0.0.1", True),
         ("127.1.2.3", True),
         ("::1", True),
@@ -148,8 +149,10 @@ def test_only_loopback_addresses_are_out_of_reach() -> None:
         ("::", False),
         ("192.168.1.1", False),
         ("example.org", False),
-    ]
-    assert [(host, found) for host, loopback in cases if (found := is_loopback(host)) is not loopback] == []
+    ],
+)
+def test_only_loopback_addresses_are_out_of_reach(host: str, *, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
 
 
 def test_help_comes_without_loading_what_reading_needs() -> None:

@@ -19,13 +19,14 @@ pytestmark = pytest.mark.anyio
 PUBLIC = "93.184.216.34"
 
 
-def test_public_addresses() -> None:
-    cases = [PUBLIC, "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "2002:808:808::1"]
-    assert [address for address in cases if not is_public(address)] == []
+@pytest.mark.parametrize("address", [PUBLIC, "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "2002:808:808::1"])
+def test_public_addresses(address: str) -> None:
+    assert is_public(address)
 
 
-def test_addresses_that_are_not_public() -> None:
-    cases = [
+@pytest.mark.parametrize(
+    "address",
+    [
         "127.0.0.1",
         "127.255.255.254",
         "0.0.0.0",  # noqa: S104 - as an address to be refused
@@ -69,8 +70,10 @@ def test_addresses_that_are_not_public() -> None:
         "not an address",
         "",
         "2130706433",
-    ]
-    assert [address for address in cases if is_public(address)] == []
+    ],
+)
+def test_addresses_that_are_not_public(address: str) -> None:
+    assert not is_public(address)
 
 
 Handler = Callable[[bytes], bytes]

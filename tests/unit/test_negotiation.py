@@ -2,13 +2,14 @@
 
 import pytest
 
-from inkgate.api.negotiation import Native, choose
+from inkgate.api.negotiation import Native, Shape, choose
 from inkgate.documents.formats import Format
 from inkgate.errors import InputRejected
 
 
-def test_format_wins_then_the_best_of_accept() -> None:
-    cases = [
+@pytest.mark.parametrize(
+    ("name", "accept", "shape"),
+    [
         (None, None, Native.FORM),
         (None, "", Native.FORM),
         (None, "*/*", Native.FORM),
@@ -25,9 +26,10 @@ def test_format_wins_then_the_best_of_accept() -> None:
         ("json", "text/plain", Format.JSON),
         (" ALTO ", None, Format.ALTO),
         ("ndjson", None, Native.NDJSON),
-    ]
-    wrong = [(name, accept, found) for name, accept, shape in cases if (found := choose(name, accept)) is not shape]
-    assert wrong == []
+    ],
+)
+def test_format_wins_then_the_best_of_accept(name: str | None, accept: str | None, shape: Shape) -> None:
+    assert choose(name, accept) is shape
 
 
 @pytest.mark.parametrize(("name", "accept"), [("form", None), ("docx", "*/*"), (None, "image/png"), (None, "*/*;q=0")])

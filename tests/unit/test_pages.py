@@ -6,8 +6,9 @@ from inkgate.documents.pages import MAX_CHARACTERS, MAX_PARTS, parse_page_list, 
 from inkgate.errors import InputRejected
 
 
-def test_pages_come_in_the_order_asked_for_each_once() -> None:
-    cases = [
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("1", (0,)),
         ("1-3,7", (0, 1, 2, 6)),
         (" 2 - 3 , 1 ", (1, 2, 0)),
@@ -15,8 +16,10 @@ def test_pages_come_in_the_order_asked_for_each_once() -> None:
         ("3,1-4,3", (2, 0, 1, 3)),
         ("10-", (9,)),
         ("0007", (6,)),
-    ]
-    assert [(text, found) for text, expected in cases if (found := parse_pages(text).indexes(10)) != expected] == []
+    ],
+)
+def test_pages_come_in_the_order_asked_for_each_once(text: str, expected: tuple[int, ...]) -> None:
+    assert parse_pages(text).indexes(10) == expected
 
 
 def test_the_first_page_may_be_number_0() -> None:

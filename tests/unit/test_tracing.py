@@ -34,8 +34,9 @@ def test_a_later_version_may_say_more() -> None:
     assert parse_context(f"01-{TRACE}-{SPAN}-03-more") == TraceContext(TRACE, SPAN, sampled=True)
 
 
-def test_what_is_no_context_is_none() -> None:
-    cases = [
+@pytest.mark.parametrize(
+    "parent",
+    [
         "",
         "00",
         f"00-{TRACE}-{SPAN}",
@@ -46,8 +47,10 @@ def test_what_is_no_context_is_none() -> None:
         f"00-{TRACE}-{'0' * 16}-01",
         f"00-{TRACE}-{SPAN}-01\r\nx: y",
         f"00-{TRACE}x-{SPAN}-01",
-    ]
-    assert [parent for parent in cases if parse_context(parent) is not None] == []
+    ],
+)
+def test_what_is_no_context_is_none(parent: str) -> None:
+    assert parse_context(parent) is None
 
 
 @pytest.mark.parametrize("state", ["a=1\r\nx: y", "a=\x00", "ä=1", "a=" + "1" * 600])
