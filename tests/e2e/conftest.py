@@ -40,9 +40,10 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def page_server(browser: Browser) -> Iterator[Server]:
+@pytest.fixture(scope="session")
+def page_server() -> Iterator[Server]:
     """A server whose web page is loaded."""
+    require_chromium()
     with running_page() as started:
         yield started
 
