@@ -169,7 +169,7 @@ async def test_the_first_caller_leaves_while_the_engine_reads(*, has_pixels: boo
     assert engine.begun == 2
 
 
-@pytest.mark.parametrize("schedules", [150, pytest.param(1000, marks=pytest.mark.endurance)])
+@pytest.mark.parametrize("schedules", [60, pytest.param(1000, marks=pytest.mark.endurance)])
 async def test_everybody_who_stays_gets_their_own_page_in_random_schedules(schedules: int) -> None:
     random = Random(18)
     wrong: list[tuple[str, str]] = []

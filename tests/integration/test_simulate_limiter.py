@@ -141,7 +141,7 @@ def test_a_long_document_does_not_double_the_time_of_single_pages() -> None:
     assert p95_s(pages, document) < 2 * p95_s(pages)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.calibration)])
 def test_a_greedy_tenant_costs_the_others_nothing_of_their_goodput(seed: int) -> None:
     polite = Tenant("polite", [(0.0, 2.0)], patience_s=20)
     greedy = Tenant("greedy", [(0.0, 40.0)], patience_s=20)
@@ -160,7 +160,7 @@ def test_tens_of_servers_are_simulated_side_by_side() -> None:
     assert len(run.limits(after_s=10, before_s=11)) == 20
 
 
-@pytest.mark.parametrize(("rate", "seed"), [(15.0, 0), (37.5, 4)])
+@pytest.mark.parametrize(("rate", "seed"), [(15.0, 0), pytest.param(37.5, 4, marks=pytest.mark.calibration)])
 def test_it_grows_past_a_batch_that_gains_little_to_one_that_gains_much(rate: float, seed: int) -> None:
     """Between 16 and 32 at once the card gains a third of what it does below and beyond: no reason to stop there."""
     scenario = Scenario([Tenant("all", [(0.0, rate)], patience_s=40)], until_s=400, from_s=200, card=CARD, seed=seed)
