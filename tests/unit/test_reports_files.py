@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -13,9 +14,9 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from inkgate.bench.load.results import FORMAT as LOAD_FORMAT
 from inkgate.bench.load.results import LoadReport
-from inkgate.bench.reports.compare import compare
-from inkgate.bench.reports.compare_files import write_comparison
+from inkgate.bench.reports.comparison import compare
 from inkgate.bench.reports.files import ReportUnreadable, ReportUnwritable, load_report, write_report
 from inkgate.cli.app import app
 from support.sample_reports import load_report as sample_load
@@ -64,7 +65,7 @@ def test_a_name_that_says_no_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReportUnwritable, match=r"\.html, \.svg"):
         write_report(SHORT, tmp_path / "report.docx")
     with pytest.raises(ReportUnwritable, match=r"\.html, \.svg"):
-        write_comparison(compare(SHORT, SHORT), tmp_path / "both.csv")
+        write_report(compare(SHORT, SHORT), tmp_path / "both.csv")
 
 
 def test_where_there_is_too_little_for_a_chart_that_is_said(tmp_path: Path) -> None:
@@ -75,10 +76,10 @@ def test_where_there_is_too_little_for_a_chart_that_is_said(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "is no report"),
-        (b"[1]", "is no report"),
+        (b"", "is not a report"),
+        (b"[1]", "is not a report"),
         (b'{"format": "inkgate.loadtest/9"}', "inkgate.loadtest/9"),
-        (b'{"format": "inkgate.loadtest/1"}', "is no report"),
+        (f'{{"format": "{LOAD_FORMAT}"}}'.encode(), "is not a report"),
         (b'{"a": 1}', "this version reads"),
     ],
 )
@@ -101,9 +102,11 @@ def test_the_command_compares_two_runs_in_words_and_files(tmp_path: Path) -> Non
     wanted = ["--html", str(tmp_path / "c.html"), "--svg", str(tmp_path / "c.svg"), "--json", str(tmp_path / "c.json")]
     result = runner.invoke(app, ["report", "--compare", str(tmp_path / "a.json"), str(tmp_path / "b.json"), *wanted])
     assert result.exit_code == 0, result.output
-    assert "the difference is real" in result.stdout
+    assert "higher than A's" in result.stdout
     found = json.loads((tmp_path / "c.json").read_text())
-    assert found["goodput"]["verdict"] == "real"
+    assert found["format"] == "inkgate.comparison/2"
+    assert found["goodput"]["verdict"] == "different"
+    assert "a" not in found
     assert found["names"] == ["a.json", "b.json"]
     assert len(found["levels"]) == 2
     assert "a.json" in (tmp_path / "c.html").read_text(encoding="utf-8")
@@ -112,12 +115,12 @@ def test_the_command_compares_two_runs_in_words_and_files(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["nowhere.json"], "can't be read"),
+        (["nowhere.json"], "Can't read"),
         (["run.json", "--html", "page.txt"], "should end in .html"),
         (["run.json", "run.json"], "Give one FILE"),
         (["--compare", "run.json"], "takes two files; 1 was given"),
-        (["--compare", "run.json", "tune.json"], "is a search for settings"),
-        (["--compare", "run.json", "run.json", "--csv", "x.csv"], "--csv is not there"),
+        (["--compare", "run.json", "tune.json"], "only load tests can be compared"),
+        (["--compare", "run.json", "run.json", "--csv", "x.csv"], "--csv does not work"),
     ],
 )
 def test_a_wrong_call_is_told_with_exit_status_2(arguments: list[str], why: str, tmp_path: Path) -> None:
@@ -127,3 +130,12 @@ def test_a_wrong_call_is_told_with_exit_status_2(arguments: list[str], why: str,
     result = runner.invoke(app, ["report", *here])
     assert result.exit_code == 2
     assert why in result.stderr
+
+
+def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "inkgate.bench.reports.page", None)
+    for module in ("files", "comparison_page", "load_page", "tune_page"):
+        monkeypatch.delitem(sys.modules, f"inkgate.bench.reports.{module}", raising=False)
+    result = runner.invoke(app, ["report", str(tmp_path / "run.json")])
+    assert result.exit_code == 2
+    assert "pip install '.[bench]'" in result.stderr

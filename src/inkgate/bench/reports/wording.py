@@ -1,21 +1,33 @@
-"""Figures and findings in words: the same in tables, on charts and in sentences."""
+"""Numbers, times and shares as text: the same in tables, on charts and in sentences."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import re
 from datetime import datetime
 
 from inkgate.bench.load.results import Axis
-from inkgate.bench.reports.differences import ALIKE, Ratio, Verdict
 
 NONE = "–"
-"""What stands where there is no figure."""
+"""Stands where a figure is missing."""
 _DIGITS = 3
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+"""Control characters, unpaired surrogates, and characters that reverse the direction of text."""
+
+
+def printable(raw: str) -> str:
+    """The text, with a replacement character for each that HTML or XML can't hold or that reverses its direction."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", raw)
+
+
+def cut(raw: str, longest: int) -> str:
+    """The text on one line of at most `longest` characters, for charts and table headings."""
+    line = " ".join(printable(raw).split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def number(value: float | None, digits: int = _DIGITS) -> str:
-    """Rounded to so many significant digits, thousands with a comma: `1,240`, `9.63`, `0.0042`."""
+    """Rounded to `digits` significant digits, thousands with a comma: `1,240`, `9.63`, `0.0042`."""
     if value is None or not math.isfinite(value):
         return NONE
     if value == 0:
@@ -25,7 +37,7 @@ def number(value: float | None, digits: int = _DIGITS) -> str:
 
 
 def plain(value: float | None, digits: int = _DIGITS) -> str:
-    """The same for what was chosen and not measured: without zeros at the end."""
+    """The same without trailing zeros, for values that were chosen and not measured."""
     shown = number(value, digits)
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
@@ -49,19 +61,14 @@ def seconds(value: float | None, *, exact: bool = False) -> str:
 
 
 def share(value: float | None) -> str:
-    """Of 1, in per cent: `0 %`, `0.05 %`, `12 %`."""
+    """A share of 1 as a percentage: `0 %`, `0.05 %`, `12 %`."""
     if value is None or not math.isfinite(value):
         return NONE
     return f"{plain(100 * value, 2 if abs(value) < 0.1 else _DIGITS)} %"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """`12 to 20`; what stands for no figure where one end is missing."""
-    return NONE if low is None or high is None else f"{plain(low)} to {plain(high)}"
-
-
 def change(value: float | None) -> str:
-    """A ratio as what it changes: `+18 %`, `−6.2 %`."""
+    """A ratio as a change: `+18 %`, `−6.2 %`."""
     if value is None or not math.isfinite(value):
         return NONE
     if value >= 10:
@@ -72,7 +79,7 @@ def change(value: float | None) -> str:
 
 
 def moment(iso: str) -> str:
-    """`21 November 2026, 16:20 UTC`; what can't be read is shown as it is."""
+    """`21 November 2026, 16:20 UTC`; text that is no time is shown unchanged."""
     try:
         when = datetime.fromisoformat(iso)
     except ValueError:
@@ -81,47 +88,11 @@ def moment(iso: str) -> str:
 
 
 def axis_words(axis: Axis) -> str:
-    """What the axis of a chart says."""
-    return "requests in flight" if axis is Axis.CONCURRENCY else "requests offered a second"
+    """The label of a chart's axis and of a table's column."""
+    return "concurrent requests" if axis is Axis.CONCURRENCY else "requests per second"
 
 
 def level_words(axis: Axis, level: float) -> str:
-    """A load in words: `16 requests in flight`."""
-    unit = "in flight" if axis is Axis.CONCURRENCY else "a second"
-    return f"{plain(level, 4)} request{'' if level == 1 else 's'} {unit}"
-
-
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """How a figure is spoken of: `differ`: the subject where it does not, or can't be told; `says`: B's against A's."""
-
-    differ: str
-    says: str
-    more: str
-    less: str
-
-
-GOODPUT = Compared("their answers in time", "B gives {amount} {direction} answers in time than A", "more", "fewer")
-P95 = Compared(
-    "their 95th percentiles of latency", "B's 95th percentile of latency is {amount} {direction} than A's", "longer",
-    "shorter",
-)  # fmt: skip
-
-
-def ratio_words(found: Ratio, compared: Compared, where: str = "") -> str:
-    """What a comparison found, in a sentence."""
-    sentence = _ratio_words(found, compared)
-    return f"At {where}, {sentence}." if where else f"{sentence[:1].upper()}{sentence[1:]}."
-
-
-def _ratio_words(found: Ratio, compared: Compared) -> str:
-    if found.ratio is None or found.low is None or found.high is None:
-        return f"whether {compared.differ} differ can't be told: {found.why}"
-    limits = f"({100 * found.confidence:.0f} % interval {change(found.low)} to {change(found.high)})"
-    if found.verdict is Verdict.NOT_TELLABLE:
-        return f"it is not tellable whether {compared.differ} differ: {change(found.ratio)} {limits}"
-    if found.verdict is Verdict.NONE:
-        return f"{compared.differ} do not differ by more than {100 * ALIKE:.0f} %: {change(found.ratio)} {limits}"
-    direction = compared.more if found.ratio > 1 else compared.less
-    amount = change(found.ratio).lstrip("+−")
-    return f"{compared.says.format(amount=amount, direction=direction)} {limits}: the difference is real"
+    """A load in words: `16 concurrent requests`."""
+    words = axis_words(axis)
+    return f"{plain(level, 4)} {words.replace('requests', 'request') if level == 1 else words}"
