@@ -61,7 +61,7 @@ docs: setup-dev ## write the generated parts of docs/ anew
 	$(BIN)/python scripts/write_docs.py
 
 site: setup-dev ## build the documentation, which the service then serves at /docs/guide/; fails on a dead link
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 bench: setup-dev ## measure the engine on the documents of MANIFEST, and the service around it (40 minutes)
 	@test -f "$(MANIFEST)" || { echo 'make bench MANIFEST=FILE: a manifest as docs/guides/accuracy.md has it'; exit 2; }
