@@ -31,6 +31,8 @@ MAX_GROWTH_MB = 64.0
 _PAGE_MB = mmap.PAGESIZE / 2**20
 _RESERVED_BLOCK, _RESERVED_BLOCKS = 64 * 2**10, 64
 """Of the heap; blocks from 128 KB on may get places of their own."""
+_M_MMAP_THRESHOLD = -3
+"""Of malloc.h: the size from which a block gets a place of its own."""
 _libc = ctypes.CDLL(None)
 _libc.malloc.restype = ctypes.c_void_p
 _libc.malloc.argtypes = [ctypes.c_size_t]
@@ -159,7 +161,10 @@ def _memory_pages() -> tuple[int, int, int]:
 
 
 def _reserve_heap() -> None:
-    """Has malloc take a few MB, which it keeps: a second try needs a little more than the first one left."""
+    """Has malloc take a few MB, which it keeps: a second try needs a little more than the first one left. Large blocks
+    get places of their own again: malloc would put them into the heap once the first try has freed some.
+    """
+    _libc.mallopt(_M_MMAP_THRESHOLD, 2 * _RESERVED_BLOCK)
     blocks = [_libc.malloc(_RESERVED_BLOCK) for _ in range(_RESERVED_BLOCKS)]
     for block in blocks:
         _libc.free(block)
