@@ -25,18 +25,20 @@ class Code:
 
 
 INPUT_CODES: dict[str, Code] = {
-    "request_malformed": Code("The request could not be understood", "Compare the body with the examples on /docs."),
+    "request_malformed": Code("The request could not be parsed", "Compare the body with the examples on /docs."),
     "json_invalid": Code("The body is not valid JSON", "Send valid JSON in UTF-8 with Content-Type: application/json."),
     "body_too_complex": Code(
         "The body has too many values", "Send the file as base64 or as a part of a form, and no other long lists."
     ),
-    "base64_invalid": Code("The image is not valid base64", "Encode the file's bytes as standard base64, unbroken."),
+    "base64_invalid": Code(
+        "The image is not valid base64", "Encode the file's bytes as standard base64, without line breaks."
+    ),
     "file_missing": Code("No file was sent", "Send the file as the multipart part `file`, or as base64 in JSON."),
     "options_invalid": Code("An option has a value that is not allowed", "See /docs for the values an option takes."),
     "pages_invalid": Code("The page selection does not fit the document", "Give pages as 1-3,7 within the document."),
     "document_empty": Code("The file is empty", "Send the file's bytes; this one has none."),
     "type_unsupported": Code(
-        "This kind of file is not read", "Send JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC or PDF."
+        "This file type is not supported", "Send JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC or PDF."
     ),
     "image_corrupt": Code("The image is damaged", "Open it in a viewer, save it again, and send the new file."),
     "image_too_large": Code("The image has too many pixels", "Scale it down, or raise `limits.max_pixels`."),
@@ -51,7 +53,7 @@ INPUT_CODES: dict[str, Code] = {
         "The PDF's password is wrong", "Give the password that a viewer opens the file with as `password` in the body."
     ),
     "pdf_empty": Code("The PDF has no pages", "Send a PDF that has at least one page."),
-    "page_broken": Code("The page could not be rendered", "Repair the file, or leave this page out with `pages`."),
+    "page_broken": Code("The page could not be rendered", "Repair the file, or skip this page with `pages`."),
     "page_memory": Code("The page needed too much memory", "Simplify the page, or raise `pdf.worker_memory_mb`."),
     "too_many_pages": Code("The document has too many pages", "Ask for fewer with `pages`, or split the document."),
     "body_too_large": Code("The body is larger than allowed", "Send a smaller file, or raise `limits.max_body_mb`."),
@@ -74,30 +76,29 @@ INPUT_CODES: dict[str, Code] = {
     "url_unreachable": Code("The URL could not be fetched", "Check that the URL answers 200 with the file itself."),
     "upstream_rejected": Code(
         "The model server refused the request",
-        "Shorten the prompt, scale the page down, or leave out what is named above; the log has the server's words.",
+        "Shorten the prompt, scale the page down, or leave out what is named above. The log has the server's message.",
     ),
     "content_quarantined": Code(
-        "This page took the engine down before", "Send it again much later, or scan it anew; other pages are read."
+        "This page made the engine crash before",
+        "Scan the page again, or retry much later. Other pages are read normally.",
     ),
     "task_unsupported": Code("The engine can't do this task", "Choose another task, or another engine."),
     "engine_incomplete": Code(
-        "The engine lacks a setting", "Give what is named above; docs/reference/settings.md says how."
+        "A setting of the engine is missing", "Set what is named above; see docs/reference/settings.md."
     ),
     "engine_unknown": Code("There is no such engine or model", "Leave `model` out, or name one that /v1/models lists."),
-    "feature_unavailable": Code(
-        "This is not available yet", "Leave it out of the request, or run an engine that has it."
-    ),
+    "feature_unavailable": Code("This is not available", "Leave it out of the request, or run an engine that has it."),
     "file_unknown": Code("There is no such file", "Upload it first; uploaded files are kept for a limited time."),
     "unauthenticated": Code("An API key is needed", "Send `Authorization: Bearer <key>` with a key of this service."),
     "host_forbidden": Code(
-        "The service is not called by this name",
+        "The service does not answer to this host name",
         "Call it as localhost or by its IP address, add the name to `server.allowed_hosts`, or set an API key.",
     ),
     "origin_forbidden": Code(
-        "Web pages of other sites may not call this service",
+        "Web pages of other sites must not call this service",
         "Add the page's origin to `server.cors_origins`, or set an API key.",
     ),
-    "deadline_exceeded": Code("The client's own timeout is over", "Raise `X-Inkgate-Timeout`, or ask for fewer pages."),
+    "deadline_exceeded": Code("The client's own timeout expired", "Raise `X-Inkgate-Timeout`, or request fewer pages."),
     "route_unknown": Code("There is nothing at this address", "See /docs for what this service answers."),
     "method_not_allowed": Code("This address takes another method", "See /docs; documents are sent with POST."),
 }
@@ -106,32 +107,37 @@ OVERLOAD_CODES: dict[str, Code] = {
     "rate_limited": Code("Too many requests with this key", "Wait as long as Retry-After says."),
     "service_full": Code("The service is full", "Wait as long as Retry-After says, then send the same request again."),
     "engine_breaker_open": Code(
-        "The engine is left alone for a while", "Wait as long as Retry-After says; /readyz and the log say why."
+        "The engine is paused after failures", "Wait as long as Retry-After says; /readyz and the log say why."
     ),
     "share_exceeded": Code(
-        "You use more than your share while others wait", "Wait as long as Retry-After says, or send less at once."
+        "You use more than your share while others wait",
+        "Wait as long as Retry-After says, or send fewer documents at once.",
     ),
-    "draining": Code("The service is about to stop", "Send the request again; another instance will take it."),
+    "draining": Code("The service is shutting down", "Send the request again; another instance will take it."),
 }
 
 ENGINE_CODES: dict[str, Code] = {
-    "engine_failed": Code("The engine failed on this page", "Try again; report it with the request ID if it stays."),
+    "engine_failed": Code(
+        "The engine failed on this page", "Try again. If it fails again, report it with the request ID."
+    ),
     "service_timeout": Code(
-        "The service's time is over", "Try again; if it stays, ask for fewer pages, or raise `limits.time_s`."
+        "The service's time limit expired",
+        "Try again. If it happens again, request fewer pages, or raise `limits.time_s`.",
     ),
     "page_timeout": Code(
-        "The page took too long to render", "Try again; if it stays, simplify the page, or raise `pdf.page_timeout_s`."
+        "The page took too long to render",
+        "Try again. If it happens again, simplify the page, or raise `pdf.page_timeout_s`.",
     ),
     "engine_output_invalid": Code(
-        "The model's answer could not be understood", "Try again; choose another task or engine if it stays."
+        "The model's answer could not be parsed", "Try again. If it happens again, choose another task or engine."
     ),
-    "engine_unavailable": Code("The engine is not ready", "Try again shortly; /readyz says what is missing."),
+    "engine_unavailable": Code("The engine is not ready", "Try again shortly; /readyz says why."),
     "engine_not_installed": Code(
         "The engine's packages are not installed",
         "Install the extra that is named above, then start the service again.",
     ),
     "weights_missing": Code(
-        "The model's weights are not there",
+        "The model's weights were not found",
         "Put them into a folder and name it in `engine.transformers.model`, or set `engine.transformers.download`.",
     ),
     "layout_model_unusable": Code(
@@ -140,7 +146,7 @@ ENGINE_CODES: dict[str, Code] = {
         "empty.",
     ),
     "provider_unavailable": Code(
-        "ONNX Runtime can't compute on what was asked for",
+        "ONNX Runtime can't use this device",
         "Install what is named above (docs/guides/several-gpus.md), or set `engine.ppocr.onnxruntime.provider` to "
         "`cpu`.",
     ),
@@ -149,30 +155,35 @@ ENGINE_CODES: dict[str, Code] = {
         "Read the reason above; check `model`, `device` and `dtype` in `engine.transformers`.",
     ),
     "upstream_unreachable": Code(
-        "The model server can't be reached", "Start it, or correct `engine.vllm.urls`; then try again."
+        "The model server can't be reached", "Start it, or correct `engine.vllm.urls`. Then try again."
     ),
-    "upstream_denied": Code("The model server asks for another key", "Set `engine.vllm.api_key` to the server's key."),
-    "upstream_busy": Code("The model server takes no more requests", "Try again shortly, or lower the load."),
+    "upstream_denied": Code(
+        "The model server refused inkgate's API key", "Set `engine.vllm.api_key` to the server's key."
+    ),
+    "upstream_busy": Code("The model server accepts no more requests", "Try again shortly, or lower the load."),
     "upstream_failed": Code("The model server failed", "Try again; its own log says why."),
     "upstream_garbled": Code(
-        "The model server's answer is no chat completion",
+        "The model server's answer is not a chat completion",
         "Check that `engine.vllm.urls` lead to vLLM, with /v1 at the end.",
     ),
     "upstream_cut_off": Code("The model server's answer broke off", "Try again; its own log says whether it died."),
     "upstream_stalled": Code(
-        "The model server stands still", "Try again; raise `engine.vllm.first_token_s` where it is only slow."
+        "The model server stopped making progress",
+        "Try again. If the server is only slow, raise `engine.vllm.first_token_s`.",
     ),
-    "model_unknown": Code("The model server has no such model", "Set `engine.vllm.model` to a name that it has."),
+    "model_unknown": Code(
+        "The model server has no such model", "Set `engine.vllm.model` to a name that the server lists."
+    ),
     "output_truncated": Code(
-        "The answer reached its token limit", "Take what was read, or raise `max_tokens` of the engine."
+        "The answer reached its token limit", "Use the partial text, or raise `max_tokens` of the engine."
     ),
     "output_repeats": Code(
-        "The model ran in circles on this page", "Take what was read; scan the page anew, or read it with `ppocr`."
+        "The model repeated itself on this page", "Use the partial text, scan the page again, or read it with `ppocr`."
     ),
     "elements_failed": Code(
-        "Parts of the page were not read", "Take what was read; `blocks` say which parts are missing, and why."
+        "Parts of the page were not read", "Use the partial text; `blocks` say which parts are missing and why."
     ),
-    "internal": Code("Something went wrong inside the service", "Try again; report it with the request ID."),
+    "internal": Code("Internal error", "Try again. If it happens again, report it with the request ID."),
 }
 
 CODES: dict[str, Code] = INPUT_CODES | OVERLOAD_CODES | ENGINE_CODES

@@ -92,7 +92,7 @@ def test_ctrl_c_leaves_whole_files_only(small: Path, tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.decode().splitlines() == ["inkgate: interrupted; files that were written are whole."]
+    assert said.decode().splitlines() == ["inkgate: interrupted. Files that were already written are complete."]
     written = list(out.iterdir())
     assert 0 < len(written) < 200
     assert {json.loads(path.read_bytes())["status"] for path in written} == {"complete"}

@@ -36,7 +36,7 @@ def test_a_redis_without_its_client_is_told_before_anything_is_loaded(
     monkeypatch.setitem(sys.modules, "redis", None)
     ended = runner.invoke(app, ["serve", "--port", "0"], env={"INKGATE_METRICS__PORT": "0", **variables})
     assert ended.exit_code == 2
-    assert "names a Redis" in ended.stderr
+    assert "names a Redis server" in ended.stderr
     assert "pip install '.[redis]'" in ended.stderr
 
 
@@ -134,7 +134,7 @@ def test_a_list_in_the_environment_that_is_no_json_is_explained(monkeypatch: pyt
     monkeypatch.setenv("INKGATE_AUTH__KEY_HASHES", "abc")  # the environment is the interface under test
     ended = runner.invoke(app, ["serve"])
     assert ended.exit_code == 2
-    assert "INKGATE_AUTH__KEY_HASHES = 'abc' is not JSON" in ended.stderr
+    assert "INKGATE_AUTH__KEY_HASHES = 'abc' is not valid JSON" in ended.stderr
 
 
 @pytest.mark.parametrize(

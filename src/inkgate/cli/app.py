@@ -47,7 +47,7 @@ def _inkgate(
         ),
     ] = False,
 ) -> None:
-    """Read the text of images and PDFs: here, or as a service on the network."""
+    """Read the text of images and PDFs, from the command line or as an HTTP service."""
 
 
 app.command("read", no_args_is_help=True)(read)

@@ -1,4 +1,4 @@
-"""The settings as the command line gets them, and what is wrong with them in words that help."""
+"""Loads the settings for the command line, and explains what is wrong with them."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ EngineOption = Annotated[
     typer.Option(
         "--engine",
         metavar="NAME",
-        help="Who reads: ppocr (built in, CPU), or a model on vLLM, such as paddleocr-vl or hunyuanocr. "
-        "Default: as the settings say.",
+        help="OCR engine: ppocr (built in, CPU), or a model on vLLM, such as paddleocr-vl or hunyuanocr. "
+        "Default: from the settings.",
     ),
 ]
 VllmUrlOption = Annotated[
@@ -49,12 +49,13 @@ VllmUrlOption = Annotated[
     typer.Option(
         "--vllm-url",
         metavar="URL",
-        help="Address of vLLM, such as http://127.0.0.1:8000/v1. Default: one is started.",
+        help="Address of a vLLM server, e.g. http://127.0.0.1:8000/v1. Default: inkgate starts one.",
         show_default=False,
     ),
 ]
 VllmModelOption = Annotated[
-    str | None, typer.Option("--vllm-model", metavar="NAME", help="What vLLM calls the model. Default: found out.")
+    str | None,
+    typer.Option("--vllm-model", metavar="NAME", help="The model's name on vLLM. Default: the name that vLLM reports."),
 ]
 
 
@@ -154,7 +155,7 @@ def _not_json(error: SettingsError) -> list[str]:
             json.loads(value or "") if name in lists | branches else None
         except ValueError:
             example = """'["a", "b"]'""" if name in lists else """'{"name": 1}'"""
-            found.append(f"{name} = {value!r} is not JSON, which is how this setting is written: {example}.")
+            found.append(f"{name} = {value!r} is not valid JSON. Write this setting as {example}.")
     return found or [f"{error}."]
 
 
@@ -177,4 +178,4 @@ def _in_file(path: tuple[str, ...], config: Path) -> bool:
 
 def _nearest(name: str, known: set[str]) -> str:
     near = get_close_matches(name, known, n=1)
-    return f" Did you mean {near[0]}?" if near else " docs/reference/settings.md lists them all."
+    return f" Did you mean {near[0]}?" if near else " See docs/reference/settings.md."

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them: 500ms, 5s, 2m, 1m30s."""
+"""Parses durations and percentages in options: 500ms, 5s, 2m, 1m30s; 0.1%."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def seconds_of(text: str) -> float:
         return float(rest)
     parts = list(_PART.finditer(rest))
     if not parts or "".join(part[0] for part in parts) != rest:
-        raise ValueError(f"{text!r} is no length of time: write it as 500ms, 5s, 2m or 1m30s.")
+        raise ValueError(f"{text!r} is not a duration. Write 500ms, 5s, 2m or 1m30s.")
     return sum(float(part[1]) * _SECONDS[part[2]] for part in parts)
 
 
@@ -40,7 +40,7 @@ def share(value: str | float) -> float:
     try:
         found = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
     except ValueError as error:
-        raise typer.BadParameter(f"{value!r} is no share: write it as 0.1% or 0.001.") from error
+        raise typer.BadParameter(f"{value!r} is not a percentage. Write 0.1% or 0.001.") from error
     if not 0 <= found <= 1:
-        raise typer.BadParameter(f"{value!r} is no share: it is between 0 and 100%.")
+        raise typer.BadParameter(f"{value!r} is not between 0 and 100%.")
     return found

@@ -1,4 +1,4 @@
-"""Ctrl-C, and being told to end: the work stops, what is there is kept, and children are stopped."""
+"""Stops a command cleanly at SIGINT and SIGTERM."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from inkgate.cli.messages import say
 
 
 async def stop_when_told(stop: anyio.Event, said: str = "", *, task_status: TaskStatus[None]) -> None:
-    """Sets `stop` at SIGINT or SIGTERM, and prints `said` the first time. Told again, we are still about to.
+    """Sets `stop` at SIGINT or SIGTERM, and prints `said` the first time. Further signals have no effect.
 
-    For `await tasks.start(stop_when_told, stop)`, which returns once signals are heard.
+    For `await tasks.start(stop_when_told, stop)`, which returns once the signal handlers are installed.
     """
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()

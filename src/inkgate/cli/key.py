@@ -6,9 +6,9 @@ import secrets
 
 
 def key() -> None:
-    """Make an API key. It is shown once; the settings keep only its hash.
+    """Create an API key. It is shown once; the settings hold only its hash.
 
-    Nothing is stored: put the hash where the service's settings are, and hand the key to whoever is to use it.
+    Nothing is stored. Add the hash to the service's settings and give the key to its user.
     """
     from inkgate.api.auth import hash_key
 

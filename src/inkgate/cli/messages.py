@@ -1,4 +1,4 @@
-"""What the commands say besides their results: on standard error, one plain line a fact."""
+"""Messages of the commands on standard error."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 _REMEDIES = {
     "engine_unknown": "Name one of them with --engine, or as engine.name in the settings.",
-    "engine_unavailable": "Try again; `inkgate serve` with the same settings says more in its log.",
-    "engine_failed": "Try again; report it if it stays.",
-    "internal": "Try again; report it if it stays.",
-    "pdf_encrypted": "Give it with --password, or remove the encryption.",
-    "pdf_password_wrong": "Give the password that a viewer opens the file with, with --password.",
+    "engine_unavailable": "Try again. `inkgate serve` with the same settings logs the details.",
+    "engine_failed": "Try again. If it fails again, report it.",
+    "internal": "Try again. If it happens again, report it.",
+    "pdf_encrypted": "Pass it with --password, or remove the encryption.",
+    "pdf_password_wrong": "Pass the password that opens the file in a viewer, with --password.",
 }
-"""Where what a client of the service should do isn't what a person at the command line can do."""
+"""Remedies for the command line, where a client of the service would do something else."""
 
 
 def remedy_here(code: str, remedy: str) -> str:
-    """What to do about an error of the code at the command line; `remedy`: what a client of the service should do."""
+    """The remedy for an error code at the command line; `remedy` is that for clients of the service."""
     return _REMEDIES.get(code, remedy)
 
 
@@ -33,12 +33,12 @@ def say(*lines: str) -> None:
 
 
 def misuse(*lines: str) -> typer.Exit:
-    """The exit to raise where the command was called wrongly, after saying what is wrong."""
+    """Prints what is wrong with the arguments; returns the exception to raise."""
     say(*lines)
     return typer.Exit(MISUSE)
 
 
 def failure(*lines: str) -> typer.Exit:
-    """The exit to raise where the command was right and could not be done, after saying why."""
+    """Prints why the command failed; returns the exception to raise."""
     say(*lines)
     return typer.Exit(FAILED)

@@ -1,4 +1,4 @@
-"""Where the results of `inkgate read` go: files that are whole or not there, or standard output."""
+"""Writes the results of `inkgate read`: complete files, or standard output."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def to_folder(
             that may be neither kept nor replaced.
     """
     if folder.exists() and not folder.is_dir():
-        raise misuse(f"{folder} is a file; -o takes the folder that results go to.")
+        raise misuse(f"{folder} is a file. -o needs a folder.")
     short = Counter(source.relative.with_suffix("") for source in sources)
     places = {source: folder / _named(source.relative, short) for source in sources}
     taken: dict[Path, InputDocument] = {}
@@ -104,7 +104,7 @@ def to_folder(
         if other is not source:
             raise misuse(
                 f"{other.name} and {source.name} would both be written to {place}{formats[0].suffix}.",
-                "Name the folder they are in instead of the files, or read them one after the other.",
+                "Name their folder instead of the files, or read them in two runs.",
             )
     planned = ToFolder(folder, formats, places, keep=existing is ExistingResults.KEEP)
     if existing is ExistingResults.REFUSE:
@@ -133,9 +133,9 @@ def to_stdout(formats: tuple[Format, ...], documents: int) -> ToStdout:
         typer.Exit: with status 2, for what can't be told apart there.
     """
     if len(formats) > 1:
-        raise misuse("Several formats at once go to files: say where with -o DIR.")
+        raise misuse("Several formats need files: add -o DIR.")
     if documents > 1 and formats[0] in {Format.HOCR, Format.ALTO}:
-        raise misuse(f"Several documents as {formats[0]} go to files: say where with -o DIR.")
+        raise misuse(f"Several documents as {formats[0]} need files: add -o DIR.")
     return ToStdout(formats[0], several=documents > 1)
 
 

@@ -31,7 +31,7 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
         list[str],
         typer.Argument(
             metavar="PATH...",
-            help="Images and PDFs; folders, with all folders in them; globs; `-` for standard input.",
+            help="Images, PDFs, folders (with sub-folders), globs, or `-` for standard input.",
             show_default=False,
         ),
     ],
@@ -42,42 +42,45 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
             "--format",
             "-f",
             metavar=FORMATS,
-            help="What to write; several as -f text,json. Default: text.",
+            help="Output formats, e.g. -f text,json. Default: text.",
             show_default=False,
         ),
     ] = None,
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="DIR", help="Folder for one file a document and format. Default: print."
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Write one file per document and format to this folder. Default: print.",
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="With -o: replace results that exist. Default: refuse to start.")
+        bool, typer.Option("--overwrite", help="With -o: replace existing results. Default: refuse to start.")
     ] = False,
     skip_existing: Annotated[
-        bool, typer.Option("--skip-existing", help="With -o: keep results that exist, and read the other documents.")
+        bool, typer.Option("--skip-existing", help="With -o: keep existing results and read the other documents.")
     ] = False,
     pages: Annotated[
         str | None,
-        typer.Option(metavar="1-3,7", help="Pages to read of each document, the first being 1. Default: all."),
+        typer.Option(metavar="1-3,7", help="Pages to read, e.g. 1-3,7. The first page is 1. Default: all."),
     ] = None,
     coordinates: Annotated[
         Coordinates | None,
         typer.Option(
-            help="Measure on the picture as it was sent, or on the upright page. Default: sent for hOCR and ALTO, "
+            help="Coordinates of the image as sent, or of the upright page. Default: sent for hOCR and ALTO, "
             "upright for JSON."
         ),
     ] = None,
     pdf_text: Annotated[
         PdfText | None,
-        typer.Option(help="Take the text that a PDF page carries itself: auto takes it when it can be trusted."),
+        typer.Option(help="Use the text layer of PDF pages; auto: only if it can be trusted."),
     ] = None,
     password: Annotated[
         str,
         typer.Option(
             metavar="TEXT",
-            help="Of PDFs that need one. Users of this machine can see it while the command runs.",
+            help="Password of encrypted PDFs. Other users of this machine can see it while the command runs.",
             show_default=False,
         ),
     ] = "",
@@ -86,15 +89,15 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     vllm_model: VllmModelOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Read documents and print or write what they say.
+    """Read documents and print or write their text.
 
     `inkgate read page.png` prints the text. `inkgate read scans/ -o out -f text,markdown` writes out/NAME.txt and
-    out/NAME.md for every image and PDF in scans/, sub-folders kept. Of several documents, each is printed below a
-    line `==> NAME <==`; JSON is printed as one document a line. With -o, the last line says how many documents were
-    read, failed or skipped. Other files in folders are skipped; name one to have it read.
+    out/NAME.md for every image and PDF in scans/ and its sub-folders. Several documents are printed below lines
+    `==> NAME <==`; JSON is printed one document per line. With -o, the last line counts documents that were read,
+    failed or skipped. In folders, files of other types are skipped; name a file to read it anyway.
 
-    Exit status: 0: all was read or skipped; 1: a document or a page was not, which is said at the end; 2: the command
-    was wrong, or a result exists and neither --overwrite nor --skip-existing is given.
+    Exit status: 0 if all documents were read or skipped; 1 if a document or page failed; 2 if the arguments are wrong
+    or a result exists and neither --overwrite nor --skip-existing is given.
     """
     settings = configured(config, {"engine": engine_flags(engine, vllm_url, vllm_model)})
     formats, selection = _formats(format or ["text"]), _selection(pages)
@@ -115,14 +118,14 @@ def read(  # noqa: PLR0913 - one parameter for each option of the command
     if isinstance(to, ToFolder):
         say(summary(tally, to.folder, len(inputs.sources) - len(sources), len(inputs.skipped)))
     if tally.problems:
-        raise failure(f"not everything could be read ({len(tally.problems)}):", *tally.problems)
+        raise failure(f"{len(tally.problems)} documents or pages could not be read:", *tally.problems)
 
 
 def _existing(*, overwrite: bool, skip_existing: bool) -> ExistingResults:
     from inkgate.cli.outputs import ExistingResults
 
     if overwrite and skip_existing:
-        raise misuse("--overwrite and --skip-existing contradict each other: give one of them.")
+        raise misuse("--overwrite and --skip-existing contradict each other. Give only one.")
     return ExistingResults.REPLACE if overwrite else ExistingResults.KEEP if skip_existing else ExistingResults.REFUSE
 
 
@@ -141,7 +144,7 @@ def _into(
 def say_skipped(paths: Sequence[Path]) -> None:
     """Names the files of folders that were not read, the first ten of them."""
     for path in paths[:SKIPPED_SHOWN]:
-        say(f"skipped {path}: its name is not that of an image or PDF; give the file itself to have it read.")
+        say(f"skipped {path}: not an image or PDF by its name. Name the file itself to read it anyway.")
     if len(paths) > SKIPPED_SHOWN:
         say(f"skipped {len(paths) - SKIPPED_SHOWN} more such files.")
 
@@ -180,7 +183,7 @@ def _run(settings: Settings, order: ReadCommand) -> ReadTally:
     except EngineFailed as error:
         raise failure(f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}") from error
     except KeyboardInterrupt as error:
-        say("interrupted; files that were written are whole.")
+        say("interrupted. Files that were already written are complete.")
         raise typer.Exit(INTERRUPTED) from error
 
 
@@ -196,7 +199,7 @@ def _formats(given: list[str]) -> tuple[Format, ...]:
     known = {kind.value: kind for kind in Format}
     for name in names:
         if name not in known:
-            raise misuse(f"{name!r} is not a format; there are {', '.join(known)}.")
+            raise misuse(f"{name!r} is not a format. Choose from {', '.join(known)}.")
     return tuple(known[name] for name in names)
 
 

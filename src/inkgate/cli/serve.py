@@ -26,17 +26,16 @@ def serve(
         str | None, typer.Option(metavar="ADDRESS", help="Address to listen on. Default: 127.0.0.1, this machine only.")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one. Default: 7860.")
+        int | None, typer.Option(min=0, max=65535, help="Port to listen on, or 0 for any free port. Default: 7860.")
     ] = None,
     engine: EngineOption = None,
     vllm_url: VllmUrlOption = None,
     vllm_model: VllmModelOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Start the service; Ctrl-C, SIGTERM or SIGHUP ends it, after the answers in flight are finished.
+    """Start the HTTP service. Ctrl-C, SIGTERM or SIGHUP stops it once responses in flight are sent.
 
-    Documents are sent to /ocr, the interactive API documentation is at /docs. Whether it can answer is said by
-    /readyz.
+    Send documents to /ocr. The interactive API documentation is at /docs. /readyz is the readiness probe.
     """
     settings = configured(
         config, {"server": {"host": host, "port": port}, "engine": engine_flags(engine, vllm_url, vllm_model)}
@@ -96,8 +95,8 @@ def refuse_open_service(settings: Settings) -> None:
     if settings.auth.key_hashes or settings.auth.allow_open or is_loopback(host):
         return
     raise misuse(
-        f"{host} can be reached from the network, and no API key is set: anybody could use the service.",
-        "Make a key with `inkgate key`, or listen on 127.0.0.1, or set auth.allow_open if it is protected otherwise.",
+        f"{host} can be reached from the network and no API key is set: anyone could use the service.",
+        "Create a key with `inkgate key`, listen on 127.0.0.1, or set auth.allow_open if something else protects it.",
     )
 
 
@@ -119,8 +118,8 @@ def check_metrics_address(settings: Settings) -> None:
     if not metrics.enabled or metrics.port == USUAL_METRICS_PORT:
         return
     if metrics.port and metrics.port == settings.server.port:
-        raise misuse(f"server.port and metrics.port are both {metrics.port}: one of them has to be another.")
-    check_address(metrics.host, metrics.port, "metrics.port chooses another.")
+        raise misuse(f"server.port and metrics.port are both {metrics.port}. Change one of them.")
+    check_address(metrics.host, metrics.port, "Choose another with metrics.port.")
 
 
 def check_redis(settings: Settings) -> None:
@@ -137,12 +136,12 @@ def check_redis(settings: Settings) -> None:
     setting = next((setting for setting, names_one in named.items() if names_one), None)
     if setting is not None and find_spec("redis") is None:
         raise misuse(
-            f"{setting} names a Redis, and the client for it is not installed.",
-            f"Install it: {install_extra('redis')}; or leave out {setting}: each instance then has its own.",
+            f"{setting} names a Redis server, but the Redis client is not installed.",
+            f"Install it: {install_extra('redis')}; or remove {setting}, and each instance keeps its own.",
         )
 
 
-def check_address(host: str, port: int, remedy: str = "--port chooses another.") -> None:
+def check_address(host: str, port: int, remedy: str = "Choose another with --port.") -> None:
     """Tells of an address that can't be had in one line and at once, before models are loaded.
 
     Raises:
@@ -153,7 +152,7 @@ def check_address(host: str, port: int, remedy: str = "--port chooses another.")
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise failure(f"There is no address {host!r} on this machine: {error.strerror or error}.") from error
+        raise failure(f"This machine has no address {host!r}: {error.strerror or error}.") from error
     with socket.socket(family, kind, protocol) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
