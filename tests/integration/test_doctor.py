@@ -164,8 +164,8 @@ async def test_batches_that_a_setting_keeps_small() -> None:
 async def test_the_cache_is_off_and_documents_get_little_time() -> None:
     async with service(cache={"enabled": False}, limits={"time_s": 30}) as patient:
         state = await patient.under_load(8, is_waiting, lines=9)
-    assert set(found(state)) >= {"timeouts-short", "cache-off"}
-    assert {finding.severity for finding in judge(state) if finding.code == "cache-off"} == {"warning"}
+    assert set(found(state)) >= {"timeouts-short", "cache-small"}
+    assert {finding.severity for finding in judge(state) if finding.code == "cache-small"} == {"warning"}
 
 
 async def test_a_house_with_little_room_refuses() -> None:
@@ -177,7 +177,7 @@ async def test_a_house_with_little_room_refuses() -> None:
         state = lasting_a_minute([before, await patient.state()])
     assert state.house.refused["service_full"] > 5
     assert "refusals" in found(state)
-    assert "house-small" in found(state)
+    assert "limit-low" in found(state)
 
 
 async def test_a_limit_that_may_not_rise() -> None:
@@ -187,7 +187,7 @@ async def test_a_limit_that_may_not_rise() -> None:
             state = await patient.under_load(
                 4, lambda state: is_waiting(state) and state.replicas[0].pressure is not None
             )
-    assert found(state) == ["limit-at-ceiling"]
+    assert found(state) == ["limit-low"]
 
 
 async def test_a_kv_cache_that_is_full() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.judge import judge
+from inkgate.doctor.conditions import BY_NAME
+from inkgate.doctor.findings import Advice, Diagnosis, Evidence, Finding, Severity
+from inkgate.doctor.judge import Rule, judge
 from inkgate.telemetry.state import BreakerReading, Gpu, State, Work
 from support.states import (
     PRESET_FLAGS,
@@ -53,12 +54,11 @@ def test_threads_that_leave_cores_idle_are_told_to_be_all() -> None:
 
 
 def test_places_that_others_cost_are_told_apart_from_too_few_cores() -> None:
-    """Idle cores are not told of there: they are the others'."""
     fewer = (pages_queue(waiting=9, limit=3, most=8),)
     beside_others = replace(HEALTHY, history=history(waiting=2, limit=3, in_flight=3, cpu=2.0), queues=fewer)
     finding = only(beside_others)
-    assert finding.code == "places-fewer"
-    assert "Other programs" in finding.advice[0].text
+    assert finding.code == "cores-short"
+    assert "other programs" in finding.advice[0].text
     alone = replace(HEALTHY, history=history(waiting=2, limit=3, in_flight=3, cpu=7.5), queues=fewer)
     assert "another instance" in judge(alone)[0].advice[0].text
 
@@ -70,7 +70,7 @@ def test_pages_that_wait_before_idle_model_servers_are_let_nearer() -> None:
         queues=(pages_queue(waiting=40, limit=2, most=2, in_flight=2), calls_queue(in_flight=2)),
     )
     finding = only(kept_out)
-    assert finding.code == "limit-at-ceiling"
+    assert finding.code == "limit-low"
     assert settings_of(finding) == [("engine.vllm.concurrent_pages", 4)]
 
 
@@ -162,8 +162,23 @@ def test_a_card_that_throttles_below_the_limit_is_a_warning() -> None:
 
 def test_what_is_advised_once_is_not_advised_again() -> None:
     advice = Advice("More.", "engine.vllm.urls")
-    first = Finding("a", Severity.NOTE, "A.", (), (advice, Advice("Else.")))
-    worse = Finding("b", Severity.CRITICAL, "B.", (), (advice,))
-    other = Finding("c", Severity.NOTE, "C.", (), (advice,))
-    found = judge(HEALTHY, (lambda _: first, lambda _: worse, lambda _: other, lambda _: None))
-    assert found == (worse, first)
+    rules: dict[str, Rule] = {
+        "cache-small": lambda _: Diagnosis((), (advice, Advice("Or that.")), Severity.NOTE),
+        "engine-busy": lambda _: Diagnosis((), (advice,), Severity.CRITICAL),
+        "metrics-off": lambda _: Diagnosis((), (advice,), Severity.NOTE),
+        "not-ready": lambda _: None,
+    }
+    assert [finding.code for finding in judge(HEALTHY, rules)] == ["engine-busy", "cache-small"]
+
+
+def test_a_diagnosis_leaves_the_rest_to_its_condition() -> None:
+    (finding,) = judge(HEALTHY, {"gpu-hot": lambda _: Diagnosis((Evidence("a", 1), Evidence("b", None)))})
+    condition = BY_NAME["gpu-hot"]
+    assert finding == Finding(
+        "gpu-hot",
+        condition.severity,
+        condition.meaning,
+        (Evidence("a", 1),),
+        (Advice(condition.remedy),),
+        "operations/runbooks/#gpu-hot",
+    )

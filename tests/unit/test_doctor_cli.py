@@ -51,7 +51,7 @@ def test_a_healthy_service_ends_with_status_0() -> None:
     with service(embedded_state()) as url:
         ended = runner.invoke(app, ["doctor", url, "--key", KEY])
     assert ended.exit_code == 0
-    assert ended.stdout.splitlines()[-1] == "Nothing holds it back."
+    assert ended.stdout.splitlines()[-1] == "No problems found."
 
 
 def test_a_fault_ends_with_status_1_and_notes_alone_do_not() -> None:
@@ -81,7 +81,7 @@ def test_a_service_that_cannot_be_asked_ends_with_status_3_and_says_why() -> Non
 def test_what_is_no_address_is_misuse(url: str) -> None:
     ended = runner.invoke(app, ["doctor", url])
     assert ended.exit_code == 2
-    assert "is no address" in ended.stderr
+    assert "is not an address" in ended.stderr
 
 
 def test_settings_are_judged_before_anything_is_started(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_settings_are_judged_before_anything_is_started(tmp_path: Path) -> None:
     ended = runner.invoke(app, ["doctor", "--config", str(file), "--json"])
     found = json.loads(ended.stdout)
     assert ended.exit_code == 1
-    assert [finding["code"] for finding in found["findings"]] == ["timeouts-short", "cache-off"]
+    assert [finding["code"] for finding in found["findings"]] == ["timeouts-short", "cache-small"]
     assert found["running"] is False
 
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.report import as_json, text
+from inkgate.doctor.report import as_json, guide_of, text
 from support.states import embedded_state, history
 
 STATE = replace(embedded_state(), history=history(cpu=7.2, p95_s=3.25))
@@ -15,7 +15,7 @@ FINDING = Finding(
     Severity.WARNING,
     "The cache is full.",
     (
-        Evidence("in use", 0.973, "share", "over 85 %"),
+        Evidence("in use", 0.973, "share", "over 85%"),
         Evidence("it holds", 1_520_000_000, "bytes"),
         Evidence("documents", 3, against="of 4"),
         Evidence("since", 5000, "s"),
@@ -26,6 +26,7 @@ FINDING = Finding(
         Advice("Or another.", "a.urls"),
         Advice("On.", "a.on", True, False),
     ),
+    "operations/runbooks/#kv-bound",
 )
 
 
@@ -35,33 +36,34 @@ def test_a_healthy_service_is_told_in_a_sentence_and_its_numbers() -> None:
         == """\
 inkgate 0.1.0 at http://host, up for 2 h 0 min
    engine  ppocr (PP-OCRv6 small, openvino bf16)
-   work    1 pages and 1 requests a second in the last minute, 95 % of them within 3.25 s
-   queue   1 document in the service; 1 of 2 pages at the engine, 0 waiting
+   work    1 pages and 1 requests a second in the last minute, 95% of them within 3.25 s
+   queue   1 document in flight; 1 of 2 pages at the engine, 0 waiting
    machine 7.2 of 8 cores, 1.1 GB of 16.0 GB of memory
 
-Nothing holds it back."""
+No problems found."""
     )
 
 
 def test_cores_that_other_programs_use_are_told_apart() -> None:
     state = replace(STATE, history=history(cpu=2.0, cpu_all=0.95))
-    assert "   machine 2.0 of 8 cores (and other programs 5.6), 1.1 GB" in text(state, (), "at http://host")
+    assert "   machine 2.0 of 8 cores (other programs use 5.6), 1.1 GB" in text(state, (), "at http://host")
 
 
 def test_a_finding_says_what_was_seen_and_what_to_set() -> None:
-    said = text(STATE, (FINDING,), "at http://host")
+    said = text(STATE, (FINDING,), "at http://host", guide="http://host/docs/guide/")
     assert (
         said.partition("\n\n")[2]
         == """\
 1. WARNING: The cache is full. (kv-bound)
-   seen    in use: 97 % (over 85 %)
+   found   in use: 97% (over 85%)
            it holds: 1.5 GB
            documents: 3 of 4
            since: 83 min
    do      Give it more: set `a.memory = 0.95` (now 0.9).
            Or wait.
            Or another: set `a.urls`.
-           On: set `a.on = true` (now false)."""
+           On: set `a.on = true` (now false).
+   more    http://host/docs/guide/operations/runbooks/#kv-bound"""
     )
 
 
@@ -75,13 +77,19 @@ def test_json_has_the_same_in_numbers() -> None:
     assert found["healthy"] is False
     (finding,) = found["findings"]
     assert (finding["code"], finding["severity"]) == ("kv-bound", "warning")
-    assert finding["evidence"][0] == {"what": "in use", "value": 0.973, "unit": "share", "against": "over 85 %"}
+    assert finding["evidence"][0] == {"what": "in use", "value": 0.973, "unit": "share", "against": "over 85%"}
     assert finding["advice"][0] == {"text": "Give it more.", "setting": "a.memory", "value": 0.95, "now": 0.9}
     assert {"what": "uptime", "value": 7200.0, "unit": "s", "against": ""} in found["numbers"]
 
 
 def test_what_is_not_started_has_no_rates() -> None:
     said = text(STATE, (), "on this machine", running=False)
-    assert said.splitlines()[2] == "   machine 8 cores, 16.0 GB of memory, no GPU that can be read"
-    assert said.endswith("Nothing is wrong with the settings, and nothing is missing.")
+    assert said.splitlines()[2] == "   machine 8 cores, 16.0 GB of memory, no readable GPU"
+    assert said.endswith("No problems found in the settings and on this machine.")
     assert as_json(STATE, (), "on this machine", running=False)["at"] is None
+
+
+def test_runbooks_are_at_the_service_unless_a_setting_says_otherwise() -> None:
+    assert guide_of(STATE, "http://host:7860/") == "http://host:7860/docs/guide/"
+    elsewhere = embedded_state({"docs": {"url": "https://docs.example.com/"}})
+    assert guide_of(elsewhere, "http://host:7860") == "https://docs.example.com/"

@@ -1,4 +1,4 @@
-"""`inkgate doctor`: what holds a service back, and what to set."""
+"""`inkgate doctor`: what is wrong with a service, and what to change."""
 
 from __future__ import annotations
 
@@ -16,33 +16,30 @@ if TYPE_CHECKING:
     from inkgate.doctor.findings import Finding
     from inkgate.telemetry.state import State
 
-FOUND = 1
-NOT_ASKED = 3
-"""Exit statuses: it is held back; the service could not be asked. 2 is misuse, as with every command."""
+PROBLEMS = 1
+UNREACHABLE = 3
+"""Exit statuses. 2 is misuse, as with every command."""
 
 
 def doctor(
     url: Annotated[
-        str | None, typer.Argument(metavar="[URL]", help="A running service, such as http://127.0.0.1:7860.")
+        str | None, typer.Argument(metavar="[URL]", help="Address of a running service, e.g. http://127.0.0.1:7860.")
     ] = None,
     *,
-    key: Annotated[
-        str, typer.Option(envvar="INKGATE_API_KEY", help="An API key of the service, where it asks for one.")
-    ] = "",
+    key: Annotated[str, typer.Option(envvar="INKGATE_API_KEY", help="API key, if the service requires one.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Say what holds a running service back and what to set, the most important first, and by which numbers.
+    """Check a running service: list its problems, the most important first, with evidence and remedies.
 
-    Without URL: what is wrong with the settings and with this machine, before it is started.
+    Without URL, check the settings and this machine before the service starts.
 
-    The exit status is 0 where nothing is worse than a note, 1 where something is critical or a warning, 3 where the
-    service can't be asked. docs/operations/doctor.md lists all that is looked for.
+    Exit status: 0 if there are only notes, 1 if there are warnings or critical findings, 3 if the service can't be
+    reached. docs/operations/doctor.md lists all checks.
     """
-    state, findings = _running(url, key) if url is not None else _unstarted(config)
-    where = f"at {url}" if url is not None else "on this machine, not started"
-    _print(state, findings, where, json=json, running=url is not None)
-    raise typer.Exit(FOUND if any(finding.severity != "note" for finding in findings) else 0)
+    state, findings = _running(url, key) if url is not None else _not_started(config)
+    _print(state, findings, url, json=json)
+    raise typer.Exit(PROBLEMS if any(finding.severity != "note" for finding in findings) else 0)
 
 
 def _running(url: str, key: str) -> tuple[State, tuple[Finding, ...]]:
@@ -50,13 +47,13 @@ def _running(url: str, key: str) -> tuple[State, tuple[Finding, ...]]:
     from inkgate.doctor.judge import judge
 
     if not _is_address(url):
-        raise misuse(f"{url!r} is no address: give one such as http://127.0.0.1:7860.")
+        raise misuse(f"{url!r} is not an address such as http://127.0.0.1:7860.")
     try:
         with InkgateClient(url, key) as client:
             state = client.state()
     except ServiceError as error:
         say(str(error))
-        raise typer.Exit(NOT_ASKED) from error
+        raise typer.Exit(UNREACHABLE) from error
     return state, judge(state)
 
 
@@ -67,21 +64,23 @@ def _is_address(url: str) -> bool:
         return False
 
 
-def _unstarted(config: ConfigOption) -> tuple[State, tuple[Finding, ...]]:
-    from inkgate.doctor.judge import judge
+def _not_started(config: ConfigOption) -> tuple[State, tuple[Finding, ...]]:
+    from inkgate.doctor.judge import finding, judge
     from inkgate.doctor.machine import cant_start, unstarted
 
     settings = configured(config)
     state = unstarted(settings)
-    hopeless = cant_start(settings)
-    return state, (*([] if hopeless is None else [hopeless]), *judge(state))
+    diagnosis = cant_start(settings)
+    return state, (*([] if diagnosis is None else [finding("cant-start", diagnosis)]), *judge(state))
 
 
-def _print(state: State, findings: tuple[Finding, ...], where: str, *, json: bool, running: bool) -> None:
-    from inkgate.doctor.report import as_json, text
+def _print(state: State, findings: tuple[Finding, ...], url: str | None, *, json: bool) -> None:
+    from inkgate.doctor.report import as_json, guide_of, text
 
+    where = f"at {url}" if url is not None else "on this machine, not started"
+    running = url is not None
     if json:
-        found = as_json(state, findings, where, running=running)
-        print(jsonlib.dumps(found, ensure_ascii=False, indent=2))
+        print(jsonlib.dumps(as_json(state, findings, where, running=running), ensure_ascii=False, indent=2))
     else:
-        sys.stdout.write(text(state, findings, where, running=running) + "\n")
+        guide = guide_of(state, url) if url is not None else ""
+        sys.stdout.write(text(state, findings, where, running=running, guide=guide) + "\n")

@@ -1,1 +1,1 @@
-"""`inkgate doctor`: what holds a service back and what to set, judged by what it says of itself or by its settings."""
+"""`inkgate doctor`: finds what is wrong with a service, from its State or its settings."""

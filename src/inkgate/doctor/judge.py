@@ -1,88 +1,78 @@
-"""The rules, in order of importance, and what they find together."""
+"""Judges a State: one rule for each condition that a State can show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
-from inkgate.doctor import (
-    rules_availability,
-    rules_embedded,
-    rules_gpu,
-    rules_load,
-    rules_memory,
-    rules_settings,
-    rules_vllm,
-)
-from inkgate.doctor.findings import Finding, Severity
+from inkgate.doctor import rules_availability, rules_capacity, rules_resources, rules_vllm
+from inkgate.doctor.conditions import BY_NAME, CONDITIONS
+from inkgate.doctor.findings import Advice, Diagnosis, Finding, Severity
 from inkgate.telemetry.state import State
 
-Rule = Callable[[State], Finding | None]
+Rule = Callable[[State], Diagnosis | None]
 
-RULES: tuple[Rule, ...] = (
-    rules_availability.not_ready,
-    rules_availability.replica_out,
-    rules_availability.breaker_open,
-    rules_gpu.gpu_hot,
-    rules_gpu.gpu_memory_full,
-    rules_memory.memory_full,
-    rules_memory.swapping,
-    rules_availability.processes_restarted,
-    rules_availability.replica_flapping,
-    rules_availability.breaker_flapping,
-    rules_availability.pages_failing,
-    rules_vllm.render_bound,
-    rules_vllm.kv_bound,
-    rules_settings.gpu_fell_back,
-    rules_embedded.preprocessing,
-    rules_embedded.pdf_workers_few,
-    rules_embedded.places_fewer,
-    rules_embedded.cores_taken,
-    rules_embedded.cores_unused,
-    rules_embedded.batches_small,
-    rules_load.limit_at_ceiling,
-    rules_gpu.gpu_idle,
-    rules_load.engine_busy,
-    rules_load.refusals,
-    rules_load.degraded,
-    rules_embedded.event_loop_late,
-    rules_memory.memory_leaking,
-    rules_settings.timeouts_short,
-    rules_settings.house_small,
-    rules_vllm.preemptions,
-    rules_vllm.queue_at_server,
-    rules_vllm.replica_slow,
-    rules_vllm.runaways,
-    rules_vllm.retries,
-    rules_settings.accelerators_missing,
-    rules_memory.cache_off,
-    rules_memory.cache_too_small,
-    rules_vllm.vllm_flags,
-    rules_settings.vllm_flags_overridden,
-    rules_settings.batches_capped,
-    rules_memory.memory_fragmented,
-    rules_settings.metrics_off,
-)
-"""Of findings of one severity, the earlier comes first: causes before what follows from them."""
-_ORDER = tuple(Severity)
+RULES: Mapping[str, Rule] = {
+    "not-ready": rules_availability.not_ready,
+    "replica-out": rules_availability.replica_out,
+    "breaker-open": rules_availability.breaker_open,
+    "processes-restarted": rules_availability.processes_restarted,
+    "background-failing": rules_availability.background_failing,
+    "pages-failing": rules_availability.pages_failing,
+    "timeouts-short": rules_availability.timeouts_short,
+    "metrics-off": rules_availability.metrics_off,
+    "preprocessing": rules_capacity.preprocessing,
+    "cores-short": rules_capacity.cores_short,
+    "cores-unused": rules_capacity.cores_unused,
+    "batches-small": rules_capacity.batches_small,
+    "limit-low": rules_capacity.limit_low,
+    "gpu-idle": rules_capacity.gpu_idle,
+    "engine-busy": rules_capacity.engine_busy,
+    "refusals": rules_capacity.refusals,
+    "gpu-hot": rules_resources.gpu_hot,
+    "gpu-memory-full": rules_resources.gpu_memory_full,
+    "memory-full": rules_resources.memory_full,
+    "memory-growing": rules_resources.memory_growing,
+    "event-loop-late": rules_resources.event_loop_late,
+    "accelerators-missing": rules_resources.accelerators_missing,
+    "cache-small": rules_resources.cache_small,
+    "render-bound": rules_vllm.render_bound,
+    "kv-bound": rules_vllm.kv_bound,
+    "queue-at-server": rules_vllm.queue_at_server,
+    "replica-slow": rules_vllm.replica_slow,
+    "vllm-flags": rules_vllm.vllm_flags,
+}
+_SEVERITIES = tuple(Severity)
 
 
-def judge(state: State, rules: Sequence[Rule] = RULES) -> tuple[Finding, ...]:
-    """What holds the service back, the most important first; nothing where it is healthy.
+def judge(state: State, rules: Mapping[str, Rule] = RULES) -> tuple[Finding, ...]:
+    """The findings by severity, then in the order of the conditions; none if the service is healthy.
 
-    A finding that advises nothing but to set what one before it advises to set is left out: it is the same cause.
+    A finding is left out if earlier ones already advise each setting that it advises: they have the same cause.
     """
-    found = [finding for rule in rules if (finding := rule(state)) is not None]
+    found = [
+        finding(condition.name, diagnosis)
+        for condition in CONDITIONS
+        if condition.name in rules and (diagnosis := rules[condition.name](state)) is not None
+    ]
     kept: list[Finding] = []
     advised: set[str] = set()
-    for finding in sorted(found, key=lambda finding: _ORDER.index(finding.severity)):
-        settings = {advice.setting for advice in finding.advice}
+    for each in sorted(found, key=lambda each: _SEVERITIES.index(each.severity)):
+        settings = {advice.setting for advice in each.advice}
         if settings and "" not in settings and settings <= advised:
             continue
         advised |= settings - {""}
-        kept.append(finding)
+        kept.append(each)
     return tuple(kept)
 
 
-def code_of(rule: Callable[..., Finding | None]) -> str:
-    """The code of what the rule finds: its name, with hyphens."""
-    return str(rule.__name__).replace("_", "-")
+def finding(name: str, diagnosis: Diagnosis) -> Finding:
+    """The diagnosis with what it leaves to the condition of this name."""
+    condition = BY_NAME[name]
+    return Finding(
+        name,
+        diagnosis.severity or condition.severity,
+        diagnosis.title or condition.meaning,
+        tuple(evidence for evidence in diagnosis.evidence if evidence.value is not None),
+        tuple(diagnosis.advice) or (Advice(condition.remedy),),
+        condition.runbook,
+    )

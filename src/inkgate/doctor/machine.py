@@ -1,4 +1,4 @@
-"""A service that isn't started: its settings and this machine, as a State with nothing in it."""
+"""A service that isn't started, as a State without work: its settings and this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from inkgate import __version__
-from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
+from inkgate.doctor.findings import Advice, Diagnosis, Evidence
 from inkgate.engines.vllm.managed.command import server_command
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus
@@ -19,9 +19,9 @@ from inkgate.telemetry.state import Build, Gpu, House, State, Work
 
 
 def unstarted(settings: Settings) -> State:
-    """The settings, and what this machine has for them, at the time 0. Rules on load and failures find nothing in it.
+    """The settings and the machine, at time 0; rules on load and failures find nothing in it.
 
-    Blocking, where there are GPUs for milliseconds.
+    Blocking; reading GPUs takes milliseconds.
     """
     largest = settings.limits.max_in_flight
     house = House(0, largest, 0, round(settings.serving.admission.max_bytes_mb * 1_000_000), 0)
@@ -40,9 +40,9 @@ def unstarted(settings: Settings) -> State:
     )
 
 
-def cant_start(settings: Settings) -> Finding | None:
-    """The service would not start. When: the engine has no preset, no vLLM is found on this machine, or the packages
-    for `transformers` are not installed. Judged without URL alone.
+def cant_start(settings: Settings) -> Diagnosis | None:
+    """The engine has no preset, vLLM isn't installed, or packages for `transformers` are missing. Checked only without
+    a URL.
     """
     engine = settings.engine
     if engine.name == "ppocr":
@@ -52,24 +52,16 @@ def cant_start(settings: Settings) -> Finding | None:
         preset = find_preset(named, Path(engine.vllm.preset_folder) if engine.vllm.preset_folder else None)
         if engine.name == "transformers":
             missing = [name for name in ("torch", "transformers") if find_spec(name) is None]
-            return _not_installed(missing) if missing else None
+            return _cant_start(f"missing packages: {', '.join(missing)}", _INSTALL) if missing else None
         if not engine.vllm.urls:
             server_command(preset, engine.vllm)
     except (InputRejected, ValueError) as error:
-        reason = error.detail if isinstance(error, InputRejected) else str(error)
-        advice = Advice("Correct the setting, or install what is missing (docs/guides/vllm.md).")
-        return _cant(reason, advice)
+        return _cant_start(error.detail if isinstance(error, InputRejected) else str(error))
     return None
 
 
-def _not_installed(missing: list[str]) -> Finding:
-    advice = Advice(f"Install them: {install_extra('transformers')}.")
-    return _cant(f"{' and '.join(missing)} can't be imported", advice)
-
-
-def _cant(reason: str, advice: Advice) -> Finding:
-    evidence = (Evidence("reason", reason),)
-    return Finding("cant-start", Severity.CRITICAL, "The service can't start with these settings.", evidence, (advice,))
+def _cant_start(reason: str, *advice: Advice) -> Diagnosis:
+    return Diagnosis((Evidence("reason", reason),), advice)
 
 
 def _build(settings: Settings) -> Build:
@@ -105,3 +97,6 @@ def _gpu(reading: GpuReading) -> Gpu:
         temperature_c=reading.temperature_c,
         throttled=("thermal",) if reading.thermal else (),
     )
+
+
+_INSTALL = Advice(f"Install them: {install_extra('transformers')}.")

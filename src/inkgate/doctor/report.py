@@ -1,4 +1,4 @@
-"""What was found as text for people and as JSON for programs."""
+"""The findings as text for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -7,30 +7,33 @@ from dataclasses import asdict
 from textwrap import wrap
 from typing import Any
 
-from inkgate.doctor.findings import Advice, Evidence, Finding, Number
-from inkgate.doctor.load import WORTH_A_WORD, busy_share, cpu_share, mean, recent, uptime_s, waiting
+from inkgate.doctor.conditions import LIMITS
+from inkgate.doctor.findings import Advice, Evidence, Finding, Number, amount, duration
+from inkgate.doctor.load import busy_share, cpu_share, mean, recent, setting, uptime_s, waiting
 from inkgate.telemetry.state import Point, State
 
-HEALTHY = "Nothing holds it back."
-SOUND = "Nothing is wrong with the settings, and nothing is missing."
+HEALTHY = "No problems found."
+SOUND = "No problems found in the settings and on this machine."
 _WIDTH = 100
 
 
-def text(state: State, findings: Sequence[Finding], where: str, *, running: bool = True) -> str:
-    """A page for people: what was looked at, its numbers, then what was found. `where`: an address, or a machine."""
-    up = f", up for {_duration(uptime_s(state))}" if running else ""
+def text(state: State, findings: Sequence[Finding], where: str, *, running: bool = True, guide: str = "") -> str:
+    """The service and its numbers, then the findings. `where`: the service's address, or a machine. `guide`: the base
+    of the links to runbooks; without it there are none.
+    """
+    up = f", up for {duration(uptime_s(state))}" if running else ""
     parts = [f"inkgate {state.build.version} {where}{up}"]
     for name, said in _facts(state, running=running):
         parts += _lines(f"   {name:8}", said)
     if not findings:
         parts += ["", HEALTHY if running else SOUND]
     for number, finding in enumerate(findings, 1):
-        parts += ["", *_finding(number, finding)]
+        parts += ["", *_finding(number, finding, guide)]
     return "\n".join(parts)
 
 
 def as_json(state: State, findings: Sequence[Finding], where: str, *, running: bool = True) -> dict[str, Any]:
-    """The same for programs; docs/operations/doctor.md describes it."""
+    """The same for programs, as docs/operations/doctor.md describes it."""
     return {
         "where": where,
         "running": running,
@@ -43,8 +46,13 @@ def as_json(state: State, findings: Sequence[Finding], where: str, *, running: b
     }
 
 
+def guide_of(state: State, url: str) -> str:
+    """The base of the documentation's addresses: as set, or the pages that the service at `url` serves."""
+    return setting(state, "docs.url") or f"{url.rstrip('/')}/docs/guide/"
+
+
 def numbers(state: State) -> tuple[Evidence, ...]:
-    """What a look at the service shows first: rates and times are of the last minute, all else is now."""
+    """The numbers of the service: rates and times are of the last minute, all others are current."""
     return tuple(_numbers(state))
 
 
@@ -61,7 +69,7 @@ def _numbers(state: State) -> Iterator[Evidence]:
         if (value := mean(points, rate)) is not None:
             yield Evidence(what, round(value, 2))
     if (p95_s := _p95_s(state)) is not None:
-        yield Evidence("longest 95th percentile of requests", round(p95_s, 3), "s")
+        yield Evidence("highest 95th percentile of request times", round(p95_s, 3), "s")
     for each in state.queues:
         yield Evidence(f"{each.name} at the engine", each.in_flight, against=f"of {each.limit}")
         yield Evidence(f"{each.name} waiting", waiting(each))
@@ -69,28 +77,29 @@ def _numbers(state: State) -> Iterator[Evidence]:
 
 
 def _facts(state: State, *, running: bool) -> Iterator[tuple[str, str]]:
-    """The same in words, and what runs: a name and a line each."""
+    """The service and its numbers in words: a name and a line each."""
     build, points = state.build, recent(state)
     made_of = ", ".join(part for part in (build.model, build.inference_engine) if part)
     yield "engine", build.engine + (f" ({made_of})" if made_of else "")
     if not running:
-        gpus = ", ".join(f"GPU {gpu.index} {gpu.name}".strip() for gpu in state.gpus) or "no GPU that can be read"
-        yield "machine", f"{_count(build.cores, 'core')}, {_amount(build.memory_bytes, 'bytes')} of memory, {gpus}"
+        gpus = ", ".join(f"GPU {gpu.index} {gpu.name}".strip() for gpu in state.gpus) or "no readable GPU"
+        yield "machine", f"{_count(build.cores, 'core')}, {amount(build.memory_bytes, 'bytes')} of memory, {gpus}"
         return
     p95_s = _p95_s(state)
-    within = "" if p95_s is None else f", 95 % of them within {_duration(p95_s)}"
+    within = "" if p95_s is None else f", 95% of them within {duration(p95_s)}"
     pages, requests = mean(points, lambda p: p.pages) or 0.0, mean(points, lambda p: p.requests) or 0.0
     yield "work", f"{pages:.2g} pages and {requests:.2g} requests a second in the last minute{within}"
     queues = (f"{q.in_flight} of {q.limit} {q.name} at the engine, {waiting(q)} waiting" for q in state.queues)
-    yield "queue", "; ".join((f"{_count(state.house.documents, 'document')} in the service", *queues))
+    yield "queue", "; ".join((f"{_count(state.house.documents, 'document')} in flight", *queues))
     used = mean(points, lambda point: point.cpu)
     cores = f"{build.cores} cores" if used is None else f"{used:.1f} of {build.cores} cores"
-    if (others := (busy_share(state, points) or 0.0) - (cpu_share(state, points) or 0.0)) >= WORTH_A_WORD:
-        cores += f" (and other programs {others * build.cores:.1f})"
+    others = (busy_share(state, points) or 0.0) - (cpu_share(state, points) or 0.0)
+    if others >= LIMITS.cores_others_share:
+        cores += f" (other programs use {others * build.cores:.1f})"
     gpu = mean(points, lambda point: point.gpu)
-    whole = f" of {_amount(build.memory_bytes, 'bytes')}" if build.memory_bytes else ""
-    memory = f", {_amount(_memory_bytes(state), 'bytes')}{whole} of memory"
-    yield "machine", cores + memory + ("" if gpu is None else f", GPU in use {gpu * 100:.0f} % of the time")
+    whole = f" of {amount(build.memory_bytes, 'bytes')}" if build.memory_bytes else ""
+    memory = f", {amount(_memory_bytes(state), 'bytes')}{whole} of memory"
+    yield "machine", cores + memory + ("" if gpu is None else f", GPU in use {amount(gpu, 'share')} of the time")
 
 
 def _memory_bytes(state: State) -> int:
@@ -105,12 +114,14 @@ def _count(number: int, name: str) -> str:
     return f"{number} {name}{'' if number == 1 else 's'}"
 
 
-def _finding(number: int, finding: Finding) -> Iterator[str]:
+def _finding(number: int, finding: Finding, guide: str) -> Iterator[str]:
     yield from _lines(f"{number}. {finding.severity.value.upper()}: ", f"{finding.title} ({finding.code})")
     for place, evidence in enumerate(finding.evidence):
-        yield from _lines("   seen    " if not place else " " * 11, _said(evidence))
+        yield from _lines("   found   " if not place else " " * 11, _shown(evidence))
     for place, advice in enumerate(finding.advice):
-        yield from _lines("   do      " if not place else " " * 11, _advised(advice))
+        yield from _lines("   do      " if not place else " " * 11, _instruction(advice))
+    if guide and finding.runbook:
+        yield f"   more    {guide}{finding.runbook}"
 
 
 def _lines(begin: str, words: str) -> list[str]:
@@ -124,14 +135,14 @@ def _lines(begin: str, words: str) -> list[str]:
     )
 
 
-def _said(evidence: Evidence) -> str:
-    amount = evidence.value if isinstance(evidence.value, str) else _amount(evidence.value, evidence.unit)
+def _shown(evidence: Evidence) -> str:
+    shown = amount(evidence.value, evidence.unit)
     if evidence.against.startswith("of "):
-        return f"{evidence.what}: {amount} {evidence.against}"
-    return f"{evidence.what}: {amount}" + (f" ({evidence.against})" if evidence.against else "")
+        return f"{evidence.what}: {shown} {evidence.against}"
+    return f"{evidence.what}: {shown}" + (f" ({evidence.against})" if evidence.against else "")
 
 
-def _advised(advice: Advice) -> str:
+def _instruction(advice: Advice) -> str:
     if not advice.setting:
         return advice.text
     if advice.value is None:
@@ -146,26 +157,3 @@ def _toml(value: Number | str | bool) -> str:
     if isinstance(value, str):
         return value if value.startswith("[") else f'"{value}"'
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _amount(value: Number, unit: str) -> str:
-    """A number with its unit, as people say it: 1.5 GB, 2 h 5 min, 40 %."""
-    if unit.startswith("share"):
-        return f"{value * 100:.0f} %{unit.removeprefix('share')}"
-    if unit.startswith("bytes"):
-        size, name = next((s, n) for s, n in ((1e9, "GB"), (1e6, "MB"), (0, "bytes")) if abs(value) >= s)
-        shown = f"{value / size:.1f}" if size == 1e9 else f"{value / (size or 1):.0f}"
-        return f"{shown} {name}{unit.removeprefix('bytes')}"
-    if unit == "s":
-        return _duration(value)
-    return f"{value:g} {unit}".rstrip()
-
-
-def _duration(seconds: Number) -> str:
-    if seconds < 60:
-        return f"{seconds:.3g} s"
-    minutes = round(seconds / 60)
-    if minutes < 120:
-        return f"{minutes} min"
-    hours = minutes // 60
-    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} days"

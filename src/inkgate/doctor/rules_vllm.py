@@ -1,192 +1,174 @@
-"""Rules on model servers: where vLLM itself is short of something, and how it was started."""
+"""Rules on vLLM servers: their images, KV cache, queue and speed, and the flags that they run with."""
 
 from __future__ import annotations
 
-from inkgate.doctor.findings import Advice, Evidence, Finding, Severity
-from inkgate.doctor.flags import flag_value, strayed, with_flag
-from inkgate.doctor.load import mean, pressed, value_of
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from inkgate.doctor.conditions import LIMITS
+from inkgate.doctor.findings import Advice, Diagnosis, Evidence, over
+from inkgate.doctor.load import embedded, loaded, mean, setting
+from inkgate.engines.vllm.preset import Launch
+from inkgate.engines.vllm.presets import find_preset
+from inkgate.errors import InputRejected
 from inkgate.telemetry.state import ReplicaReading, State
 
-_FULL = 0.85
-_RENDER_S = 1.0
-"""Both as serving/pressure.py has them: there, too, they are what is still healthy."""
-_SOME_PAGES = 20
+_MANAGED = "engine.vllm.managed"
+_EXTRA = f"{_MANAGED}.extra_flags"
+_SET_BY_US = ("max_num_seqs", "gpu_memory_utilization", "max_model_len", "max_num_batched_tokens")
+"""Flags with a setting of `engine.vllm.managed`, which overrides the preset unless it is 0."""
 
 
-def kv_bound(state: State) -> Finding | None:
-    """The KV cache of a model server is full. When: for 15 s of the last minute work waited, and over 85 % of the cache
-    was in use in the mean (from there on vLLM preempts).
-    """
-    usage = mean(pressed(state), lambda point: point.kv_usage)
-    if usage is None or usage <= _FULL:
-        return None
-    fullest = max(state.replicas, key=lambda replica: replica.kv_usage or 0.0, default=None)
-    evidence = [Evidence("KV cache in use", usage, "share", "over 85 %")]
-    if fullest is not None and fullest.kv_tokens:
-        evidence.append(Evidence("it holds", fullest.kv_tokens, "tokens"))
-    title = "The KV cache of the model server is full: it can't work on more pages at once."
-    return Finding("kv-bound", Severity.WARNING, title, tuple(evidence), _more_kv(state))
-
-
-def preemptions(state: State) -> Finding | None:
-    """A vLLM interrupts answers and computes them again, for want of KV cache. When: at least 10 preemptions of a
-    server since its start, and over 1 % of the pages that were read.
-    """
-    pages = sum(state.work.pages.values())
-    for replica in state.replicas:
-        times = replica.preemptions or 0
-        if times >= 10 and times > 0.01 * pages:
-            evidence = (
-                Evidence(f"preemptions of {replica.name}", times, "", "over 1 % of pages"),
-                Evidence("pages", pages),
-            )
-            title = "vLLM interrupts answers and begins them again: its KV cache is too small for what is there."
-            return Finding("preemptions", Severity.WARNING, title, evidence, _more_kv(state))
-    return None
-
-
-def render_bound(state: State) -> Finding | None:
-    """A vLLM prepares images more slowly than it reads them. When: images wait over 1 s for it, by Little's law
-    (docs/concepts/overload.md). One process of vLLM's API prepares one image at a time; more of them is what helps.
-    """
+def render_bound(state: State) -> Diagnosis | None:
+    """Images wait longer than {render_s:g} s to be prepared."""
     slow = max(state.replicas, key=lambda replica: replica.render_s or 0.0, default=None)
-    if slow is None or (slow.render_s or 0.0) <= _RENDER_S:
+    if slow is None or (slow.render_s or 0.0) <= LIMITS.render_s:
         return None
-    now = flag_value(slow.flags, "--api-server-count")
-    servers = 2 * int(now) if now is not None and now.isdigit() else 4
-    evidence = (
-        Evidence(f"images wait at {slow.name} for", round(slow.render_s or 0.0, 1), "s", "over 1 s"),
-        *([] if slow.running is None else [Evidence("answers under way there", slow.running)]),
-    )
+    wait = over(f"images wait at {slow.name} for", slow.render_s, LIMITS.render_s, "s")
+    evidence = (wait, Evidence("requests running there", slow.running))
+    now = parsed(slow.flags).get("--api-server-count", "")
+    servers, path = (2 * int(now) if now.isdigit() else 4), f"{_MANAGED}.api_server_count"
+    advice = Advice(f"Start vLLM with `--api-server-count {servers}`: each process prepares one image at a time.")
     if slow.flags:
-        text = "Let vLLM prepare images in several processes."
-        path = "engine.vllm.managed.api_server_count"
-        advice = Advice(text, path, servers, value_of(state.settings, path))
-    else:
-        advice = Advice(f"Start vLLM with `--api-server-count {servers}`: one process prepares one image at a time.")
-    title = "vLLM prepares images too slowly: the GPU waits for them."
-    return Finding("render-bound", Severity.WARNING, title, evidence, (advice,))
+        advice = Advice("Let vLLM prepare images in several processes.", path, servers, setting(state, path))
+    return Diagnosis(evidence, (advice,))
 
 
-def queue_at_server(state: State) -> Finding | None:
-    """Requests queue inside a model server, where they can't be put in order. When: for over 5 s in the mean there, and
-    the limit is fixed (`engine.vllm.concurrent_requests`) or others use the server too.
+def kv_bound(state: State) -> Diagnosis | None:
+    """Pages or calls waited for {sustained_s:g} s of the last minute, and over {kv_usage:.0%} of the KV cache was used;
+    or the server preempted at least {preemptions} requests and {preempted_share:.0%} of the pages.
     """
-    for replica in state.replicas:
-        if (replica.queue_s or 0.0) <= 5.0:
-            continue
-        fixed = value_of(state.settings, "engine.vllm.concurrent_requests")
-        there = (replica.running or 0) + (replica.waiting or 0)
-        others = there - replica.in_flight
-        if not fixed and others <= there / 2:
-            continue
-        evidence = (
-            Evidence(f"wait in the queue of {replica.name}", round(replica.queue_s or 0.0, 1), "s", "over 5 s"),
-            Evidence("requests there", there, against=f"{replica.in_flight} of them ours"),
-        )
-        if fixed:
-            advice = Advice("Let the limit find itself.", "engine.vllm.concurrent_requests", 0, fixed)
-        else:
-            advice = Advice("Give inkgate a server of its own, or lead all clients through inkgate.")
-        title = "Requests queue inside the model server, where nobody can put them in order."
-        return Finding("queue-at-server", Severity.WARNING, title, evidence, (advice,))
-    return None
-
-
-def replica_slow(state: State) -> Finding | None:
-    """One model server is slower than the others. When: its tokens come at over twice the median time of all of them,
-    of at least 3 that work.
-    """
-    working = sorted((r for r in state.replicas if r.inter_token_s and r.running), key=_inter_token_s)
-    if len(working) < 3:
-        return None
-    slowest, usual = working[-1], _inter_token_s(working[(len(working) - 1) // 2])
-    if _inter_token_s(slowest) <= 2 * usual:
+    usage = mean(loaded(state), lambda point: point.kv_usage) or 0.0
+    full = usage > LIMITS.kv_usage
+    least = max(LIMITS.preemptions, LIMITS.preempted_share * sum(state.work.pages.values()))
+    preempting = [each for each in state.replicas if (each.preemptions or 0) >= least]
+    if not full and not preempting:
         return None
     evidence = (
-        Evidence(f"time between tokens of {slowest.name}", round(1000 * _inter_token_s(slowest)), "ms"),
-        Evidence("the median of all", round(1000 * usual), "ms", "over twice that"),
+        over("KV cache in use", usage if full else None, LIMITS.kv_usage, "share"),
+        *(Evidence(f"preemptions at {each.name}", each.preemptions) for each in preempting),
+        *(Evidence(f"KV cache of {each.name}", each.kv_tokens, "tokens") for each in state.replicas),
     )
-    advice = Advice("Look at its machine: does its GPU throttle, or do others use it?")
-    title = "One model server is much slower than the others."
-    return Finding("replica-slow", Severity.WARNING, title, evidence, (advice,))
+    return Diagnosis(evidence, _larger_kv_cache(state))
 
 
-def runaways(state: State) -> Finding | None:
-    """The model runs in circles. When: over 5 % of at least 20 pages since the start had an answer that was stopped."""
-    pages, stopped = sum(state.work.pages.values()), state.work.runaways
-    if pages < _SOME_PAGES or stopped <= 0.05 * pages:
-        return None
-    evidence = (
-        Evidence("answers stopped because they repeated themselves", stopped / pages, "share of pages", "over 5 %"),
-    )
-    advice = (
-        Advice("Check that the preset fits the model that the server has: prompts and sampling are particular to it."),
-        Advice("Or read such documents block by block.", "engine.vllm.reading", "elements", _reading(state)),
-    )
-    title = "The model runs in circles on many pages."
-    return Finding("runaways", Severity.WARNING, title, evidence, advice)
-
-
-def retries(state: State) -> Finding | None:
-    """Much is read again. When: over 10 % of at least 20 pages since the start were asked for once more."""
-    pages, again = sum(state.work.pages.values()), sum(state.work.retries.values())
-    if pages < _SOME_PAGES or again <= 0.1 * pages:
-        return None
-    reason = max(state.work.retries, key=lambda each: state.work.retries[each])
-    evidence = (
-        Evidence("read again", again / pages, "share of pages", "over 10 %"),
-        Evidence("most often because of", f"{reason}, {state.work.retries[reason]} times"),
-    )
-    advice = Advice("Find out why from the model servers' log; each retry takes the engine's time a second time.")
-    return Finding("retries", Severity.WARNING, "Much work is done twice.", evidence, (advice,))
-
-
-def vllm_flags(state: State) -> Finding | None:
-    """A vLLM runs with other flags than the model's preset says. When: one is missing or has another value, at a
-    server that was started by inkgate and whose preset is shipped. Fewer sequences than set is what is left after vLLM
-    ran out of memory.
-    """
-    name = str(value_of(state.settings, "engine.vllm.preset") or state.build.engine)
-    for replica in state.replicas:
-        evidence = strayed(replica.flags, name, state.settings)
-        if replica.flags and evidence:
-            advice = Advice("Leave them as the preset has them: it is what the model was tried with.", _EXTRA, "[]")
-            title = f"The vLLM at {replica.name} was started with other flags than the preset `{name}` has."
-            return Finding("vllm-flags", Severity.NOTE, title, evidence, (_memory_or(advice, evidence),))
-    return None
-
-
-def _memory_or(advice: Advice, evidence: tuple[Evidence, ...]) -> Advice:
-    if [each.what for each in evidence] != ["--max-num-seqs"]:
-        return advice
-    return Advice("Give vLLM more of the GPU's memory, or set what it bears.", "engine.vllm.managed.max_num_seqs")
-
-
-def _more_kv(state: State) -> tuple[Advice, ...]:
-    another = Advice("Or add a model server, and name its address too.", "engine.vllm.urls")
-    if value_of(state.settings, "engine.vllm.urls"):
-        text = "Start vLLM with more memory (`--gpu-memory-utilization`) or a smaller cache (`--kv-cache-dtype fp8`)."
+def _larger_kv_cache(state: State) -> tuple[Advice, ...]:
+    another = Advice("Or add a model server and its address.", "engine.vllm.urls")
+    if setting(state, "engine.vllm.urls"):
+        text = "Start vLLM with more memory (`--gpu-memory-utilization`) or an 8-bit cache (`--kv-cache-dtype fp8`)."
         return Advice(text), another
-    path = "engine.vllm.managed.gpu_memory_utilization"
-    now = value_of(state.settings, path) or 0.9
+    path = f"{_MANAGED}.gpu_memory_utilization"
+    now = setting(state, path) or 0.9
     if now < 0.94:
-        return Advice("Give vLLM more of the GPU's memory.", path, 0.95, now), another
-    return Advice("Keep the cache in 8 bits.", _EXTRA, with_flag(_extra(state), "--kv-cache-dtype", "fp8")), another
+        return Advice("Give vLLM more GPU memory.", path, 0.95, now), another
+    flags = setting(state, _EXTRA) or ()
+    return Advice("Use an 8-bit cache.", _EXTRA, _with_flag(flags, "--kv-cache-dtype", "fp8")), another
 
 
-def _extra(state: State) -> tuple[str, ...]:
-    flags = value_of(state.settings, _EXTRA)
-    return tuple(str(flag) for flag in flags) if isinstance(flags, list | tuple) else ()
+def queue_at_server(state: State) -> Diagnosis | None:
+    """Requests wait over {queue_s:g} s there, and `engine.vllm.concurrent_requests` is fixed or other clients use the
+    server.
+    """
+    fixed = setting(state, "engine.vllm.concurrent_requests")
+    for replica in state.replicas:
+        there = (replica.running or 0) + (replica.waiting or 0)
+        shared = there - replica.in_flight > there / 2
+        if (replica.queue_s or 0.0) <= LIMITS.queue_s or not (fixed or shared):
+            continue
+        wait = over(f"wait in the queue of {replica.name}", replica.queue_s, LIMITS.queue_s, "s")
+        evidence = (wait, Evidence("requests there", there, against=f"{replica.in_flight} of them from inkgate"))
+        adapt = Advice("Let inkgate adapt the limit.", "engine.vllm.concurrent_requests", 0, fixed)
+        return Diagnosis(evidence, (adapt,) if fixed else ())
+    return None
 
 
-def _reading(state: State) -> str | None:
-    now = value_of(state.settings, "engine.vllm.reading")
-    return now if isinstance(now, str) else None
+def replica_slow(state: State) -> Diagnosis | None:
+    """Its time between tokens is over {slower:g} times the median of at least 3 servers."""
+    busy = sorted((r for r in state.replicas if r.inter_token_s and r.running), key=_inter_token_s)
+    if len(busy) < 3:
+        return None
+    slowest, median_s = busy[-1], _inter_token_s(busy[(len(busy) - 1) // 2])
+    if _inter_token_s(slowest) <= LIMITS.slower * median_s:
+        return None
+    evidence = (
+        Evidence(f"time between tokens of {slowest.name}", 1000 * _inter_token_s(slowest), "ms"),
+        Evidence("median of all", 1000 * median_s, "ms"),
+    )
+    return Diagnosis(evidence)
+
+
+def vllm_flags(state: State) -> Diagnosis | None:
+    """A managed vLLM lacks a flag of its shipped preset or has another value, where no setting asks for it; or
+    `engine.vllm.managed.extra_flags` changes one.
+    """
+    preset = str(setting(state, "engine.vllm.preset") or state.build.engine)
+    launch = None if embedded(state) else _launch(preset)
+    if launch is None:
+        return None
+    wanted = parsed(replace(launch, newer_flags=()).arguments())  # an older vLLM runs without the newer ones
+    asked = {f"--{name.replace('_', '-')}": setting(state, f"{_MANAGED}.{name}") for name in _SET_BY_US}
+    wanted |= {flag: f"{value:g}" for flag, value in asked.items() if value}
+    advice = Advice("Keep the flags of the preset: the model was tested with them.", _EXTRA, "[]")
+    for replica in state.replicas:
+        running = parsed(replica.flags)
+        changed = _differences({name: running.get(name, "missing") for name in wanted}, wanted)
+        if replica.flags and changed:
+            if [each.what for each in changed] == ["--max-num-seqs"]:  # lowered after vLLM ran out of memory
+                text = "Give vLLM more GPU memory, or set what it can hold."
+                advice = Advice(text, f"{_MANAGED}.max_num_seqs")
+            return Diagnosis(changed, (advice,), title=f"vLLM at {replica.name} runs with other flags than `{preset}`.")
+    extra = setting(state, _EXTRA) or ()
+    changed = _differences(parsed([str(flag) for flag in extra]), parsed(launch.arguments()))
+    if setting(state, "engine.vllm.urls") or not changed:
+        return None
+    return Diagnosis(changed, (advice,), title=f"`{_EXTRA}` changes flags of the preset `{preset}`.")
+
+
+def parsed(flags: Sequence[str]) -> dict[str, str]:
+    """The value of each flag by name; the last one wins. `--no-x` has the value `no`, a flag without a value `yes`."""
+    values: dict[str, str] = {}
+    for place, word in enumerate(flags):
+        if not word.startswith("--"):
+            continue
+        name, equals, value = word.partition("=")
+        name = name.replace("_", "-")
+        if equals:
+            values[name] = value
+        elif place + 1 < len(flags) and not flags[place + 1].startswith("--"):
+            values[name] = flags[place + 1]
+        elif name.startswith("--no-"):
+            values[f"--{name.removeprefix('--no-')}"] = "no"
+        else:
+            values[name] = "yes"
+    return values
+
+
+def _launch(preset: str) -> Launch | None:
+    """How a shipped preset launches vLLM; None if there is no such preset."""
+    try:
+        return find_preset(preset).launch
+    except InputRejected:
+        return None
+
+
+def _differences(given: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(name, value, against=f"the preset has {wanted[name]}")
+        for name, value in given.items()
+        if name in wanted and value != wanted[name]
+    )
+
+
+def _with_flag(flags: Sequence[str], name: str, value: str) -> str:
+    """The flags as a TOML list, with this flag instead of any of its name."""
+    kept = [
+        word
+        for place, word in enumerate(flags)
+        if word.partition("=")[0] != name and not (place and flags[place - 1] == name)
+    ]
+    return json.dumps([*kept, name, value])
 
 
 def _inter_token_s(replica: ReplicaReading) -> float:
     return replica.inter_token_s or 0.0
-
-
-_EXTRA = "engine.vllm.managed.extra_flags"

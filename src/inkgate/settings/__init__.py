@@ -123,6 +123,7 @@ class Settings(BaseSettings):
     fetch: FetchSettings = FetchSettings()
     metrics: MetricsSettings = MetricsSettings()
     tracing: TracingSettings = TracingSettings()
+    docs: DocsSettings = DocsSettings()
     ui: UiSettings = UiSettings()
     docs: DocsSettings = DocsSettings()
     log: LogSettings = LogSettings()
