@@ -1,11 +1,13 @@
-"""Writes Grafana's dashboards as JSON, and Kubernetes' copy of Prometheus' rules, into deploy/monitoring.
+"""Writes Grafana's dashboards, the alert rules, and Kubernetes' copy of all rules into deploy/monitoring.
 
 python scripts/write_dashboards.py [--check]
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
+from dataclasses import asdict
 from pathlib import Path
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
@@ -14,6 +16,7 @@ from dashboards.engine import engine
 from dashboards.overview import overview
 from dashboards.tenants import tenants
 from generated import ROOT, write_or_check
+from inkgate.doctor.conditions import CONDITIONS, LIMITS
 
 MONITORING = ROOT / "deploy" / "monitoring"
 
@@ -30,13 +33,26 @@ spec:
 """
 
 
+ALERTS = "# Written by scripts/write_dashboards.py from scripts/dashboards/alerts.yml: change it there.\n"
+GUIDE = "http://127.0.0.1:7860/docs/guide/"
+"""Where an instance on the same machine serves the documentation; docs/guides/monitoring.md says how to change it."""
+
+
+def alerts() -> str:
+    """The template with the thresholds of the doctor's conditions, and the runbook of each alert's condition."""
+    runbooks = {alert: GUIDE + condition.runbook for condition in CONDITIONS for alert in condition.alerts}
+    template = (ROOT / "scripts" / "dashboards" / "alerts.yml").read_text(encoding="utf-8")
+    limits = {name: f"{value:g}" for name, value in asdict(LIMITS).items()}
+    before, *rules = re.split(r"(?<=- alert: )", template)
+    rules = [rule.replace("@{runbook}", runbooks[rule.partition("\n")[0]]) for rule in rules]
+    return ALERTS + re.sub(r"@{(\w+)}", lambda found: limits[found[1]], before + "".join(rules))
+
+
 def prometheus_rule() -> str:
-    """The rule files, one after the other, in one object."""
-    text = PROMETHEUS_RULE
-    for path in sorted((MONITORING / "rules").glob("*.yml")):
-        _, groups = path.read_text(encoding="utf-8").split("\ngroups:\n")
-        text += textwrap.indent(groups, "  ")
-    return text
+    """All rules in one object."""
+    recording = (MONITORING / "rules" / "recording.yml").read_text(encoding="utf-8")
+    groups = [text.split("\ngroups:\n")[1] for text in (alerts(), recording)]
+    return PROMETHEUS_RULE + "".join(textwrap.indent(each, "  ") for each in groups)
 
 
 def files() -> dict[Path, str]:
@@ -46,7 +62,8 @@ def files() -> dict[Path, str]:
         for board in (overview(), engine(), tenants())
     }
     texts = {path: JSONEncoder(indent=2, sort_keys=True).encode(board) + "\n" for path, board in boards.items()}
-    return {**texts, MONITORING / "kubernetes" / "prometheusrule.yaml": prometheus_rule()}
+    rules = {"rules/alerts.yml": alerts(), "kubernetes/prometheusrule.yaml": prometheus_rule()}
+    return texts | {MONITORING / name: text for name, text in rules.items()}
 
 
 if __name__ == "__main__":

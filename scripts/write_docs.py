@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import asdict
 from enum import EnumType
 from typing import Annotated
 
@@ -19,7 +21,7 @@ from pydantic.fields import FieldInfo
 from generated import ROOT, write_or_check
 from inkgate.api.errors import STATUSES
 from inkgate.cli.configure import setting_fields, variable
-from inkgate.doctor import judge, machine
+from inkgate.doctor import conditions, judge, machine
 from inkgate.errors import ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES, Code
 from inkgate.telemetry import catalog
 
@@ -47,6 +49,7 @@ BRANCHES = {
     "serving.adaptive": "How many pages are at the model server at once: found out, within these bounds.",
     "serving.gpu": "When a GPU's own trouble stops calls to the model server on it.",
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",
+    "docs": "Where links to the documentation lead.",
     "metrics": "What is [measured](metrics.md); it holds no contents of documents and no keys.",
     "ui": "The web page ([web-page.md](../start/web-page.md)).",
     "docs": "Where the documentation is.",
@@ -112,12 +115,16 @@ def metrics_part() -> str:
 
 
 def doctor_part() -> str:
-    """The rules of the doctor, in their order, as their docstrings have them."""
-    head = "| finding | what it means | found when |\n| --- | --- | --- |"
+    """The conditions that the doctor finds, each with the docstring of its rule, which says when."""
+    rules: dict[str, Callable[..., object]] = {"cant-start": machine.cant_start, **judge.RULES}
+    head = "| code | severity | meaning | found when | remedy |\n| --- | --- | --- | --- | --- |"
     rows = []
-    for rule in (machine.cant_start, *judge.RULES):
-        meaning, _, when = " ".join((rule.__doc__ or "").split()).partition(" When: ")
-        rows.append(f"| `{judge.code_of(rule)}` | {meaning} | {when[:1].upper()}{when[1:]} |")
+    for each in conditions.CONDITIONS:
+        if each.name not in rules:
+            continue
+        when = " ".join((rules[each.name].__doc__ or "").split()).format(**asdict(conditions.LIMITS))
+        name = f"[`{each.name}`](runbooks.md#{each.name})" if each.alerts else f"`{each.name}`"
+        rows.append(f"| {name} | {each.severity} | {each.meaning} | {when} | {each.remedy} |")
     return f"{head}\n" + "\n".join(rows) + "\n"
 
 

@@ -9,11 +9,11 @@ from dashboards.panels import SOURCE
 
 AnyPanel = timeseries.Panel | stat.Panel | gauge.Panel | bargauge.Panel | heatmap.Panel | table.Panel
 Rows = dict[str, list[AnyPanel]]
-"""Titles of rows, and what stands in them from left to right; a line is 24 wide."""
+"""Panels by the title of their row, from left to right; a line is 24 wide."""
 
 
 def board(uid: str, title: str, description: str, rows: Rows) -> models.Dashboard:
-    """The dashboard. `uid`: by which Grafana knows it; its file is named so."""
+    """A dashboard. `uid`: its identity in Grafana, and the name of its file."""
     made = (
         dashboard.Dashboard(title)
         .uid(uid)

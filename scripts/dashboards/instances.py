@@ -1,4 +1,4 @@
-"""The table of instances: a row each."""
+"""The table of instances."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMNS = (
     ("Limit", "short", f"sum by (instance) (inkgate_limit{{{HERE}}})"),
     ("Waiting", "short", f"sum by (instance) (inkgate_waiting{{{HERE}}})"),
     ("Memory", "bytes", f"sum by (instance) (inkgate_process_resident_bytes{{{HERE}}})"),
-    ("Running for", "s", f"max by (instance) (time() - inkgate_start_time_seconds{{{HERE}}})"),
+    ("Uptime", "s", f"max by (instance) (time() - inkgate_start_time_seconds{{{HERE}}})"),
 )
 _BUILD = f"max by (instance, version, engine, model_version, inference_engine) (inkgate_build_info{{{HERE}}})"
 _YES_NO = ValueMap({"1": ValueMappingResult("yes", "green"), "0": ValueMappingResult("no", "red")})
@@ -34,7 +34,7 @@ def instances() -> table.Panel:
     panel = (
         table.Panel()
         .title("Instances")
-        .description("What runs where. Up: Prometheus reaches it; ready: it can read.")
+        .description("Version and state of each instance. Up: Prometheus can scrape it; ready: it can read pages.")
         .datasource(SOURCE)
         .unit("short")
         .show_header(show_header=True)
@@ -53,7 +53,7 @@ def instances() -> table.Panel:
         "version": "Version",
         "engine": "Engine",
         "model_version": "Model",
-        "inference_engine": "Computed by",
+        "inference_engine": "Inference engine",
     }
     for title, unit, _ in _COLUMNS:
         panel.override_by_name(title, _looks(unit))

@@ -1,4 +1,4 @@
-"""How panels of the dashboards look: Grafana's own builders with what all of ours have in common."""
+"""Panels with the look of these dashboards, made with Grafana's builders."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 SOURCE = DataSourceRef("prometheus", "${datasource}")
 HERE = 'job="inkgate", instance=~"$instance"'
-"""Label matchers of what a dashboard looks at."""
+"""Label matchers for the selected instances."""
 PAGES = f'{HERE}, engine=~"$engine", model_version=~"$model"'
-"""The same, for metrics that tell engine and model."""
+"""The same, for metrics with engine and model."""
 NO_PROBES = 'endpoint!~"other|/(health|livez|readyz|state|docs|openapi.json)?"'
 WINDOW = "$__rate_interval"
 
 Query = tuple[str, str]
 """An expression, and its legend: `{{label}}` stands for a label's value."""
 Steps = Sequence[tuple[float, str]]
-"""From which value on which colour; below the first: green."""
+"""Colours by the value from which they apply; green below the first."""
 
 
 def target(query: Query, ref_id: str) -> prometheus.Dataquery:
@@ -50,7 +50,7 @@ def target(query: Query, ref_id: str) -> prometheus.Dataquery:
 def lines(
     title: str, description: str, unit: str, *queries: Query, stacked: bool = False, steps: Steps = ()
 ) -> timeseries.Panel:
-    """Lines over time; `stacked`: as areas on each other; `steps`: drawn as lines across."""
+    """Lines over time; `stacked`: stacked areas; `steps`: horizontal lines."""
     panel = (
         timeseries.Panel()
         .title(title)
@@ -81,7 +81,7 @@ def lines(
 
 
 def number(title: str, description: str, unit: str, expr: str, steps: Steps = ()) -> stat.Panel:
-    """The last value, large, with its course behind."""
+    """The last value, large, with its history behind."""
     return (
         stat.Panel()
         .title(title)

@@ -1,4 +1,4 @@
-"""The dashboard of who asks: what they send, what they get, who is turned away and why."""
+"""The dashboard of clients: their requests, responses and refusals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def tenants() -> Dashboard:
     return board(
         "inkgate-tenants",
         "inkgate: tenants",
-        "Who asks, for what, and who is turned away. Single keys are never told apart here: the log does that.",
-        {"Now": _now(), "What they send": _sent(), "What they get": _got()},
+        "Requests, responses and refusals by client class. For single API keys, see the log.",
+        {"Now": _now(), "Requests": _requests(), "Responses": _responses()},
     )
 
 
@@ -23,26 +23,26 @@ def _now() -> list[AnyPanel]:
     return [
         number(
             "Tenants",
-            "Keys or addresses whose documents are in the house now.",
+            "API keys or addresses with documents in flight.",
             "short",
             f"sum(inkgate_tenants{{{HERE}}})",
         ).span(6),
         number(
             "Documents",
-            "Documents in the house now.",
+            "Documents in flight.",
             "short",
             f"sum(inkgate_documents{{{HERE}}})",
         ).span(6),
         number(
-            "Bodies",
-            "Memory that the bodies of these documents take, of what they may.",
+            "Request bodies",
+            "Used share of the memory for request bodies.",
             "percentunit",
             f"sum(inkgate_body_bytes{{{HERE}}}) / sum(inkgate_body_bytes_limit{{{HERE}}})",
             [(0.8, "orange"), (0.95, "red")],
         ).span(6),
         number(
             "Refused in the last hour",
-            "All refusals: over their own rate, over their share, or for want of room.",
+            "All refusals: rate limit, share, or overload.",
             "short",
             f"sum(increase({_REFUSALS}{{{HERE}}}[1h])) or vector(0)",
             [(1, "orange")],
@@ -50,11 +50,11 @@ def _now() -> list[AnyPanel]:
     ]
 
 
-def _sent() -> list[AnyPanel]:
+def _requests() -> list[AnyPanel]:
     return [
         lines(
             "Requests by endpoint",
-            "Per second: which kind of client sends them (docs/reference/http.md).",
+            "Requests per second; each endpoint is for a kind of client (docs/reference/http.md).",
             "reqps",
             (
                 f"sum by (method, endpoint) (rate(http_requests_total{{{HERE}, {NO_PROBES}}}[{WINDOW}]))",
@@ -62,24 +62,24 @@ def _sent() -> list[AnyPanel]:
             ),
             stacked=True,
         ),
-        heat("Size of uploads", "Documents and chat requests by their size.", "bytes", "inkgate_upload_bytes", HERE),
+        heat("Size of uploads", "Documents and chat requests by size.", "bytes", "inkgate_upload_bytes", HERE),
         lines(
             "Pages by task",
-            "Pages per second by what was asked for.",
+            "Pages per second by task.",
             "pages/s",
             (f"sum by (task_type) (rate(inkgate_pages_total{{{PAGES}}}[{WINDOW}]))", "{{task_type}}"),
             stacked=True,
         ),
         lines(
             "Waiting by priority",
-            "Pages and calls that wait for their turn.",
+            "Pages and calls that wait for a slot.",
             "short",
             (f"sum by (priority) (inkgate_waiting{{{HERE}}})", "{{priority}}"),
             stacked=True,
         ).span(12),
         lines(
-            "Wait for a turn",
-            "How long pages and calls wait for their turn.",
+            "Wait for a slot",
+            "Time that pages and calls wait for a slot.",
             "s",
             *(
                 (quantile(q, "inkgate_stage_duration_seconds", f'{HERE}, stage="wait"'), f"p{round(100 * q)}")
@@ -89,25 +89,25 @@ def _sent() -> list[AnyPanel]:
     ]
 
 
-def _got() -> list[AnyPanel]:
+def _responses() -> list[AnyPanel]:
     return [
         lines(
-            "Documents by how they ended",
-            "Documents per second, of those that were let in.",
+            "Documents by outcome",
+            "Accepted documents per second.",
             "cps",
             (f"sum by (outcome) (rate(inkgate_documents_ended_total{{{HERE}}}[{WINDOW}]))", "{{outcome}}"),
             stacked=True,
         ),
         lines(
             "Refusals by class",
-            "Refusals per second by the code of the error, and whether the caller had a key.",
+            "Refusals per second by error code, and whether the client had a key.",
             "reqps",
             (f"sum by (reason, tenant_class) (rate({_REFUSALS}{{{HERE}}}[{WINDOW}]))", "{{reason}} {{tenant_class}}"),
             stacked=True,
         ),
         lines(
-            "Errors of callers",
-            "Requests per second that were answered with 4xx: something is wrong with them, or there are too many.",
+            "Client errors",
+            "Requests per second with 4xx responses: an invalid request, or too many.",
             "reqps",
             (
                 f'sum by (endpoint, status) (rate(http_requests_total{{{HERE}, status=~"4.."}}[{WINDOW}]))',
@@ -117,7 +117,7 @@ def _got() -> list[AnyPanel]:
         ),
         lines(
             "Request time by endpoint, p95",
-            "95 of 100 requests are answered within this time. Long documents take long.",
+            "95% of requests finish within this time. Long documents take long.",
             "s",
             (
                 (
@@ -129,7 +129,7 @@ def _got() -> list[AnyPanel]:
         ).span(12),
         lines(
             "Page time by task, p95",
-            "95 of 100 pages are read within this time, waiting included.",
+            "95% of pages finish within this time, including their wait.",
             "s",
             (
                 (

@@ -71,10 +71,10 @@ def test_what_people_look_for_is_there() -> None:
     kinds = {(panel["type"], panel["title"]) for path in DASHBOARDS for panel in panels(path)}
     assert {
         ("timeseries", "QPS"),
-        ("timeseries", "Limit against in flight"),
-        ("heatmap", "Page time, all of it"),
+        ("timeseries", "Limit and in flight"),
+        ("heatmap", "Distribution of page times"),
         ("table", "Instances"),
-        ("gauge", "GPU utilisation"),
+        ("gauge", "GPU utilization"),
         ("bargauge", "GPU memory"),
     } <= kinds
     (gauge,) = [panel for path in DASHBOARDS for panel in panels(path) if panel["type"] == "gauge"]

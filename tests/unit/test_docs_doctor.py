@@ -1,23 +1,30 @@
-"""docs/operations/doctor.md lists every rule as it is, and its example is what the doctor prints."""
+"""The conditions are complete and agree with the limits of the service; the example of the page is current."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
 
-from inkgate.doctor.judge import RULES, code_of, judge
+from inkgate.doctor.conditions import BY_NAME, CONDITIONS, LIMITS
+from inkgate.doctor.judge import RULES, judge
 from inkgate.doctor.report import text
+from inkgate.serving.pressure import PressureTargets
 from support.states import embedded_state, history, pages_queue
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations" / "doctor.md").read_text(encoding="utf-8")
 
 
-def test_every_rule_is_listed_in_order_with_its_meaning_and_when_it_is_found() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| (.+\.) \| (.+\.) \|$", PAGE, re.MULTILINE)
-    assert [code for code, _, _ in rows] == ["cant-start", *(code_of(rule) for rule in RULES)]
+def test_every_rule_is_a_condition_and_every_condition_is_found_by_a_rule_or_an_alert() -> None:
+    assert set(RULES) | {"cant-start"} <= set(BY_NAME)
+    assert {name for name, condition in BY_NAME.items() if not condition.alerts} <= set(RULES) | {"cant-start"}
+    assert len(BY_NAME) == len(CONDITIONS)
+
+
+def test_thresholds_of_model_servers_are_the_targets_of_the_limit() -> None:
+    targets = PressureTargets()
+    assert (LIMITS.kv_usage, LIMITS.render_s) == (targets.kv_usage, targets.render_s)
 
 
 def test_the_example_is_what_is_printed() -> None:

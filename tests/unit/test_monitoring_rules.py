@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
+from inkgate.cli.configure import setting_fields
+from inkgate.doctor.conditions import CONDITIONS
 from inkgate.telemetry.catalog import CATALOG
-from support.monitoring import MONITORING, ROOT, RULES, metrics_in, program, rule_groups, rules
+from support.monitoring import DASHBOARDS, MONITORING, ROOT, RULES, metrics_in, panels, program, rule_groups, rules
 
 SERIES = tuple(sorted((ROOT / "tests" / "data" / "alert_rules").glob("*.yml")))
 ALERTS = rules("alert")
 NAMES = [rule["alert"] for rule in ALERTS]
+GUIDE = "http://127.0.0.1:7860/docs/guide/operations/runbooks/"
 
 
 def run(*command: str | Path) -> None:
@@ -61,7 +64,7 @@ def problems(alert: dict[str, Any]) -> list[str]:
         "severity": alert["labels"]["severity"] in {"critical", "warning"},
         "annotations": set(texts) == {"summary", "description", "runbook_url"},
         "description": len(texts.get("description", "")) > 40,
-        "runbook_url": texts.get("runbook_url") == f"docs/operations/runbooks.md#{alert['alert'].lower()}",
+        "runbook_url": texts.get("runbook_url") in {f"{GUIDE}#{anchor}" for anchor in sections()},
     }
     return [f"{alert['alert']}: {rule}" for rule, kept in rules.items() if not kept]
 
@@ -70,12 +73,41 @@ def test_each_alert_says_how_bad_what_why_and_where_to_read_on() -> None:
     assert [problem for alert in ALERTS for problem in problems(alert)] == []
 
 
-def test_the_runbooks_have_one_section_for_each_alert_and_say_what_to_do() -> None:
+def sections() -> dict[str, str]:
+    """The text of each section of the runbooks by its heading, which is its anchor."""
     page = (ROOT / "docs" / "operations" / "runbooks.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
-    assert list(sections) == NAMES
-    for name, text in sections.items():
-        assert all(f"**{word}**" in text for word in ("Means", "Look at", "Do")), name
+    return dict(re.findall(r"^## ([a-z-]+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL))
+
+
+def test_the_runbooks_have_a_section_for_each_condition_with_alerts() -> None:
+    texts = sections()
+    conditions = {condition.name: condition.alerts for condition in CONDITIONS if condition.alerts}
+    assert set(texts) == set(conditions)
+    assert sorted(alert for alerts in conditions.values() for alert in alerts) == sorted(NAMES)
+    words = ("Symptom", "Cause", "Confirm", "Remedy")
+    incomplete = [
+        name
+        for name, text in texts.items()
+        if not all(f"**{word}**" in text for word in words)
+        or not all(f"`{alert}`" in text for alert in conditions[name])
+    ]
+    assert not incomplete
+
+
+def test_settings_and_panels_in_the_runbooks_exist() -> None:
+    known = {".".join(path) for path, _ in setting_fields()}
+    titles = {panel["title"] for path in DASHBOARDS for panel in panels(path)}
+    text = "".join(sections().values())
+    named = set(re.findall(r"`((?:engine|serving|limits|pdf|cache|metrics)\.[a-z_.]+?)(?: = .*?)?`", text))
+    shown = {
+        title for found in re.findall(r"the panels? ([\w, ]+?)(?: has the|;|\.)", text) for title in titles_in(found)
+    }
+    assert len(named) > 10
+    assert (named - known, shown - titles) == (set(), set())
+
+
+def titles_in(words: str) -> list[str]:
+    return re.split(r", | and ", words)
 
 
 def test_rules_ask_for_metrics_that_the_service_has() -> None:
