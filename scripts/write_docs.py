@@ -49,7 +49,6 @@ BRANCHES = {
     "serving.adaptive": "How many pages are at the model server at once: found out, within these bounds.",
     "serving.gpu": "When a GPU's own trouble stops calls to the model server on it.",
     "fetch": "Documents named by a URL. Addresses that are private, loopback or link-local are never fetched.",
-    "docs": "Where links to the documentation lead.",
     "metrics": "What is [measured](metrics.md); it holds no contents of documents and no keys.",
     "ui": "The web page ([web-page.md](../start/web-page.md)).",
     "docs": "Where the documentation is.",

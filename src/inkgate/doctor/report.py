@@ -48,7 +48,8 @@ def as_json(state: State, findings: Sequence[Finding], where: str, *, running: b
 
 def guide_of(state: State, url: str) -> str:
     """The base of the documentation's addresses: as set, or the pages that the service at `url` serves."""
-    return setting(state, "docs.url") or f"{url.rstrip('/')}/docs/guide/"
+    base: str = setting(state, "docs.url") or f"{url.rstrip('/')}/docs/guide"
+    return f"{base.rstrip('/')}/"
 
 
 def numbers(state: State) -> tuple[Evidence, ...]:

@@ -123,7 +123,6 @@ class Settings(BaseSettings):
     fetch: FetchSettings = FetchSettings()
     metrics: MetricsSettings = MetricsSettings()
     tracing: TracingSettings = TracingSettings()
-    docs: DocsSettings = DocsSettings()
     ui: UiSettings = UiSettings()
     docs: DocsSettings = DocsSettings()
     log: LogSettings = LogSettings()

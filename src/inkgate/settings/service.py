@@ -198,14 +198,6 @@ class UiSettings(Branch):
     )
 
 
-class DocsSettings(Branch):
-    url: str = Field(
-        default="",
-        description="Base address of the documentation, such as `https://docs.example.com/inkgate/`, for links to it. "
-        "Empty: this service's own `/docs/guide/`.",
-    )
-
-
 class LogSettings(Branch):
     format: LogFormat = Field(LogFormat.CONSOLE, description="`console` for people, `json` for machines.")
     level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Least level that is logged.")
