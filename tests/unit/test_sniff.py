@@ -59,34 +59,36 @@ def _zip(name: str, content: str = "x") -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (b"Hello, this is a letter.\nYours", "text"),
-        ("Ein Brief über Öl, abgeschnitten: ü".encode()[:-1], "text"),
-        ("汉字".encode("utf-16"), "text"),
-        (b"BM is how this text begins", "text"),
-        (b"P100 is a printer", "text"),
-        (b'{"image": "..."}', "JSON"),
-        (b"  <!DOCTYPE html><html></html>", "an HTML page"),
-        (b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>', "an SVG drawing"),
-        (b"data:image/png;base64,iVBORw0KGgo=", "a data URL"),
-        (b"iVBORw0KGgoAAAANSUhEUg", "base64 text"),
-        (b"/9j/4AAQSkZJRgABAQ", "base64 text"),
-        (b"\x00" * 64, "nothing but zeros"),
-        (b"\x93\x01\x02\xff\xfe\x00\x07", "no kind of file that is known here"),
-        (_zip("notes.txt"), "a ZIP archive (an Office document?)"),
-        (_zip("[Content_Types].xml"), "an Office document"),
-        (_zip("mimetype", "application/vnd.oasis.opendocument.text"), "an OpenDocument file"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 9, "an old Office document"),
-        (b"P4\n128 128\n\xff\xff", "a Netpbm image"),
-        (b"\x00\x00\x00\x0cjP  \r\n\x87\n", "a JPEG 2000 image"),
-        (b"\x00\x00\x00\x18ftypmp42\0\0\0\0mp42isom", "a video or sound file"),
-        (b"RIFF\x10\0\0\0WAVEfmt ", "a sound file"),
-    ],
-)
-def test_what_is_not_read_is_told_what_it_looks_like(data: bytes, words: str) -> None:
-    with pytest.raises(InputRejected) as caught:
-        sniff(data)
-    assert caught.value.code == "type_unsupported"
-    assert f"looks like {words}" in caught.value.detail
+UNREADABLE = [
+    (b"Hello, this is a letter.\nYours", "text"),
+    ("Ein Brief über Öl, abgeschnitten: ü".encode()[:-1], "text"),
+    ("汉字".encode("utf-16"), "text"),
+    (b"BM is how this text begins", "text"),
+    (b"P100 is a printer", "text"),
+    (b'{"image": "..."}', "JSON"),
+    (b"  <!DOCTYPE html><html></html>", "an HTML page"),
+    (b'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"/>', "an SVG drawing"),
+    (b"data:image/png;base64,iVBORw0KGgo=", "a data URL"),
+    (b"iVBORw0KGgoAAAANSUhEUg", "base64 text"),
+    (b"/9j/4AAQSkZJRgABAQ", "base64 text"),
+    (b"\x00" * 64, "nothing but zeros"),
+    (b"\x93\x01\x02\xff\xfe\x00\x07", "no kind of file that is known here"),
+    (_zip("notes.txt"), "a ZIP archive (an Office document?)"),
+    (_zip("[Content_Types].xml"), "an Office document"),
+    (_zip("mimetype", "application/vnd.oasis.opendocument.text"), "an OpenDocument file"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 9, "an old Office document"),
+    (b"P4\n128 128\n\xff\xff", "a Netpbm image"),
+    (b"\x00\x00\x00\x0cjP  \r\n\x87\n", "a JPEG 2000 image"),
+    (b"\x00\x00\x00\x18ftypmp42\0\0\0\0mp42isom", "a video or sound file"),
+    (b"RIFF\x10\0\0\0WAVEfmt ", "a sound file"),
+]
+
+
+def test_what_is_not_read_is_told_what_it_looks_like() -> None:
+    wrong = []
+    for data, words in UNREADABLE:
+        with pytest.raises(InputRejected) as caught:
+            sniff(data)
+        if caught.value.code != "type_unsupported" or f"looks like {words}" not in caught.value.detail:
+            wrong.append((data[:40], words, caught.value.detail))
+    assert wrong == []
