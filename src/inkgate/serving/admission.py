@@ -1,4 +1,4 @@
-"""The front door: bounds what is in the house, before bodies are read, and shares it between tenants."""
+"""Admission: bounds documents in flight before their bodies are read, and shares the room between tenants."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from inkgate.serving.work import Work
 from inkgate.settings import AdmissionSettings
 
 _REMEMBERED = 10_000
-"""Refused tenants kept in mind at most; the eldest are forgotten first."""
+"""Maximum number of refused tenants that are remembered; the oldest are forgotten first."""
 
 
 class Backlog(Protocol):
-    """What waits for the engine: a Scheduler."""
+    """The queue in front of the engine: a Scheduler."""
 
     @property
     def waiting(self) -> int: ...
@@ -31,7 +31,7 @@ class Backlog(Protocol):
     def backlog_tokens(self) -> int: ...
 
     def check(self, work: Work) -> None:
-        """Raises Overloaded where `work`, if it came now, would wait too long."""
+        """Raises Overloaded if `work` would wait too long."""
         ...
 
     def retry_after_s(self) -> float: ...
@@ -44,10 +44,10 @@ class _HeldSlot:
 
 
 class AdmissionPermit(Permit):
-    """The place of one document and its body in the house."""
+    """The slot of one document in flight and its body."""
 
     def __init__(self, limiter: AdmissionLimiter, tenant: str, body_bytes: int, since: float) -> None:
-        """`since`: when it was admitted."""
+        """`since`: clock time of admission."""
         super().__init__(self._give_back)
         self.tenant = tenant
         self.since = since
@@ -75,7 +75,7 @@ class AdmissionPermit(Permit):
             raise Overloaded("share_exceeded", detail, self._limiter.retry_after_s())
 
     def turn_out(self) -> None:
-        """Gives its place back at once, and ends its `receiving`."""
+        """Evicts the document: frees its slot at once and cancels `receiving`."""
         self._limiter.arriving.pop(self)
         self._give_back(WorkOutcome.REJECTED)
         self._turned_out = True
@@ -90,25 +90,25 @@ class AdmissionPermit(Permit):
 
 
 class AdmissionLimiter:
-    """Admits documents while there is room for them and their bodies, and while they can be done in time.
+    """Admits documents while there is room for them and their bodies and they can finish in time.
 
-    A tenant's part is the larger of its parts of documents and of bytes (dominant resource fairness, Ghodsi et al.
-    2011). Whoever is alone may fill the house. While others are there, or were refused within `remember_s`, a tenant
-    that would pass its equal share (1 / tenants) is refused from where only the reserve is left, with 429: it is for
-    those who hold less. A first document never passes a share. All else that doesn't fit is refused with 503.
+    A tenant's share is the larger of its shares of documents and of bytes (dominant resource fairness, Ghodsi et al.
+    2011). A single tenant may use all room. While other tenants hold documents or were refused within `remember_s`, a
+    tenant over its equal share (1 / tenants) is refused with 429 once only the reserve is left; the reserve is for
+    tenants under their share. A tenant's first document never exceeds its share. Everything else that does not fit is
+    refused with 503.
 
-    Whoever fills the house with bodies that hardly arrive (slow loris) keeps nobody out: where a tenant under its share
-    finds no room, bodies that have been arriving for `body_patience_s` are turned out, the eldest first, where their
-    tenants are over theirs.
+    Slow uploads (slow loris) can't block others: if a tenant under its share finds no room, uploads that have taken
+    longer than `body_patience_s` are evicted, oldest first, from tenants over their share.
 
-    Used from one event loop; O(1), amortized, but for turning out: O(documents).
+    Used from one event loop. Amortized O(1); eviction is O(documents).
 
     Attributes:
-        documents, body_bytes: in the house.
-        arriving: those whose bodies are not there yet, the eldest first.
-        ended: how documents did.
-        refused: at the door, and turned out, by the code of the error.
-        max_documents, max_bytes: in the house at most.
+        documents, body_bytes: in flight.
+        arriving: permits whose bodies have not fully arrived, oldest first.
+        ended: counts of how documents ended.
+        refused: counts of refused and evicted documents by error code.
+        max_documents, max_bytes: limits on what is in flight.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class AdmissionLimiter:
         self._refused: OrderedDict[str, float] = OrderedDict()
 
     def admit(self, arrival: Arrival = ANYBODY) -> Permit:
-        """See Limiter. Its place is taken from here on: the permit must be entered, or is lost.
+        """See Limiter. The slot is taken from here on: enter the permit, or the slot is lost.
 
         Raises:
             Overloaded: "share_exceeded": its tenant has its share, and others are there; "service_full": there is no
@@ -146,7 +146,7 @@ class AdmissionLimiter:
 
     @property
     def tenants(self) -> int:
-        """Those that hold something."""
+        """Tenants with documents in flight."""
         return len(self._held)
 
     def _admitted(self, arrival: Arrival, now: float) -> Permit:
@@ -164,14 +164,14 @@ class AdmissionLimiter:
         return permit
 
     def _fullness(self) -> str:
-        """What there is no room for, a document or its bytes."""
+        """Which limit is reached: documents or bytes."""
         if self.documents >= self.max_documents:
             return f"{self.documents} documents are being read, and no more fit."
         held, most = self.body_bytes / 1e6, self.max_bytes / 1e6
         return f"Documents of {held:.1f} MB are being read, of {most:.0f} MB that fit."
 
     def change(self, tenant: str, documents: int, body_bytes: int) -> None:
-        """Counts what a tenant holds more, or less; its permits call it."""
+        """Adds to what a tenant holds (negative: frees). Called by its permits."""
         held = self._held.setdefault(tenant, _HeldSlot())
         held.documents += documents
         held.body_bytes += body_bytes
@@ -181,11 +181,11 @@ class AdmissionLimiter:
             del self._held[tenant]
 
     def retry_after_s(self) -> float:
-        """When who is refused may come again."""
+        """Seconds after which a refused client may retry."""
         return self._backlog.retry_after_s()
 
     def _make_room(self, arrival: Arrival, now: float) -> bool:
-        """Turns out bodies that take long to arrive, for a tenant under its share. Whether there is room now."""
+        """Evicts slow uploads for a tenant under its share. Returns whether there is room now."""
         own = self._held.get(arrival.tenant, _HeldSlot())
         share = 1 / (len(self._held) + (arrival.tenant not in self._held))
         if self._part(own.documents + 1, own.body_bytes + arrival.body_bytes) > share:

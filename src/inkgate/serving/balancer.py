@@ -1,4 +1,4 @@
-"""Several model servers as one: the least loaded is asked, the one that fails is left alone until it works again."""
+"""Load balancer over model servers: picks the least loaded and takes failing servers out until they recover."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ from inkgate.serving.replicas import Lease, Replica, ReplicaSet, ReplicaState
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 OnOut = Callable[[Sequence[bytes]], None]
-"""Hears of the content of each call that was in a server when it was taken out; see Lease."""
+"""Called with the content of each call that was in a server when it was taken out; see Lease."""
 
 _GONE = frozenset({"upstream_unreachable", "upstream_cut_off", "upstream_failed"})
-"""What trying a server that has died ends with, its own process or the proxy before it."""
+"""Error codes of a probe if the server's process, or the proxy before it, is gone."""
 _TRIES = 2
-"""Once more elsewhere: what two servers fail on, a third may be killed by."""
+"""One retry on another server. A request that two servers failed on might kill a third."""
 _CONTENTS = 2
-"""Different contents that a server fails on, and another reads, from which on it is the server's fault."""
+"""A server is at fault once it failed on this many different contents that another server reads."""
 _PROVED_S = 1.0
-"""How long a server that was tried counts as working when it fails on a request."""
+"""A probe's success counts for this long when the server fails on a request."""
 
 
 class Server(Upstream, Protocol):
-    """An Upstream that can be tried without anybody waiting for the answer."""
+    """An Upstream that can be probed."""
 
     @property
     def base_url(self) -> str: ...
 
     async def probe(self) -> None:
-        """Returns when it has read a small image. Raises InkgateError."""
+        """Returns once the server has read a small image. Raises InkgateError."""
         ...
 
     async def readings(self) -> ServerReading | None:
-        """What it says of itself; None where it says nothing."""
+        """The server's own metrics; None if it exports none."""
         ...
 
     async def tokens_generated(self) -> float | None:
-        """How many since it started; None where it doesn't say."""
+        """Tokens generated since its start; None if it does not report them."""
         ...
 
 
@@ -57,10 +57,10 @@ class BalancerSettings:
     """Times in seconds.
 
     Attributes:
-        stalled_s: a server that has calls and says nothing to any for so long stands still.
-        recover_s: how long a call waits for a server to be there again.
-        probe_s: how long a server that is tried may take.
-        first_pause_s, longest_pause_s: between tries, doubled each time.
+        stalled_s: a server is stalled if it sends nothing to any of its calls for this long.
+        recover_s: how long a call waits for a server to come back.
+        probe_s: timeout of a probe.
+        first_pause_s, longest_pause_s: pause between probes, doubled each time.
     """
 
     stalled_s: float = 60.0
@@ -71,15 +71,15 @@ class BalancerSettings:
 
 
 class BalancedUpstream:
-    """An Upstream around several servers; `run` has to run beside it.
+    """An Upstream over several servers. Its background task is `run`.
 
-    A call goes to the server with the fewest tokens outstanding. A server that can't be reached, breaks off or stands
-    still is taken out, tried in the background with a small image, and comes back when it reads that. A call that has
-    no part of an answer yet is sent once more, elsewhere if there is one.
+    A call goes to the server with the fewest outstanding tokens. A server that is unreachable, closes connections or
+    stalls is taken out. It is probed in the background with a small image and comes back once it reads that. A call
+    without any response yet is retried once, on another server if there is one.
 
-    A status of failure (5xx) may be the request's own fault: the server is tried at once, and taken out if it fails
-    then, too, or if it fails on different contents that another server reads. Otherwise it stays, and the request is
-    answered with `engine_failed` when it has failed twice: one caller can't take a server from all others.
+    A 5xx status may be the request's own fault: the server is probed at once, and taken out if the probe fails or if it
+    fails on several contents that another server reads. Otherwise it stays, and a request that failed twice gets
+    `engine_failed`: one client can't take a server out for all others.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class BalancedUpstream:
         on_out: OnOut = lambda _: None,
         on_died: Callable[[int], None] = lambda _: None,
     ) -> None:
-        """`on_stalled` is awaited when a server was found to stand still; `on_out` hears of each that is taken out.
+        """`on_stalled` is awaited when a server stalls; `on_out` is called for each server that is taken out.
 
-        `on_died` hears how many calls were in a server that failed and, tried at once, was not there.
+        `on_died` is called with the number of calls in a server that failed and whose probe found it gone.
         """
         self._settings = settings or BalancerSettings()
         replicas = [Replica(server.base_url, server) for server in servers]
@@ -131,8 +131,8 @@ class BalancedUpstream:
         raise first or _nobody("none is known")
 
     async def probe(self) -> None:
-        """Returns when one of the servers that take calls has read a small image, asked beside all that waits. One that
-        is not there is taken out.
+        """Returns when a server in service has read a small image, bypassing the queue. A server that is gone is taken
+        out.
 
         Raises:
             InkgateError: none does; the error is the first one's.
@@ -160,12 +160,12 @@ class BalancedUpstream:
 
     @property
     def heard_at(self) -> float:
-        """Clock time in seconds when a server last sent part of an answer."""
+        """Clock time in seconds when a server last sent part of a response."""
         return max(replica.heard_at for replica in self.set.replicas)
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
-        """See Upstream. What is sent again was not answered in any part; from then on it is the caller's to do.
+        """See Upstream. A call is retried only while none of its response has arrived.
 
         Raises:
             EngineFailed: "engine_failed": servers fail on this request, and not on others; or as Upstream.
@@ -199,7 +199,7 @@ class BalancedUpstream:
                 return
 
     async def drain(self, name: str) -> None:
-        """Gives the server at this address nothing more; returns when what it has is done."""
+        """Sends no more calls to the server at this address; returns when its calls are done."""
         (replica,) = [replica for replica in self.set.replicas if replica.name == name]
         replica.set_state(ReplicaState.DRAINING)
         while replica.leases:
@@ -212,7 +212,7 @@ class BalancedUpstream:
             replica.set_state(ReplicaState.UP)
 
     async def run(self) -> None:
-        """Watches for servers that stand still, and tries those that are out. Until `close`, or cancelled."""
+        """Finds stalled servers and probes those that are out, until `close` or cancellation."""
         with anyio.CancelScope() as self._watching:
             async with anyio.create_task_group() as tasks:
                 for replica in self.set.replicas:
@@ -232,9 +232,9 @@ class BalancedUpstream:
                     await self._on_stalled()
 
     async def _gets_on(self, replica: Replica[Server]) -> bool:
-        """Whether a server whose calls hear nothing works all the same: answers that aren't streamed come at their end.
+        """Whether a silent server makes progress: responses that are not streamed arrive at once at the end.
 
-        Its own count of tokens says so; where that doesn't move, a call of ours.
+        Judged by its token counter; if that does not move, by a probe.
         """
         with anyio.move_on_after(self._settings.probe_s):
             before = await replica.server.tokens_generated()
@@ -245,7 +245,7 @@ class BalancedUpstream:
         return await self._works(replica)
 
     async def _still_works(self, replica: Replica[Server], why: str) -> bool:
-        """Whether a server that failed on a request works for others; it is taken out where it doesn't."""
+        """Whether a server that failed on a request works for others; if not, it is taken out."""
         if replica.is_out:
             return False
         if self._clock() - self._proved_at.get(replica, -math.inf) < _PROVED_S:
@@ -259,7 +259,7 @@ class BalancedUpstream:
         return not replica.is_out
 
     async def _judge(self, replica: Replica[Server]) -> None:
-        """Tries a server that failed on a request; those that wait in `_still_works` hear of it."""
+        """Probes a server that failed on a request, and wakes those that wait in `_still_works`."""
         problem = await self._tried(replica)
         if problem:
             self._failed(replica, f"{replica.why}, then {problem}")
@@ -316,7 +316,7 @@ class BalancedUpstream:
         return "upstream_stalled"
 
     def _failed(self, replica: Replica[Server], why: str, *, stalled: bool = False, answers: bool = False) -> None:
-        """Takes it out. `answers`: it is there, and nothing that is in it is to blame."""
+        """Takes it out. `answers`: it responds, so no call in it is to blame."""
         was_there = not stalled and any(lease.heard for lease in replica.leases)
         in_it = len(replica.leases) if was_there else 0
         if self.set.take_out(replica, why, stalled=stalled):
@@ -326,7 +326,7 @@ class BalancedUpstream:
             self._on_out([] if answers else [lease.content for lease in replica.leases])
 
     async def _available(self, call: ModelCall, avoid: Replica[Server] | None) -> Replica[Server]:
-        """A replica that is up, which is waited for.
+        """Waits for a replica that is up and returns it.
 
         Raises:
             EngineFailed: "upstream_unreachable": none is in time.
@@ -354,7 +354,7 @@ class BalancedUpstream:
 
 
 async def _heard(lease: Lease[Server], awaited: Awaitable[T]) -> T:
-    """What is awaited of a server, unless the server stands still meanwhile.
+    """The awaited result, unless the server stalls meanwhile.
 
     Raises:
         EngineFailed: "upstream_stalled": it does.

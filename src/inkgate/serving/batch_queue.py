@@ -1,4 +1,4 @@
-"""Items that wait for a model, and which of them come next, together. Knows neither the model nor the event loop."""
+"""The queue of items for a model: decides which items form the next batch. Knows neither model nor event loop."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import NamedTuple
 from inkgate.serving.sojourn import FairSojourn
 
 PATIENCE = 8
-"""Calls in a row without the request that waits longest, after which the next one begins with it."""
+"""After this many batches without the longest-waiting request, the next batch starts with it."""
 
 
 class QueuedItem(NamedTuple):
-    """One item that waits.
+    """One queued item.
 
     Attributes:
-        number: its place among those of its request.
-        shape: only pieces of one shape share a call.
+        number: its index in its request.
+        shape: only items of one shape share a batch.
         cost: pixels of the model's input, padding included.
         content: how many of them are not padding.
     """
@@ -32,11 +32,11 @@ class QueuedItem(NamedTuple):
 
 
 class Request:
-    """Pieces that one caller waits for. Told apart by identity.
+    """The items of one caller. Compared by identity.
 
     Attributes:
-        rank: of its class; 0 goes first.
-        since: clock time in seconds when it came.
+        rank: of its priority class; 0 goes first.
+        since: clock time of arrival in seconds.
     """
 
     __slots__ = ("_pending", "key", "rank", "since")
@@ -51,7 +51,7 @@ class Request:
 
     @property
     def pending(self) -> dict[Hashable, deque[QueuedItem]]:
-        """What is not in a call yet, by shape. The queue's own to change."""
+        """Items that are in no batch yet, by shape. Changed by the queue only."""
         return self._pending
 
 
@@ -59,7 +59,7 @@ _key = attrgetter("key")
 
 
 class _Lane:
-    """All that waits with one shape. `requests` by key."""
+    """All queued items of one shape. `requests` by key."""
 
     __slots__ = ("cost", "count", "requests")
 
@@ -71,7 +71,7 @@ class _Lane:
 
 @dataclass(slots=True)
 class Batch:
-    """Pieces that share a call. `cost` and `content` are their sums, in pixels."""
+    """Items that share a call. `cost` and `content` are sums over them, in pixels."""
 
     pieces: list[tuple[Request, QueuedItem]] = field(default_factory=list)
     cost: int = 0
@@ -84,19 +84,19 @@ class Batch:
 
 
 class BatchQueue:
-    """The most urgent request says what the next call is about, and others join it.
+    """The most urgent request decides the shape of the next batch; other requests fill it.
 
-    - Requests are in order of class, and of FairSojourn within a class. Which waits longest is first when PATIENCE
-      calls in a row had nothing of it: nobody starves, and the urgent lose one call in nine at most.
-    - Of the shapes that the first request has, the one that fills a call best is taken: that passes nobody over, and
-      what would go nearly alone gets more time to find company.
-    - The call is filled with pieces of that shape, by order of their requests. Those of less urgent classes may not
-      cost more than the others: on a CPU a call takes as long as it has pixels.
+    - Requests are ordered by class, and by FairSojourn within a class. After PATIENCE batches without the
+      longest-waiting request, that one goes first: nothing starves, and urgent work loses at most one batch in nine.
+    - Among the shapes of the first request, the one that fills a batch best is taken. Shapes that would nearly go alone
+      get more time to fill.
+    - The batch is filled with items of that shape in the order of their requests. Items of less urgent classes may not
+      cost more than the urgent ones: on a CPU, time is proportional to pixels.
     """
 
     def __init__(self, max_batch: int, max_pixels: int, wait_s: float = 0.0) -> None:
-        """`max_batch`, `max_pixels`: of a call; a piece that is larger goes alone. `wait_s`: how long a call that is
-        not full is held back for others to join.
+        """`max_batch`, `max_pixels`: of a batch; a larger item goes alone. `wait_s`: how long a batch that is not full
+        waits for more items.
         """
         self._max_batch = max_batch
         self._max_pixels = max_pixels
@@ -111,22 +111,22 @@ class BatchQueue:
         self._pixels = 0
 
     def __len__(self) -> int:
-        """Pieces that wait."""
+        """Number of queued items."""
         return self._pieces
 
     @property
     def pixels(self) -> int:
-        """What all that waits costs."""
+        """Cost of all queued items."""
         return self._pixels
 
     @property
     def ready_at(self) -> float | None:
-        """Clock time from which `take` has something even if nobody else comes; None where nothing waits."""
+        """Clock time from which `take` returns a batch even if nothing else arrives; None if the queue is empty."""
         oldest = next(iter(self._arrived), None)
         return None if oldest is None else oldest.since + self._wait_s
 
     def push(self, pieces: Iterable[QueuedItem], rank: int, now: float) -> Request:
-        """Adds a request of at least one piece."""
+        """Adds a request of at least one item."""
         request = Request(pieces, rank, now)
         cost = 0
         for shape, waiting in request.pending.items():
@@ -147,7 +147,7 @@ class BatchQueue:
         return request
 
     def remove(self, request: Request) -> int:
-        """Drops what of it is not in a call yet: how many pieces. It may have left already."""
+        """Drops its queued items; returns how many. The request may be gone already."""
         dropped = cost = 0
         for shape, waiting in list(request.pending.items()):
             lane = self._lanes[shape]
@@ -164,7 +164,7 @@ class BatchQueue:
         return dropped
 
     def take(self, now: float) -> Batch | None:
-        """Takes the pieces of the next call out of the queue; None where nothing waits, or it is worth waiting on."""
+        """Removes and returns the next batch; None if the queue is empty or it should still wait."""
         for request in self._candidates():
             shape = max(request.pending, key=self._fill)
             if request.since + self._wait_s <= now or self._fill(shape) >= 1:
@@ -177,7 +177,7 @@ class BatchQueue:
         yield from self._order
 
     def _fill(self, shape: Hashable) -> float:
-        """The part of a call that what waits with this shape fills, up to 1."""
+        """How much of a batch the queued items of this shape fill, up to 1."""
         lane = self._lanes[shape]
         return min(1.0, max(lane.count / self._max_batch, lane.cost / self._max_pixels))
 
@@ -210,7 +210,7 @@ class BatchQueue:
                 yield request
 
     def _fill_from(self, request: Request, rank: int, shape: Hashable, batch: Batch) -> None:
-        """Moves what fits of a request into a call that is for class `rank`."""
+        """Moves the items of a request that fit into a batch for class `rank`."""
         waiting = request.pending[shape]
         most = self._max_pixels
         if request.rank > rank:
@@ -222,7 +222,7 @@ class BatchQueue:
             batch.add(request, waiting.popleft())
 
     def _leaves(self, request: Request, shape: Hashable, lane: _Lane) -> None:
-        """Takes it out of a lane, and out of the queue where that was the last one."""
+        """Removes it from a lane, and from the queue if that was its last lane."""
         del request.pending[shape]
         del lane.requests[bisect_left(lane.requests, request.key, key=_key)]
         if not lane.requests:

@@ -1,6 +1,6 @@
-"""Puts what many pages ask of a model into calls together, where it would else be called for each of them alone.
+"""Dynamic batching: the items of many pages share calls of a model.
 
-A call forms while the one before it runs: whoever comes to an idle model is served at once, and no timer delays anyone.
+A batch forms while the one before it runs. An idle model serves at once; no timer delays a request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 _RETRY_AFTER_S = (1.0, 60.0)
-"""Least and most of what is said to whom is refused."""
+"""Bounds of Retry-After."""
 
 
 class RunBlocking(Protocol):
@@ -41,20 +41,20 @@ class RunBlocking(Protocol):
 
 @dataclass(slots=True)
 class BatchFigures:
-    """What was done so far. What is tried again alone is in `retried` and `busy_s` only.
+    """Totals so far. Items retried alone count in `retried` and `busy_s` only.
 
     Attributes:
-        model: whose calls they were.
-        calls: that shared items, however many.
-        items: that were in them.
-        dropped: items whose caller left before they were in a call.
-        retried: items tried alone, after a call that failed.
+        model: the model's name.
+        calls: number of batches.
+        items: number of items in them.
+        dropped: items whose caller left before they were in a batch.
+        retried: items run alone after their batch failed.
         cost: pixels of the model's input in all calls, padding included.
         content: how many of them were not padding.
-        wait_s: of all items together, from when they came to when their call began.
-        longest_wait_s: of one item.
-        busy_s: of all calls together.
-        sizes: calls, by the number of items in them.
+        wait_s: sum over items, from arrival to the start of their batch.
+        longest_wait_s: longest wait of one item.
+        busy_s: sum over calls.
+        sizes: number of batches by size.
     """
 
     model: str = ""
@@ -71,21 +71,21 @@ class BatchFigures:
 
     @property
     def mean_batch(self) -> float:
-        """Items a call; 0 before the first."""
+        """Mean items per batch; 0 before the first."""
         return self.items / self.calls if self.calls else 0.0
 
     @property
     def mean_wait_s(self) -> float:
-        """Of an item; 0 before the first call."""
+        """Mean wait of an item; 0 before the first batch."""
         return self.wait_s / self.items if self.items else 0.0
 
     @property
     def padding_waste(self) -> float:
-        """The part of the model's input that was padding, from 0 to 1."""
+        """Fraction of the model's input that was padding, 0 to 1."""
         return 1 - self.content / self.cost if self.cost else 0.0
 
     def began(self, batch: Batch, now: float) -> None:
-        """Counts a call."""
+        """Counts a batch."""
         self.calls += 1
         self.items += len(batch.pieces)
         self.sizes[len(batch.pieces)] += 1
@@ -98,7 +98,7 @@ class BatchFigures:
 
 
 class _PendingItem(Generic[ItemT, ResultT]):
-    """What one caller waits for. Once the caller has left, answers and errors are dropped."""
+    """The items of one caller. After the caller left, results and errors are dropped."""
 
     __slots__ = ("_answered", "items", "results", "span")
 
@@ -110,7 +110,7 @@ class _PendingItem(Generic[ItemT, ResultT]):
 
     @property
     def waits(self) -> bool:
-        """Whether the caller still waits for an answer or an error."""
+        """Whether the caller still waits for a result."""
         return self._answered is not None and not self._answered.done()
 
     async def wait(self) -> None:
@@ -119,7 +119,7 @@ class _PendingItem(Generic[ItemT, ResultT]):
             if self._answered is not None:
                 await self._answered
         finally:
-            # An error, its traceback, this frame and the future would hold each other, and pixels with them.
+            # Breaks the reference cycle of error, traceback, frame and future, which would keep pixels alive.
             self._answered = None
 
     def answer(self, index: int, result: ResultT) -> None:
@@ -135,8 +135,8 @@ class _PendingItem(Generic[ItemT, ResultT]):
 class Batcher(Generic[ItemT, ResultT]):
     """A Batching: calls in the order of BatchQueue, `settings.parallel` of them at once.
 
-    A caller that leaves doesn't wait for a call that its items are in: they are held until that is over, which is what
-    `max_pixels` bounds. Used from one event loop; `run` has to run beside it, and may be run again after it ended.
+    A caller that leaves does not wait for a running batch with its items. The items stay in memory until that batch
+    ends; `max_pixels` bounds them. Used from one event loop. Its background task is `run`, which may be restarted.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Batcher(Generic[ItemT, ResultT]):
         settings: BatchingSettings,
         clock: Callable[[], float] = loop_time,
     ) -> None:
-        """`run`: as Threads.run, with room for `settings.parallel` calls."""
+        """`run`: like Threads.run, with at least `settings.parallel` threads."""
         self.figures = BatchFigures()
         self._model = model
         self._run = run
@@ -159,13 +159,13 @@ class Batcher(Generic[ItemT, ResultT]):
 
     @property
     def waiting(self) -> int:
-        """Items that are in no call yet."""
+        """Items that are in no batch yet."""
         return len(self._queue)
 
     async def run(self) -> None:
-        """Works, until cancelled: whoever waits then is refused with "draining". Calls under way are waited for.
+        """Runs batches until cancelled; then waiting callers get "draining" and running batches finish.
 
-        Where it fails instead, whoever waits gets "engine_unavailable"; the next `run` begins with an empty queue.
+        If it fails, waiting callers get "engine_unavailable"; the next `run` starts with an empty queue.
         """
         ended: InkgateError = Overloaded("draining", "The service is about to stop.", _RETRY_AFTER_S[0])
         self._queue = self._new_queue()
@@ -200,7 +200,7 @@ class Batcher(Generic[ItemT, ResultT]):
         return [asked.results[index] for index in range(len(items))]
 
     def wake(self) -> None:
-        """Has those who are idle look for work."""
+        """Wakes idle workers."""
         for idle in self._idle:
             idle.set()
 
@@ -235,13 +235,13 @@ class Batcher(Generic[ItemT, ResultT]):
                 continue
             try:
                 await self._do(batch)
-            except Exception:  # the border of one batch: what is wrong with it costs its own callers alone
+            except Exception:  # per-batch border: an error fails the callers of this batch only
                 log.exception("batch_failed", model=self.figures.model, items=len(batch.pieces))
                 for request, _ in batch.pieces:
                     self._fail(request, EngineFailed("engine_failed", "The model's call failed."))
 
     async def _more(self) -> None:
-        """Returns when there may be work."""
+        """Returns when the queue may have a batch."""
         ready_at, idle = self._queue.ready_at, anyio.Event()
         self._idle.add(idle)
         try:
@@ -251,7 +251,7 @@ class Batcher(Generic[ItemT, ResultT]):
             self._idle.discard(idle)
 
     async def _do(self, batch: Batch) -> None:
-        """One call; where it fails, one for each item, so that an item that fails the model fails alone."""
+        """Runs one batch. If it fails, runs each item alone, so that only the faulty item fails."""
         began = self._clock()
         self.figures.began(batch, began)
         items = [self._asked[request].items[piece.number] for request, piece in batch.pieces]

@@ -1,4 +1,4 @@
-"""Stops calls to what is failing, and tries it again by and by (a circuit breaker: Nygard, Release It!, 2007)."""
+"""Circuit breaker: stops calls to a failing engine, and probes it after a while (Nygard, Release It!, 2007)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _BUCKETS = 10
 
 
 class BreakerState(StrEnum):
-    """`closed`: calls pass; `open`: none does; `half_open`: a few do, to find out."""
+    """`closed`: calls pass; `open`: no calls pass; `half_open`: a few calls pass as probes."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -42,17 +42,17 @@ class BreakerState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BreakerSettings:
-    """When calls are stopped, and for how long. Times in seconds, rates in [0, 1].
+    """When the breaker opens, and for how long. Times in seconds, rates in [0, 1].
 
     Attributes:
-        window_s: how far back calls are looked at.
-        least: with fewer calls in the window, nothing is said.
+        window_s: calls of the last `window_s` count.
+        least: minimum number of calls in the window.
         failed_rate: share of failed calls from which it opens.
-        target_s: a call that takes longer is slow; None: none is.
+        target_s: a call that takes longer is slow; None: no call is slow.
         slow_rate: share of slow calls from which it opens.
-        open_s, open_most_s: how long it is open the first time, and at most; doubled each time that it did not help.
-        probes: calls at once while half-open.
-        good: of them, so many in a row close it.
+        open_s, open_most_s: how long it stays open at first and at most; doubled each time it reopens.
+        probes: concurrent calls while half-open.
+        good: this many successful probes in a row close it.
     """
 
     window_s: float = 30.0
@@ -71,20 +71,20 @@ class Breaker:
 
         calls >= least  and  (failed / calls >= failed_rate  or  slow / calls >= slow_rate),
 
-    or when it is tripped; it stays open for min(open_most_s, open_s * 2^n), n being how often it opened without having
-    been closed for `window_s` since; then it is half-open: a good probe counts, a failed or slow one opens it again.
+    or when it is tripped. It stays open for min(open_most_s, open_s * 2^n), where n is how often it opened without
+    having been closed for `window_s` since. Then it is half-open: a failed or slow probe opens it again.
 
-    What a call that began before the last change of state ends like says nothing. Used from one event loop.
+    Calls that began before the last change of state are ignored. Used from one event loop.
 
     Attributes:
-        why: it opened the last time.
-        opened: how often it did.
+        why: reason for the last opening.
+        opened: number of openings.
     """
 
     def __init__(
         self, name: str, settings: BreakerSettings | None = None, clock: Callable[[], float] = anyio.current_time
     ) -> None:
-        """`name` is what it guards, for messages. `clock` in seconds."""
+        """`name`: what it guards, for messages. `clock` in seconds."""
         self.name = name
         self.why = ""
         self.opened = 0
@@ -105,7 +105,7 @@ class Breaker:
         return BreakerState.OPEN if self._clock() < self._half_open_at else BreakerState.HALF_OPEN
 
     def trip(self, why: str) -> None:
-        """Opens it for a reason that no call shows, such as a GPU that is too hot. While it is open: for longer."""
+        """Opens it for an external reason, such as an overheated GPU. If it is open already, it stays open longer."""
         if self.state is BreakerState.OPEN:
             self.why = why
             self._half_open_at = self._clock() + self._open_s
@@ -114,9 +114,9 @@ class Breaker:
 
     @asynccontextmanager
     async def guard(self, timed_out: Callable[[], bool] = lambda: False) -> AsyncIterator[None]:
-        """The right to one call. What is raised inside is judged: an EngineFailed that isn't of the page alone, or any
-        error that isn't ours, is a failure; a cancelled call is one if it `timed_out`, is slow where it lasted longer
-        than the target, and is no sample otherwise; nor is an Overloaded.
+        """Context of one call. An EngineFailed that is not about the page alone and any foreign exception count as
+        failures. A cancelled call is a failure if it `timed_out`, slow if it lasted longer than the target, and
+        ignored otherwise. An Overloaded is ignored.
 
         Raises:
             Overloaded: "engine_breaker_open".
@@ -196,14 +196,14 @@ class Breaker:
 
 
 class _Window:
-    """Counts of calls in the last `window_s`, in steps of a tenth of it: memory stays the same at any rate."""
+    """Counts of calls in the last `window_s`, in ten steps: constant memory at any rate."""
 
     def __init__(self, window_s: float) -> None:
         self._step_s = window_s / _BUCKETS
         self._steps: deque[tuple[int, list[int]]] = deque(maxlen=_BUCKETS)
 
     def add(self, now: float, *, failed: bool, slow: bool) -> tuple[int, int, int]:
-        """Counts one call. Returns all, failed ones and slow ones in the window."""
+        """Counts one call. Returns all, failed and slow calls in the window."""
         step = int(now // self._step_s)
         if not self._steps or self._steps[-1][0] != step:
             self._steps.append((step, [0, 0, 0]))
@@ -216,7 +216,7 @@ class _Window:
 
 
 def _is_failure(error: Exception) -> bool | None:
-    """Whether the call failed; None where that can't be said."""
+    """Whether the call failed; None if it is ignored."""
     if isinstance(error, Overloaded):
         return None
     if isinstance(error, InkgateError):

@@ -1,4 +1,4 @@
-"""What was computed is kept for a while; what is being computed is shared."""
+"""Result cache with single-flight: identical requests share one computation."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ again and again, a thousand would be woken a thousand times."""
 
 @dataclass(frozen=True, slots=True)
 class CacheCodec(Generic[R]):
-    """What a Cache holds.
+    """How a Cache stores its values.
 
     Attributes:
-        dumps, loads: to bytes and back; ValueError, TypeError or KeyError where that can't be done.
-        keep: whether this is worth keeping, for others than who asked too.
-        of_the_asker: whether an error, or one that a value tells of, lies with who asked first (its deadline, its
-            share) and not with what was asked.
+        dumps, loads: to bytes and back; raise ValueError, TypeError or KeyError if that fails.
+        keep: whether a value may be stored.
+        of_the_asker: whether an error is due to the first caller (its deadline, its share), not the request.
     """
 
     dumps: Callable[[R], bytes]
@@ -44,7 +43,7 @@ class CacheCodec(Generic[R]):
 
 
 class CacheSource(StrEnum):
-    """Where a value comes from: `run` for it, `kept` from before, or `joined`: run for somebody else just now."""
+    """Where a value came from: `run` (computed), `kept` (cached) or `joined` (shared with a concurrent caller)."""
 
     RUN = "run"
     KEPT = "kept"
@@ -52,13 +51,13 @@ class CacheSource(StrEnum):
 
 
 class Cache(Generic[R]):
-    """Values from a store, or from running for them, once for all who ask meanwhile. `run` has to run beside it.
+    """Values from a store or computed once for all concurrent callers. Its background task is `run`.
 
-    Whoever leaves harms nobody else; when all have left, what runs for them is cancelled. An error is raised to all
-    who wait, and not kept. Nobody waits until a value is kept.
+    A caller that leaves does not affect the others; once all left, the computation is cancelled. An error is raised
+    to all waiting callers and not stored. No caller waits for the store to be written.
 
     Attributes:
-        found: how many values came from where.
+        found: number of values by source.
     """
 
     def __init__(self, store: Store, kind: CacheCodec[R], ttl_s: float) -> None:
@@ -69,7 +68,7 @@ class Cache(Generic[R]):
         self._joined: SingleFlight[tuple[R, CacheSource]] = SingleFlight()
 
     async def run(self) -> None:
-        """Carries what is shared and what is kept, until cancelled. Closes the store."""
+        """Runs shared computations and writes to the store, until cancelled. Closes the store."""
         try:
             await self._joined.run()
         finally:
@@ -83,10 +82,10 @@ class Cache(Generic[R]):
         group: Hashable = None,
         hold: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> tuple[R, CacheSource]:
-        """The value of `key`, and where it comes from. Callers share what runs within their `group` only; while nothing
-        carries what is shared, each runs for itself.
+        """The value of `key` and its source. Only callers of the same `group` share a computation; while `run` is not
+        running, each caller computes for itself.
 
-        `hold`: what `run` needs that this caller may close when it leaves; held until what is shared is over.
+        `hold`: resources that this caller may close when it leaves; held until the shared computation ends.
 
         Raises:
             EngineFailed: "engine_unavailable": what carries shared work ended meanwhile.
@@ -130,5 +129,5 @@ class Cache(Generic[R]):
             await self._store.put(key, self._kind.dumps(value), self._ttl_s)
         except OSError as error:
             log.debug("cache_put_failed", reason=type(error).__name__)
-        except Exception:  # the border of one value: whatever is wrong with it, the answer was given
+        except Exception:  # per-value border: the caller already has its answer
             log.exception("cache_value_not_kept")

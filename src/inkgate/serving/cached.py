@@ -1,4 +1,4 @@
-"""An identical page is read once, and for a while not again."""
+"""Page cache: an identical page is read once."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from inkgate.serving.work import current_caller
 from inkgate.types import Page, PageResult, Task
 
 OF_THE_ASKER = frozenset({*OVERLOAD_CODES, "deadline_exceeded", "service_timeout"})
-"""Codes of errors that another asker may be spared."""
+"""Error codes that may not apply to another caller."""
 
 
 def _keep(result: PageResult) -> bool:
-    """Whether the page was read whole and undiminished: nothing else is good enough for who asks later."""
+    """Whether the page was read completely and without degradation; only then may others get it."""
     return result.error is None and not result.degraded and all(block.error is None for block in result.blocks or ())
 
 
@@ -37,7 +37,7 @@ def _of_the_asker(outcome: PageResult | InkgateError) -> bool:
 
 
 def _dumps(result: PageResult) -> bytes:
-    """Without what differs between those who ask."""
+    """Serializes the result without what differs between callers."""
     return page_codec.dumps(replace(result, index=0, timings_ms={}))
 
 
@@ -45,28 +45,28 @@ PAGES = CacheCodec(_dumps, page_codec.loads, _keep, _of_the_asker)
 
 
 class Cached(EngineWrapper):
-    """An Engine around an Engine, and a cache of what it read. `run` has to run beside it.
+    """An Engine around an Engine with a cache of its results. Its background task is `run`.
 
-    A page is the same when its content is (`Page.content_key`), and it is asked for in the same way: the same task, of
-    the same engine. What several read at once is read once, within a priority: nobody waits for a read that is less
-    urgent than their own. It is read on behalf of who came first; where that one's deadline or share ends it, the
-    others begin anew. It is the first one's page that is read, and held until that is done: the first may leave.
+    Two requests are identical if content (`Page.content_key`), task and engine are equal. Concurrent identical reads of
+    the same priority are shared, so nobody waits for a less urgent read. The read uses the page, deadline and share of
+    the first caller, and holds its page open until the read ends, even if that caller leaves. If the first caller's
+    deadline or share ends the read, the others start again.
     """
 
     def __init__(self, inner: Engine, store: Store, ttl_s: float, revision: str) -> None:
-        """`revision`: all beside name and task that decides what `inner` reads on a page: the model's revision, and the
-        settings that change an answer. Services that share a store share results where it is equal.
+        """`revision`: identifies everything else that changes results: the model's revision and the engine's settings.
+        Services that share a store share results of equal revisions.
         """
         self.cache: Cache[PageResult] = Cache(store, PAGES, ttl_s)
         super().__init__(inner)
         self._revision = revision
 
     async def run(self) -> None:
-        """Carries the reads that are shared, until cancelled."""
+        """Runs the shared reads until cancelled."""
         await self.cache.run()
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """As Engine.read. A result that was kept, or read for somebody else, has the time that took as `cache`."""
+        """As Engine.read. A cached or shared result has the time it took in `timings_ms["cache"]`."""
         if not page.content_key or current_caller().anew:
             return await self._inner.read(page, task)
         begun = perf_counter()
