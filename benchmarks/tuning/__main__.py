@@ -30,29 +30,29 @@ from statistics import mean, stdev
 from benchmarks.tuning.quiet import until_quiet
 from benchmarks.tuning.record import Run, short
 from benchmarks.tuning.setting import GRIDS, config_of, pages_of
-from benchmarks.tuning.sweep import Told, before_searches, swept
+from benchmarks.tuning.sweep import PrintingBench, before_searches, swept
 from inkgate.bench.load.machine import this_machine
 from inkgate.bench.tune.demand import find_demand
 from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.prepare import Prepared, prepared
+from inkgate.bench.tune.prepare import SearchScope, search_scope
 from inkgate.bench.tune.results import Settings, Targets
 from inkgate.bench.tune.search import search
+from inkgate.bench.tune.service_bench import ServiceBench, Setup
 from inkgate.bench.tune.task import Task
-from inkgate.bench.tune.trials import ServiceBench, Setup
 from inkgate.settings import load_settings
 
 
-def grid(ready: Prepared) -> list[Settings]:
+def grid(ready: SearchScope) -> list[Settings]:
     """Every point."""
-    values = itertools.product(*(dial.values for dial in ready.parameters))
-    return [dict(zip((dial.path for dial in ready.parameters), point, strict=True)) for point in values]
+    values = itertools.product(*(each.values for each in ready.parameters))
+    return [dict(zip((each.path for each in ready.parameters), point, strict=True)) for point in values]
 
 
 async def measure(options: argparse.Namespace, config: Path) -> Run:
     tree = load_settings(config)
-    ready = prepared(tree, ground_truth=False, names=options.dial or GRIDS[options.engine])
+    ready = search_scope(tree, ground_truth=False, names=options.dial or GRIDS[options.engine])
     pages = pages_of(options.engine, options.pages)
-    setup = Setup(pages, ready.heaviness, options.deadline, ready.at_once, config)
+    setup = Setup(pages, ready.heaviness, options.deadline, ready.heaviest_clients, config)
     points = grid(ready)
     targets = Targets(options.deadline, options.max_error)
     run = Run(options, targets, options.json)
@@ -80,11 +80,11 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
             seed=seed,
             rises=options.rate is None,
         )
-        await searched(run, task, Told(bench, targets))
+        await searched(run, task, PrintingBench(bench, targets))
     return run
 
 
-async def searched(run: Run, task: Task, bench: Told) -> None:
+async def searched(run: Run, task: Task, bench: PrintingBench) -> None:
     """One search, and where it landed."""
     print(f"search {task.seed}, {task.demand:.1f} requests/s are offered at first")
     began = time.monotonic()

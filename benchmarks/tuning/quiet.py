@@ -9,7 +9,7 @@ import sys
 import time
 from contextlib import suppress
 
-from inkgate.bench.tune.others import Others
+from inkgate.bench.tune.other_load import OtherLoad
 
 _WARM_S, _LOOK_S, _PAUSE_S = 0.3, 2.0, 15.0
 _BUSY = f"from time import monotonic as now\nend = now() + {2 * (_WARM_S + _LOOK_S)}\nwhile now() < end: pass"
@@ -35,7 +35,7 @@ async def _taken() -> float:
     busy = [await asyncio.create_subprocess_exec(sys.executable, "-c", _BUSY) for _ in cores]
     try:
         await asyncio.sleep(_WARM_S)
-        others = Others()
+        others = OtherLoad()
         await asyncio.sleep(_LOOK_S)
         return others.cores() or 0.0
     finally:

@@ -74,4 +74,4 @@ def short(settings: Settings) -> str:
 
 def taken(trial: Trial) -> float:
     """Cores that others took, a hypervisor's other guests among them."""
-    return trial.others_cores or 0.0
+    return trial.other_load_cores or 0.0

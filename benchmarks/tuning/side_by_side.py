@@ -13,9 +13,9 @@ from itertools import count
 from inkgate.bench.load.plan import Load
 from inkgate.bench.load.run import run
 from inkgate.bench.load.service import ServiceProcess, serving
-from inkgate.bench.tune.others import Others
+from inkgate.bench.tune.other_load import OtherLoad
 from inkgate.bench.tune.results import Outcome, Purpose, Settings, Trial
-from inkgate.bench.tune.trials import ServiceBench, Setup, target_of
+from inkgate.bench.tune.service_bench import ServiceBench, Setup, target_of
 
 _WARM_DEADLINES = 2
 """Until the waits of a warm service are as long as they get. While they grow, more of what comes is answered in time
@@ -40,11 +40,11 @@ async def rounds(
 
     async def loaded(settings: Settings, service: ServiceProcess, number: int, warm_s: float) -> Trial:
         plan = replace(bench.plan(Purpose.SEARCH, seconds, rate), warm_s=warm_s, seed=number + 1)
-        others = Others()
+        others = OtherLoad()
         measured = await run(Load(target_of(service), setup.pages, plan))
         outcome = Outcome.DIED if service.ended.is_set() else Outcome.MEASURED
         summary, taken = measured.summary, others.cores()
-        return Trial(next(trials), Purpose.SEARCH, settings, outcome, seconds, summary, others_cores=taken)
+        return Trial(next(trials), Purpose.SEARCH, settings, outcome, seconds, summary, other_load_cores=taken)
 
     async with AsyncExitStack() as stack:
         up = [(point, await stack.enter_async_context(serving(bench.serve(point)))) for point in points]

@@ -8,7 +8,7 @@ Nothing is computed on a card: a trial of a minute takes a part of a second, and
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,11 +22,11 @@ from benchmarks.simulate.run import simulate
 from benchmarks.simulate.scenario import End, Ended, Run, Scenario
 from benchmarks.simulate.workload import REFERENCE, Pages, Tenant
 from inkgate.bench.load.results import Latency, Machine, ServerSide, Summary
-from inkgate.bench.tune.dials import MAX_NUM_SEQS, dials, with_current
 from inkgate.bench.tune.journal import Journal
+from inkgate.bench.tune.parameters import MAX_NUM_SEQS, parameters_of, with_current
 from inkgate.bench.tune.results import Outcome, Purpose, Settings, Targets, Trial, TuneReport
 from inkgate.bench.tune.search import search
-from inkgate.bench.tune.task import Task
+from inkgate.bench.tune.task import Step, Task
 from inkgate.concurrency import Threads
 
 DEADLINE_S = 5.0
@@ -56,7 +56,14 @@ class SimulatedBench:
     def clock(self) -> float:
         return self.now
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
+    async def measure(self, step: Step, done: Callable[[Trial], None]) -> None:
+        for settings in step.turns:
+            trial = await self._trial(settings, step.purpose, step.seconds, step.demand)
+            done(trial)
+            if trial.outcome is not Outcome.MEASURED:
+                return
+
+    async def _trial(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
         self.seed += 1
         run = await self.threads.run(self._run, int(settings[MAX_NUM_SEQS]), purpose, seconds, demand)
         self.now += self.start_s + _WARM_S + seconds
@@ -110,7 +117,7 @@ def _latency(times: Sequence[float]) -> Latency | None:
 def task(minutes: float, seed: int, current: int = 64) -> Task:
     """A search over max-num-seqs on a 4090D of 24 GB, at 44 pages a second: twice what 16 at once answer."""
     in_use: Settings = {MAX_NUM_SEQS: current}
-    found = with_current(tuple(dial for dial in dials("vllm", 16, 24.0) if dial.path == MAX_NUM_SEQS), in_use)
+    found = with_current(tuple(each for each in parameters_of("vllm", 16, 24.0) if each.path == MAX_NUM_SEQS), in_use)
     machine = Machine("simulated", "simulated", 16, 64.0, (_GPU,))
     targets = Targets(DEADLINE_S, max_error=0.001)
     return Task(

@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from benchmarks.tuning.quiet import until_quiet
 from benchmarks.tuning.record import Run, short, taken
 from benchmarks.tuning.side_by_side import rounds as side_by_side
 from inkgate.bench.tune.results import Purpose, Settings, Targets, Trial
 from inkgate.bench.tune.score import score
-from inkgate.bench.tune.trials import ServiceBench, Setup
+from inkgate.bench.tune.service_bench import ServiceBench, Setup
+from inkgate.bench.tune.task import Step
 
 _TRIES = 3
 
 
-class Told:
+class PrintingBench:
     """The bench, whose trials are printed; those of a search are counted."""
 
     def __init__(self, bench: ServiceBench, targets: Targets) -> None:
@@ -26,17 +27,26 @@ class Told:
         self.trials = 0
         self.taken: list[float] = []
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
+    async def measure(self, step: Step, done: Callable[[Trial], None]) -> None:
+        """As Bench has it."""
         began = time.monotonic()
-        trial = await self._bench.try_(settings, purpose, seconds, demand)
+
+        def show(trial: Trial) -> None:
+            nonlocal began
+            self._print(trial, time.monotonic() - began)
+            began = time.monotonic()
+            done(trial)
+
+        await self._bench.measure(step, show)
+
+    def _print(self, trial: Trial, took_s: float) -> None:
         self.trials += 1
         self.taken.append(taken(trial))
-        others = "" if trial.others_cores is None else f", {trial.others_cores:.2f} cores taken"
-        took = f"({time.monotonic() - began:.0f} s{others})"
-        print(f"  {purpose:9} {short(settings):44} {self._told(trial)} {took}", flush=True)
-        return trial
+        others = "" if trial.other_load_cores is None else f", {trial.other_load_cores:.2f} cores taken"
+        took = f"({took_s:.0f} s{others})"
+        print(f"  {trial.purpose:9} {short(trial.settings):44} {self._result(trial)} {took}", flush=True)
 
-    def _told(self, trial: Trial) -> str:
+    def _result(self, trial: Trial) -> str:
         summary = trial.summary
         if summary is None:
             return f"{trial.outcome} {trial.why[:60]}"
@@ -64,7 +74,7 @@ async def swept(run: Run, setup: Setup, points: Sequence[Settings], numbers: Seq
         return
     if not run.options.side_by_side:
         for number in numbers:
-            await sweep(run, Told(ServiceBench(setup), run.targets), points, number)
+            await sweep(run, PrintingBench(ServiceBench(setup), run.targets), points, number)
         return
     await until_quiet(run.options.steady)
     async for trials in side_by_side(points, numbers, setup, run.demand, run.options.seconds):
@@ -80,7 +90,7 @@ def points_of(trial: Trial, targets: Targets) -> str:
     return "died" if trial.summary is None else f"{score(trial.summary, targets):.1f} ({taken(trial):.2f})"
 
 
-async def sweep(run: Run, bench: Told, points: Sequence[Settings], number: int) -> None:
+async def sweep(run: Run, bench: PrintingBench, points: Sequence[Settings], number: int) -> None:
     """One pass: the even ones up the grid, the odd ones down. What was disturbed is tried again, whatever it gave, and
     left out where no try was steady.
     """
@@ -88,7 +98,10 @@ async def sweep(run: Run, bench: Told, points: Sequence[Settings], number: int) 
     for settings in points if number % 2 == 0 else reversed(points):
         for _ in range(_TRIES):
             await until_quiet(run.options.steady)
-            trial = await bench.try_(settings, Purpose.SEARCH, run.options.seconds, run.demand)
+            trials: list[Trial] = []
+            step = Step((settings,), Purpose.SEARCH, run.options.seconds, run.demand)
+            await bench.measure(step, trials.append)
+            trial = trials[0]
             if taken(trial) <= run.options.steady:
                 run.sweep.append(trial)
                 run.write()

@@ -34,11 +34,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(("number", "moment"), [(signal.SIGINT, "how much is"), (signal.SIGTERM, "current: ")])
+@pytest.mark.parametrize(("number", "moment"), [(signal.SIGINT, "Finding the demand"), (signal.SIGTERM, "current: ")])
 def test_a_search_that_is_interrupted_leaves_a_report_and_no_process(
     pages: Path, tmp_path: Path, number: int, moment: str
 ) -> None:
-    given = () if moment == "how much is" else RATE
+    given = () if moment == "Finding the demand" else RATE
     with tuning(tmp_path, "--pages", str(pages), *given) as search:
         search.until(lambda: moment in search.said() and len(search.below()) >= 2, START_S)
         status = search.end(number)
@@ -59,7 +59,7 @@ def test_nothing_is_left_of_a_search_that_is_killed(pages: Path, tmp_path: Path)
 
 @pytest.mark.endurance
 def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, tmp_path: Path) -> None:
-    common = ("--pages", str(pages), "--dials", "concurrent_pages", "--deadline", "2s")
+    common = ("--pages", str(pages), "--parameters", "concurrent_pages", "--deadline", "2s")
     with tuning(tmp_path, *common, "--rate", "12", "--minutes", "2", config=SMALL) as search:
         search.until(lambda: "in time/s" in search.said(), START_S)
         assert search.end(signal.SIGINT) == 130
@@ -79,7 +79,7 @@ def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, 
 
 @pytest.mark.endurance
 def test_what_faster_settings_misread_is_measured_in_each_trial(pages: Path, tmp_path: Path) -> None:
-    arguments = ("--pages", str(pages), "--manifest", str(pages / "manifest.json"), "--dials", "longest_side")
+    arguments = ("--pages", str(pages), "--manifest", str(pages / "manifest.json"), "--parameters", "longest_side")
     with tuning(tmp_path, *arguments, "--rate", "12", "--minutes", "1", "--no-heaviest") as search:
         search.process.wait(180)
     report = search.report()
@@ -98,6 +98,6 @@ def test_a_service_that_does_not_start_is_told_in_its_own_words(pages: Path, tmp
 
 
 def test_what_can_not_be_tuned_is_misuse(pages: Path, tmp_path: Path) -> None:
-    done = inkgate("tune", "--pages", str(pages), "--dials", "max_num_seqs", "-o", str(tmp_path / "found"))
+    done = inkgate("tune", "--pages", str(pages), "--parameters", "max_num_seqs", "-o", str(tmp_path / "found"))
     assert done.returncode == 2
-    assert "no dial `max_num_seqs`" in done.stderr.decode()
+    assert "no parameter `max_num_seqs`" in done.stderr.decode()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.tuning.simulated import tuned
-from inkgate.bench.tune.dials import MAX_NUM_SEQS
+from inkgate.bench.tune.parameters import MAX_NUM_SEQS
 from inkgate.bench.tune.results import Outcome
 
 

@@ -1,4 +1,4 @@
-"""Made-up services to be tuned: a response to the settings, with noise, drift, deaths and starts that fail."""
+"""Simulated services to tune: a response to the settings, with noise, drift, deaths and starts that fail."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import anyio
+
 from inkgate.bench.load.results import Machine, ServerSide, Summary
 from inkgate.bench.tune.journal import Journal
 from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Targets, Trial, TuneReport
 from inkgate.bench.tune.search import search
-from inkgate.bench.tune.task import Task
+from inkgate.bench.tune.task import Step, Task
 from support.clock import Clock
 
 SEQS = "engine.vllm.managed.max_num_seqs"
@@ -59,24 +61,36 @@ class MadeBench:
         self.began = clock()
         self.chance = random.Random(seed)
         self.asked: list[tuple[Settings, Purpose]] = []
+        self.steps: list[Step] = []
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
-        self.asked.append((settings, purpose))
-        made = self.made
+    async def measure(self, step: Step, done: Callable[[Trial], None]) -> None:
+        self.steps.append(step)
+        if step.side_by_side:
+            self.clock.goes_on(self.made.start_s * len({tuple(settings.items()) for settings in step.turns}))
+        for settings in step.turns:
+            self.asked.append((settings, step.purpose))
+            trial = await self.try_turn(settings, step)
+            done(trial)
+            if trial.outcome is not Outcome.MEASURED:
+                return
+
+    async def try_turn(self, settings: Settings, step: Step) -> Trial:
+        await anyio.lowlevel.checkpoint()
+        made, purpose, seconds = self.made, step.purpose, step.seconds
         if not made.starts(settings):
             self.clock.goes_on(made.start_s / 3)
             return Trial(0, purpose, settings, Outcome.NOT_STARTED, 0.0, why="no room for the KV cache")
         lives = made.heaviest if purpose is Purpose.HEAVIEST else made.deaths
         life = self.chance.expovariate(lives(settings)) if lives(settings) else math.inf
-        self.clock.goes_on(made.start_s + min(seconds, life))
+        self.clock.goes_on((0.0 if step.side_by_side else made.start_s) + min(seconds, life))
         if life < seconds:
             return Trial(0, purpose, settings, Outcome.DIED, life, why="out of memory")
         at = self.clock() - self.began
         others = made.others(at)
         speed = (1 + made.drift(at)) * (1 - others) * math.exp(self.chance.gauss(0.0, made.noise))
-        rate = (demand**-4 + (made.response(settings) * speed) ** -4) ** -0.25
-        trial = self._measured(settings, purpose, seconds, rate, demand)
-        return replace(trial, others_cores=others * MACHINE.cores)
+        rate = (step.demand**-4 + (made.response(settings) * speed) ** -4) ** -0.25
+        trial = self._measured(settings, purpose, seconds, rate, step.demand)
+        return replace(trial, other_load_cores=others * MACHINE.cores)
 
     def _measured(self, settings: Settings, purpose: Purpose, seconds: float, rate: float, demand: float) -> Trial:
         offered, answered = int(demand * seconds), round(rate * seconds)
@@ -98,6 +112,7 @@ def task(
     parameters: tuple[Parameter, ...] = (),
     heaviest: bool = False,
     demand: float | None = None,
+    free_memory_mb: float = 0.0,
 ) -> Task:
     """A search over max_num_seqs alone, or over `parameters` with their last values in use. `demand`: at first; else
     so much that it need not rise.
@@ -119,6 +134,7 @@ def task(
         heaviest=heaviest,
         seed=seed,
         rises=demand is not None,
+        free_memory_mb=free_memory_mb,
     )
 
 

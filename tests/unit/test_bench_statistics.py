@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inkgate.bench.statistics import StatisticsError, Verdict, compare_repeats, summarize_repeats
+from inkgate.bench.statistics import StatisticsError, Verdict, compare_repeats, pooled_deviation, summarize_repeats
 
 SLOW = (10.0, 10.4, 9.8, 10.1)
 FAST = (13.1, 12.6, 13.4)
@@ -21,6 +21,15 @@ def test_mean_and_spread_of_repeats() -> None:
     assert summary.relative_deviation == pytest.approx(0.1)
     assert summarize_repeats([4.0]).deviation is None
     assert summarize_repeats([0.0, 0.0]).relative_deviation is None
+
+
+def test_repeats_of_several_things_give_one_deviation() -> None:
+    """Of 20 groups of five with a deviation of 8 %, whatever their size; experience matters only without repeats."""
+    random = np.random.default_rng(1)
+    groups = [list(size * np.exp(0.08 * random.standard_normal(5))) for size in np.linspace(1, 50, 20)]
+    assert pooled_deviation(groups, usual=0.05) == pytest.approx(0.08, rel=0.15)
+    assert pooled_deviation([[3.0], []], usual=0.05) == pytest.approx(0.05)
+    assert pooled_deviation([[3.0, 3.0]], usual=0.05) == pytest.approx(0.05 * (2 / 3) ** 0.5)
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 0.995])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,10 +13,10 @@ from inkgate.bench.load.results import OwnLimits, ServerSide, Summary
 from inkgate.bench.load.run import Measured
 from inkgate.bench.load.samples import Outcome as Ending
 from inkgate.bench.load.samples import Sample, Samples
-from inkgate.bench.tune.demand import NothingAnswered, fast, find_demand, notes
-from inkgate.bench.tune.probe import DemandProbe, probe_of
+from inkgate.bench.tune.demand import DemandProbe, NothingAnswered, fastest, find_demand, notes, probe_of
+from inkgate.bench.tune.plan import DEMAND_FACTOR
 from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial
-from inkgate.bench.tune.saturation import ABOVE
+from inkgate.bench.tune.task import Step
 from inkgate.cli.tune_view import ShownBench, View
 
 pytestmark = pytest.mark.anyio
@@ -24,6 +25,8 @@ SEATS = Parameter("engine.vllm.managed.max_num_seqs", (1, 2, 4, 8, 16, 32, 64), 
 TOKENS = Parameter("engine.vllm.managed.max_num_batched_tokens", (1024, 2048), "")
 SIDE = Parameter("engine.ppocr.longest_side", (960, 1600), "")
 NUMBERS = Parameter("engine.ppocr.precision", ("f32", "bf16", "int8"), "")
+
+STEP = Step(({SEATS.path: 8},), Purpose.SEARCH, 10.0, 20.0)
 
 
 def summary(offered: int, in_time: int) -> Summary:
@@ -38,7 +41,7 @@ def trial(offered: int = 100, in_time: int = 50, **changes: object) -> Trial:
 
 def test_settings_that_are_likely_faster_turn_the_dials_whose_fast_end_is_known() -> None:
     current: Settings = {SEATS.path: 1, TOKENS.path: 1024, SIDE.path: 1600, NUMBERS.path: "f32"}
-    likely = fast([SEATS, TOKENS, SIDE, NUMBERS], current)
+    likely = fastest([SEATS, TOKENS, SIDE, NUMBERS], current)
     assert likely == {SEATS.path: 32, TOKENS.path: 1024, SIDE.path: 960, NUMBERS.path: "int8"}
 
 
@@ -54,7 +57,7 @@ class Probed:
 
 async def test_more_is_asked_for_than_the_better_of_two_settings_answers() -> None:
     bench = Probed(DemandProbe(32, 11.0, 2.0), DemandProbe(32, 11.0, 3.0))
-    assert await find_demand(bench, [SIDE], {SIDE.path: 1600}) == pytest.approx(ABOVE * 3.0)
+    assert await find_demand(bench, [SIDE], {SIDE.path: 1600}) == pytest.approx(DEMAND_FACTOR * 3.0)
 
 
 async def test_a_service_that_answers_nothing_is_told_with_what_was_asked_and_what_came_back() -> None:
@@ -62,7 +65,8 @@ async def test_a_service_that_answers_nothing_is_told_with_what_was_asked_and_wh
     with pytest.raises(NothingAnswered) as told:
         await find_demand(bench, [SIDE], {SIDE.path: 1600})
     said = str(told.value)
-    assert "With the current settings 32 clients asked for 11 s; of 32 requests 0 answered, 32 unanswered" in said
+    assert "With the current settings 32 clients sent requests for 11 s; of 32 requests 0 were answered" in said
+    assert "32 were unanswered at the end" in said
     assert "With the likely fastest settings" in said
     assert "30 ended with 503 service_full" in said
     assert "--minutes" in said
@@ -91,13 +95,13 @@ def test_it_is_always_said_that_the_cache_was_off() -> None:
 
 def test_settings_that_answered_all_that_was_asked_are_told_of() -> None:
     said = notes([trial(in_time=99), trial(in_time=99, purpose=Purpose.HEAVIEST), trial()], (), 8)
-    assert "In 1 trials more than 65 %" in said[1]
+    assert "1 trials answered more than 65 %" in said[1]
     assert "higher --rate" in said[1]
 
 
 def test_what_was_asked_for_more_afterwards_is_told_as_that() -> None:
     said = notes([trial(in_time=99, demand=10.0), trial(demand=15.0), trial(in_time=95, demand=15.0)], (), 8)
-    assert "In 1 trials so much" in said[1]
+    assert "1 trials answered so much" in said[1]
     assert "15 requests a second in the end" in said[1]
     assert "higher --rate" in said[2]
 
@@ -107,10 +111,10 @@ def test_a_load_generator_at_its_limit_is_told_of() -> None:
 
 
 def test_trials_in_which_others_used_the_machine_are_told_of() -> None:
-    said = notes([trial(others_cores=cores) for cores in (0.5, 0.6, 3.5, 2.0)], (), 8)
+    said = notes([trial(other_load_cores=cores) for cores in (0.5, 0.6, 3.5, 2.0)], (), 8)
     assert "During 2 of 4 trials other programs used the machine, up to 3.5 of its 8 cores" in said[1]
-    assert "where in others it was 0.5" in said[1]
-    assert len(notes([trial(others_cores=cores) for cores in (4.0, 4.5)], (), 8)) == 1  # always there
+    assert "in the quietest trial it was 0.5" in said[1]
+    assert len(notes([trial(other_load_cores=cores) for cores in (4.0, 4.5)], (), 8)) == 1  # always there
 
 
 class Fixed:
@@ -119,15 +123,18 @@ class Fixed:
     def __init__(self, answer: Trial) -> None:
         self._answer = answer
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
-        return self._answer
+    async def measure(self, step: Step, done: Callable[[Trial], None]) -> None:
+        for _ in step.turns:
+            done(self._answer)
 
 
 async def shown(answer: Trial, *, terminal: bool) -> str:
     written = io.StringIO()
     with View(60.0, Console(file=written, force_terminal=terminal, width=160)) as view:
-        view.dials([SEATS])
-        assert await ShownBench(Fixed(answer), view).try_({SEATS.path: 8}, Purpose.SEARCH, 10.0, 20.0) is answer
+        view.parameters([SEATS])
+        trials: list[Trial] = []
+        await ShownBench(Fixed(answer), view).measure(STEP, trials.append)
+        assert trials == [answer]
     return written.getvalue()
 
 
@@ -135,8 +142,8 @@ async def test_without_a_terminal_each_trial_is_a_line() -> None:
     text = await shown(trial(server=ServerSide(memory_mb=812.0), accuracy=0.98), terminal=False)
     lines = text.splitlines()
     assert lines[0].startswith(f"{SEATS.path}: 1, 2, 4")
-    assert lines[1] == "20.00 requests a second are offered in each trial."
-    assert lines[2:] == ["search: max_num_seqs 8, 10 s of load", "  5.00 in time/s, 812 MB, 98.0% right"]
+    assert lines[1] == "Each trial offers 20.00 requests a second."
+    assert lines[2:] == ["search: max_num_seqs 8, 10 s of load", "  5.00 in time/s, 812 MB, 98.0% correct"]
 
 
 async def test_it_is_told_when_more_is_asked_for() -> None:
@@ -144,11 +151,11 @@ async def test_it_is_told_when_more_is_asked_for() -> None:
     with View(60.0, Console(file=written, width=160)) as view:
         bench = ShownBench(Fixed(trial()), view)
         for demand in (20.0, 20.0, 30.0):
-            await bench.try_({SEATS.path: 8}, Purpose.SEARCH, 10.0, demand)
-    told = [line for line in written.getvalue().splitlines() if "offered" in line]
+            await bench.measure(replace(STEP, demand=demand), lambda _trial: None)
+    told = [line for line in written.getvalue().splitlines() if "offers" in line]
     assert told == [
-        "20.00 requests a second are offered in each trial.",
-        "30.00 requests a second are offered in each trial from now on, for so much was answered.",
+        "Each trial offers 20.00 requests a second.",
+        "Each trial offers 30.00 requests a second from now on, because so many were answered.",
     ]
 
 

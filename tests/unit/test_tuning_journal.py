@@ -53,10 +53,10 @@ def test_line_that_was_cut_off_is_left_out_and_written_over(tmp_path: Path) -> N
         (replace(TASK, engine="ppocr"), "engine (vllm then, ppocr now)"),
         (replace(TASK, pages="1" * 64), "pages ("),
         (replace(TASK, targets=replace(TASK.targets, deadline_s=9.0)), "targets ("),
-        (replace(TASK, parameters=(Parameter(SEQS, (1, 64), ""),)), f"dial {SEQS} (1, 2, 3, 4,"),
+        (replace(TASK, parameters=(Parameter(SEQS, (1, 64), ""),)), f"parameter {SEQS} (1, 2, 3, 4,"),
         (
             replace(TASK, parameters=(*TASK.parameters, Parameter("engine.other", (1,), ""))),
-            "dial engine.other (not searched then, 1",
+            "parameter engine.other (not searched then, 1",
         ),
         (replace(TASK, current={SEQS: 8}), "current settings ("),
         (replace(TASK, demand=5.0), "demand (100.0 then, 5.0 now)"),

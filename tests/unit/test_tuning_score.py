@@ -6,7 +6,7 @@ import pytest
 
 from inkgate.bench.load.results import ServerSide, Summary
 from inkgate.bench.tune.results import Outcome, Purpose, Targets, Trial
-from inkgate.bench.tune.score import fails_too_often, least_accuracy, outcome, score
+from inkgate.bench.tune.score import disturbance, fails_too_often, outcome, score, usual_other_load
 from support.responses import SEQS, TARGETS
 
 SUMMARY = Summary(10.0, 1000, 200, 150, 800, 0, 0, 0, 450, 0, 0, 8.0, None, None)
@@ -72,7 +72,12 @@ def test_refusals_of_what_is_over_the_capacity_are_no_failures() -> None:
     assert not fails_too_often([replace(SUMMARY, refused=800, timed_out=50)], 0.001)
 
 
-def test_accuracy_may_fall_by_half_a_percent_where_no_bound_is_given() -> None:
-    assert least_accuracy(TARGETS, [trial(accuracy=0.94), trial(accuracy=0.96)]) == pytest.approx(0.945)
-    assert least_accuracy(replace(TARGETS, least_accuracy=0.9), [trial(accuracy=0.95)]) == 0.9
-    assert least_accuracy(TARGETS, [trial()]) is None
+@pytest.mark.parametrize(("taken", "share"), [(None, 0.0), (1.0, 0.0), (3.0, 0.25), (0.5, 0.0), (90.0, 1.0)])
+def test_a_trial_is_disturbed_by_what_other_programs_do_not_always_take(taken: float | None, share: float) -> None:
+    assert disturbance(replace(trial(), other_load_cores=taken), usual=1.0, cores=8) == share
+
+
+def test_what_other_programs_always_take_is_the_least_that_was_measured() -> None:
+    trials = [replace(trial(), other_load_cores=cores) for cores in (2.0, None, 0.5)]
+    assert usual_other_load(trials) == 0.5
+    assert usual_other_load([trial()]) == 0.0

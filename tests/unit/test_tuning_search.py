@@ -1,4 +1,4 @@
-"""The search on made-up services whose best settings are known; seeded, so that every run is the same.
+"""The search on simulated services whose best settings are known; seeded, so that every run is the same.
 
 docs/guides/tuning.md has the shares over more seeds; the thresholds here are below them.
 """
@@ -16,13 +16,13 @@ import anyio
 import pytest
 
 from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial
+from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial, TuneReport
 from inkgate.bench.tune.search import search
-from inkgate.bench.tune.task import Task
+from inkgate.bench.tune.task import Step, Task
 from support.clock import Clock
 from support.responses import GRID, SEQS, TOKENS, Made, MadeBench, loss, saturating, searched, task
 
-SEEDS = 12
+FEW_SEEDS, MANY_SEEDS = 4, 40
 TWO_DIALS = (Parameter(SEQS, GRID, ""), Parameter(TOKENS, (1024, 2048, 4096, 8192, 16384), ""))
 
 
@@ -40,13 +40,14 @@ def always(_settings: Settings) -> bool:
     return True
 
 
-def losses(made: Made, allowed: Callable[[Settings], bool], asked: Callable[[int], Task]) -> list[float]:
-    """What was lost against the true best allowed, by seed."""
+def losses(name: str, seeds: int) -> list[float]:
+    """What the chosen settings lose against the true best allowed ones, by seed."""
+    made, allowed, asked, _ = CASES[name]
     grid = itertools.product(*(dial.values for dial in asked(0).parameters))
     everything = [dict(zip((dial.path for dial in asked(0).parameters), values, strict=True)) for values in grid]
     best = max(made.response(settings) for settings in everything if allowed(settings))
     found = []
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         report, _, _ = anyio.run(searched, made, asked(seed))
         assert report.chosen is not None
         assert allowed(report.chosen.settings)
@@ -129,16 +130,27 @@ CASES: dict[str, tuple[Made, Callable[[Settings], bool], Callable[[int], Task], 
 }
 
 
+def test_it_ends_near_the_best_in_every_scenario() -> None:
+    """Seldom one of the few is a neighbour of the best, which loses 5 to 9 %."""
+    failures = []
+    for name in CASES:
+        lost = losses(name, FEW_SEEDS)
+        if sum(loss > 0.05 for loss in lost) > 2 or max(lost) > 0.10:
+            failures.append((name, [round(loss, 3) for loss in lost]))
+    assert not failures
+
+
+@pytest.mark.calibration
 @pytest.mark.parametrize("name", CASES)
 def test_it_ends_within_5_percent_of_the_best(name: str) -> None:
-    made, allowed, asked, least = CASES[name]
-    found = losses(made, allowed, asked)
-    assert sum(lost <= 0.05 for lost in found) / len(found) >= least, sorted(found)
+    lost = losses(name, MANY_SEEDS)
+    least = CASES[name][3]
+    assert sum(loss <= 0.05 for loss in lost) / len(lost) >= least, sorted(lost)
 
 
 def test_time_is_enough_for_all_trials_and_is_used() -> None:
     report, _, clock = anyio.run(searched, Made(saturating(16)), task(heaviest=True))
-    assert 850 <= clock() <= 900
+    assert 800 <= clock() <= 900
     assert 15 <= len(report.trials) <= 25
     counts = Counter(trial.purpose for trial in report.trials)
     assert counts[Purpose.CURRENT] == 1
@@ -194,7 +206,7 @@ def test_settings_that_read_worse_are_not_taken() -> None:
     assert report.chosen is not None
     assert report.chosen.settings[pixels.path] == 2_000_000
     worse = next(judged for judged in report.assessments if judged.settings[pixels.path] == 1_000_000)
-    assert worse.why_not == "reads 90.0 % of characters right, where 94.5 % are asked for"
+    assert worse.why_not == "reads 90.0 % of characters correctly, and 94.5 % are required"
 
 
 def test_failed_requests_are_not_paid_with() -> None:
@@ -202,14 +214,14 @@ def test_failed_requests_are_not_paid_with() -> None:
     report, _, _ = anyio.run(searched, made, task(current=8))
     assert report.chosen is not None
     assert seats(report.chosen.settings) <= 12
-    assert any("requests failed, where 0.1 % may" in judged.why_not for judged in report.assessments)
+    assert any("requests failed, and only 0.1 % may" in judged.why_not for judged in report.assessments)
 
 
 def test_nothing_that_starts_ends_the_search_early() -> None:
     report, bench, clock = anyio.run(searched, Made(saturating(16), starts=lambda _settings: False), task())
     assert report.chosen is None
     assert report.fragment == ""
-    assert report.reasons[0] == "Nothing that was tried kept to the targets."
+    assert report.reasons[0] == "No settings that were tried met the targets."
     assert len(bench.asked) <= 10
     assert clock() < 400
 
@@ -220,21 +232,20 @@ def test_no_time_for_anything_gives_an_empty_report() -> None:
 
 
 class Interrupted(MadeBench):
-    """Is told to stop in the middle of its `last` trial."""
+    """Is told to stop in the middle of trial number `last`."""
 
     def __init__(self, made: Made, clock: Clock, seed: int, last: int, stop: anyio.Event) -> None:
         super().__init__(made, clock, seed)
         self.last, self.stop, self.left = last, stop, False
 
-    async def try_(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
-        if len(self.asked) + 1 == self.last:
-            self.asked.append((settings, purpose))
+    async def try_turn(self, settings: Settings, step: Step) -> Trial:
+        if len(self.asked) == self.last:
             self.stop.set()
             try:
                 await anyio.sleep_forever()
             finally:
                 self.left = True
-        return await super().try_(settings, purpose, seconds, demand)
+        return await super().try_turn(settings, step)
 
 
 def test_interrupted_search_reports_and_goes_on(tmp_path: Path) -> None:
@@ -264,6 +275,38 @@ def test_interrupted_search_reports_and_goes_on(tmp_path: Path) -> None:
 
     anyio.run(interrupted)
     anyio.run(resumed)
+
+
+def test_an_interrupted_round_keeps_the_trials_that_were_done(tmp_path: Path) -> None:
+    asked = task(free_memory_mb=1e9)
+
+    async def interrupted(last: int) -> tuple[TuneReport, Interrupted]:
+        stop, clock = anyio.Event(), Clock(0.0)
+        bench = Interrupted(Made(saturating(16)), clock, 1, last, stop)
+        return await search(asked, bench, Journal(asked), clock, stop), bench
+
+    whole, _, _ = anyio.run(searched, Made(saturating(16)), asked)
+    round_begins = next(trial.number for trial in whole.trials if trial.purpose is Purpose.CONFIRM)
+    report, bench = anyio.run(interrupted, round_begins + 2)
+    assert bench.steps[-1].side_by_side
+    assert [trial.outcome for trial in report.trials[-3:]] == [Outcome.MEASURED, Outcome.MEASURED, Outcome.STOPPED]
+    assert [trial.settings for trial in report.trials[-3:]] == list(bench.steps[-1].turns[:3])
+    assert report.partial
+
+
+def test_a_death_ends_its_round() -> None:
+    made = Made(saturating(16), deaths=lambda settings: 0.03 * (seats(settings) == 16))
+    report, bench, _ = anyio.run(searched, made, task(free_memory_mb=1e9, seed=3))
+    died = next(number for number, trial in enumerate(report.trials) if trial.outcome is Outcome.DIED)
+    assert all(seats(trial.settings) < 16 for trial in report.trials[died + 1 :])
+    assert any(step.side_by_side for step in bench.steps)
+
+
+def test_side_by_side_more_trials_fit_into_the_same_time() -> None:
+    alone, _, _ = anyio.run(searched, Made(saturating(16)), task())
+    together, _, clock = anyio.run(searched, Made(saturating(16)), task(free_memory_mb=1e9))
+    assert len(together.trials) > len(alone.trials)
+    assert clock() <= 900
 
 
 def test_more_time_for_a_search_that_is_over_is_used(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ one would differ, so one run is never compared with another.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, stdev
@@ -19,6 +19,8 @@ LEAST_REPEATS = 3
 CONFIDENCE = 0.95
 EQUAL_WITHIN = 0.05
 """Two means within 5 % of each other are as good as equal: no user would notice."""
+
+_USUAL_FREEDOM = 2
 
 
 class StatisticsError(Exception):
@@ -109,6 +111,18 @@ def compare_repeats(
     reach = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
     p = 2 * float(special.stdtr(freedom, -abs(log) / error))
     return RatioEstimate(math.exp(log), math.exp(log - reach), math.exp(log + reach), p, confidence)
+
+
+def pooled_deviation(groups: Iterable[Sequence[float]], usual: float) -> float:
+    """The relative standard deviation of one measurement, from the repeats of several things together.
+
+    Values are compared by their logarithms, within their group only. `usual`: what is known from experience; it counts
+    as much as three repeats, so that two equal measurements don't make everything certain.
+    """
+    logs = [[math.log(value) for value in group] for group in groups]
+    repeated = [group for group in logs if len(group) > 1]
+    squares = usual**2 * _USUAL_FREEDOM + sum(stdev(group) ** 2 * (len(group) - 1) for group in repeated)
+    return math.sqrt(squares / (_USUAL_FREEDOM + sum(len(group) - 1 for group in repeated)))
 
 
 def _scipy_special() -> ModuleType:

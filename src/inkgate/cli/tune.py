@@ -1,4 +1,4 @@
-"""`inkgate tune`: the settings under which a service answers most on this machine, and why."""
+"""`inkgate tune`: finds the settings with which a service answers most on this machine."""
 
 from __future__ import annotations
 
@@ -15,79 +15,89 @@ from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say
 
 if TYPE_CHECKING:
     from inkgate.bench.tune.results import TuneReport
-    from inkgate.cli.tune_run import Asked
+    from inkgate.cli.tune_run import TuneOptions
 
 
 def tune(  # noqa: PLR0913  # one parameter for each option of the command
     pages: Annotated[
-        Path, typer.Option(metavar="DIR", help="Images and PDFs as they are to be read; a folder, or one file.")
+        Path, typer.Option(metavar="DIR", help="Images and PDFs like those the service will read; a folder or a file.")
     ],
     *,
     deadline: Annotated[
-        float, typer.Option(parser=duration, metavar="TIME", help="Until when an answer is in time.")
+        float, typer.Option(parser=duration, metavar="TIME", help="Latency target: slower responses don't count.")
     ] = 5.0,
     max_error: Annotated[
-        float, typer.Option(parser=share, metavar="SHARE", help="Of requests that may fail; refused ones don't count.")
+        float,
+        typer.Option(parser=share, metavar="SHARE", help="Maximum error rate, e.g. 0.1%. Refusals are no errors."),
     ] = 0.001,
-    minutes: Annotated[float, typer.Option(help="For everything; what a search that is resumed took counts.")] = 15.0,
-    objective: Annotated[str, typer.Option(help="pages: most of them in time; cost: most for the money.")] = "pages",
+    minutes: Annotated[
+        float, typer.Option(help="Time limit of the whole search, including earlier runs with --resume.")
+    ] = 15.0,
+    objective: Annotated[
+        str, typer.Option(help="pages: most pages a second; cost: most pages for the money.")
+    ] = "pages",
     price: Annotated[
-        float | None, typer.Option(help="Of this machine for an hour, where the objective is cost.")
+        float | None, typer.Option(help="Price of this machine for an hour, for --objective cost.")
     ] = None,
-    dials: Annotated[
+    parameters: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
-            help="What is searched: max_num_seqs,max_pixels or max_num_seqs=8/16/32; else what matters most.",
+            help="Settings to search, e.g. max_num_seqs,max_pixels or max_num_seqs=8/16/32. "
+            "Default: the most important ones.",
         ),
     ] = "",
     rate: Annotated[
-        float | None, typer.Option(help="Requests a second in each trial; else found, and raised where too little.")
+        float | None,
+        typer.Option(help="Requests a second in each trial. Default: measured, and raised if it is too low."),
     ] = None,
     manifest: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Ground truth (docs/guides/accuracy.md) for the accuracy of trials."),
+        typer.Option(metavar="FILE", help="Ground truth of some documents: measures the accuracy of each setting."),
     ] = None,
     least_accuracy: Annotated[
         float | None,
-        typer.Option(parser=share, metavar="SHARE", help="Of characters right; else 0.5 % under the current one."),
+        typer.Option(
+            parser=share,
+            metavar="SHARE",
+            help="Minimum share of correct characters. Default: 0.5 % less than with the current settings.",
+        ),
     ] = None,
     heaviest: Annotated[
-        bool, typer.Option(help="Show that what is recommended stays up under the heaviest images allowed.")
+        bool, typer.Option(help="Check that the recommended settings stay up under the heaviest images allowed.")
     ] = True,
     engine: EngineOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where results go. Default: tune-DATE-TIME.")
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder for results. Default: tune-DATE-TIME.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="trials.jsonl of a search that was ended early: it goes on.")
+        Path | None, typer.Option(metavar="FILE", help="Continue an interrupted search: its trials.jsonl.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of what is tried first, and of arrivals.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed of the load.")] = 1,
     config: ConfigOption = None,
 ) -> None:
-    """Find the settings with which most pages are read in time here: the service is started and loaded with many.
+    """Find the settings with which this machine reads most pages in time.
 
-    Nothing else should run on the machine. Ctrl-C ends it early with a report of what there is. What was found is a
-    fragment for inkgate.toml, with the reasons; docs/guides/tuning.md says how it is found.
+    inkgate starts the service with different settings, puts load on each, and recommends the best as a fragment for
+    inkgate.toml, with reasons. Run nothing else on the machine. Ctrl-C ends the search early with a report.
 
-    The exit status is 0 when settings can be recommended, 1 when not, 2 when the command was wrong, 130 when it was
-    ended early. Why there is no recommendation is the last thing said.
+    Exit status: 0 with a recommendation, 1 without one, 2 for wrong options, 130 if interrupted.
     """
     if objective not in {"pages", "cost"} or (objective == "cost" and not price):
         raise misuse("The objective is `pages`, or `cost` with --price.")
     settings = configured(config, {"engine": engine_flags(engine, None, None)})
-    from inkgate.cli.tune_run import Asked, CantTune, run
+    from inkgate.cli.tune_run import TuneFailed, TuneOptions, run
 
     began = datetime.now(UTC)
     fallback = Path(f"tune-{began:%Y%m%d-%H%M%S}")
-    asked = Asked(
+    options = TuneOptions(
         pages=pages,
         deadline_s=deadline,
         max_error=max_error,
         budget_s=minutes * 60,
         objective=objective,
         price=price,
-        parameters=tuple(name.strip() for name in dials.split(",") if name.strip()),
+        parameters=tuple(name.strip() for name in parameters.split(",") if name.strip()),
         rate=rate,
         rises=rate is None,
         manifest=manifest,
@@ -101,18 +111,18 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
         began=began.isoformat(timespec="seconds"),
     )
     try:
-        report = anyio.run(run, asked, settings, backend_options={"use_uvloop": True})
-    except CantTune as error:
+        report = anyio.run(run, options, settings, backend_options={"use_uvloop": True})
+    except TuneFailed as error:
         raise (misuse if error.misuse else failure)(str(error)) from error
-    _tell(report, asked)
+    _print_result(report, options)
     raise typer.Exit(INTERRUPTED if report.partial else FAILED if report.chosen is None else 0)
 
 
-def _tell(report: TuneReport, asked: Asked) -> None:
+def _print_result(report: TuneReport, options: TuneOptions) -> None:
     """The fragment on standard output, all else on standard error."""
     if report.chosen is not None:
         print(report.fragment)
     say(*report.reasons, *([report.loses] if report.loses else []), *report.notes)
-    if report.partial and asked.journal.exists():
-        say(f"Ended early: `inkgate tune --pages {asked.pages} --resume {asked.journal}` goes on.")
-    say(f"Everything is in {asked.output}.")
+    if report.partial and options.journal.exists():
+        say(f"Interrupted. To continue: inkgate tune --pages {options.pages} --resume {options.journal}")
+    say(f"The results are in {options.output}.")

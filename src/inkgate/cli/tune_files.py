@@ -1,4 +1,4 @@
-"""Where what a search has found is kept."""
+"""The files that a search leaves behind."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PAGE = "report.html"
 _REPORT = TypeAdapter(TuneReport)
 
 
-def write_found(report: TuneReport, folder: Path) -> None:
-    """Writes the report as JSON and as a page to be looked at, and the recommended settings where there are any.
+def write_results(report: TuneReport, folder: Path) -> None:
+    """Writes the report as JSON and as an HTML page, and the recommended settings, if any.
 
     Raises:
         OSError: a file can't be written.

@@ -1,4 +1,4 @@
-"""A search for settings from its beginning to its end, however that comes."""
+"""A search for settings from the options of the command to its report."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
+import psutil
 
 from inkgate.bench.load.impossible import LoadImpossible
 from inkgate.bench.load.machine import this_machine
 from inkgate.bench.load.pages import LoadPage, load_pages
 from inkgate.bench.load.service import ServiceNotStarted
 from inkgate.bench.tune.demand import NothingAnswered, find_demand, notes
-from inkgate.bench.tune.dials import for_time
 from inkgate.bench.tune.journal import Journal, JournalMismatch, read_task
-from inkgate.bench.tune.prepare import NothingToTune, Prepared, prepared
+from inkgate.bench.tune.parameters import for_time
+from inkgate.bench.tune.prepare import NothingToTune, SearchScope, search_scope
 from inkgate.bench.tune.results import Settings, Targets, TuneReport
 from inkgate.bench.tune.search import search
+from inkgate.bench.tune.service_bench import ServiceBench, Setup
 from inkgate.bench.tune.task import Task
-from inkgate.bench.tune.trials import ServiceBench, Setup
 from inkgate.cli.interrupts import stop_when_told
-from inkgate.cli.tune_files import write_found
+from inkgate.cli.tune_files import write_results
 from inkgate.cli.tune_view import ShownBench, View
 from inkgate.concurrency import single_error
 from inkgate.errors import install_extra
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _TRIAL_S = {"vllm": 75.0, "ppocr": 30.0}
-"""About what a trial takes, start included, before any was made: how many dials there is time for."""
+"""About what a trial takes, start included: it decides how many parameters there is time for."""
 _PROBES_SHARE = 0.1
 _MOST_PROBE_S = 6.0
 
 
-class CantTune(Exception):
-    """There can be no search; `misuse`: because of what was asked for, not of what happened."""
+class TuneFailed(Exception):
+    """The search can't be made. `misuse`: the options are wrong; else the service failed."""
 
     def __init__(self, message: str, *, misuse: bool = True) -> None:
         super().__init__(message)
@@ -49,7 +50,7 @@ class CantTune(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TuneOptions:
     """The options of the command."""
 
     pages: Path
@@ -75,8 +76,8 @@ class Asked:
     def journal(self) -> Path:
         return self.resume or self.output / "trials.jsonl"
 
-    def like(self, task: Task) -> Asked:
-        """The same for what an earlier search was asked for, which goes on."""
+    def like(self, task: Task) -> TuneOptions:
+        """These options with the targets, demand and seed of the earlier search that is resumed."""
         targets = task.targets
         return replace(
             self,
@@ -96,69 +97,73 @@ class Asked:
         return Targets(self.deadline_s, self.max_error, self.objective, self.price, self.least_accuracy)
 
 
-async def run(asked: Asked, tree: Tree) -> TuneReport:
-    """What was found, written to `asked.output`; after SIGINT or SIGTERM what there is by then.
+async def run(options: TuneOptions, tree: Tree) -> TuneReport:
+    """The report, written to `options.output`. SIGINT and SIGTERM end the search with the trials so far.
 
     Raises:
-        CantTune: there can be no search.
+        TuneFailed: the search can't be made.
     """
     stop = anyio.Event()
     with single_error():
         async with anyio.create_task_group() as tasks:
             await tasks.start(stop_when_told, stop)
             try:
-                report = await _found(asked, tree, stop)
+                report = await _search(options, tree, stop)
             except LoadImpossible as error:
-                raise CantTune(str(error), misuse=False) from error
+                raise TuneFailed(str(error), misuse=False) from error
             tasks.cancel_scope.cancel()
-    write_found(report, asked.output)
+    write_results(report, options.output)
     return report
 
 
-async def _found(asked: Asked, tree: Tree, stop: anyio.Event) -> TuneReport:
+async def _search(options: TuneOptions, tree: Tree, stop: anyio.Event) -> TuneReport:
     try:
-        pages = load_pages(asked.pages)
-        accuracy = None if asked.manifest is None else _accuracy(asked.manifest)
-        ready = prepared(tree, ground_truth=accuracy is not None, names=asked.parameters)
-        resumed = None if asked.resume is None else read_task(asked.resume)
+        pages = load_pages(options.pages)
+        accuracy = None if options.manifest is None else _accuracy(options.manifest)
+        ready = search_scope(tree, ground_truth=accuracy is not None, names=options.parameters)
+        resumed = None if options.resume is None else read_task(options.resume)
     except (LoadImpossible, NothingToTune, JournalMismatch, ValueError, OSError) as error:
-        raise CantTune(str(error)) from error
+        raise TuneFailed(str(error)) from error
     if resumed is not None:
-        asked = asked.like(resumed)
+        options = options.like(resumed)
         ready = replace(ready, parameters=resumed.parameters, current=resumed.current)
-    elif not asked.parameters:
-        ready = _fewer(ready, asked.budget_s)
-    asked.output.mkdir(parents=True, exist_ok=True)
-    setup = _setup(asked, tree, ready, pages, accuracy)
+    elif not options.parameters:
+        ready = _fewer(ready, options.budget_s)
+    options.output.mkdir(parents=True, exist_ok=True)
+    setup = _setup(options, tree, ready, pages, accuracy)
     began = anyio.current_time()
-    with View(asked.budget_s) as view:
-        view.dials(ready.parameters)
+    with View(options.budget_s) as view:
+        view.parameters(ready.parameters)
         bench = ServiceBench(setup, view.second)
-        demand = asked.rate or await _demand(bench, ready, asked, view, stop)
-        task = _task(asked, ready, pages, demand, asked.budget_s - (anyio.current_time() - began))
-        report = await _searched(task, bench, asked, view, stop)
+        demand = options.rate or await _demand(bench, ready, options, view, stop)
+        task = _task(options, ready, pages, demand, options.budget_s - (anyio.current_time() - began))
+        report = await _with_journal(task, bench, options, view, stop)
     return replace(report, notes=(*report.notes, *notes(report.trials, bench.bottlenecks, report.machine.cores)))
 
 
-async def _searched(task: Task, bench: ServiceBench, asked: Asked, view: View, stop: anyio.Event) -> TuneReport:
+async def _with_journal(
+    task: Task, bench: ServiceBench, options: TuneOptions, view: View, stop: anyio.Event
+) -> TuneReport:
     with ExitStack() as opened:
         try:
-            # Without a demand there is nothing that could be resumed.
-            journal = opened.enter_context(Journal(task, asked.journal if task.demand else None))
+            # A search that was stopped before its demand was known can't be resumed.
+            journal = opened.enter_context(Journal(task, options.journal if task.demand else None))
         except (JournalMismatch, OSError) as error:
-            raise CantTune(str(error)) from error
+            raise TuneFailed(str(error)) from error
         view.resumed([row.trial for row in journal.rows])
         return await search(task, ShownBench(bench, view), journal, stop=stop)
 
 
-async def _demand(bench: ServiceBench, ready: Prepared, asked: Asked, view: View, stop: anyio.Event) -> float:
-    """Requests a second for all trials; 0 where it was ended before it was known."""
-    view.begin("how much is to be asked for: the current settings and likely faster ones, asked as much as they answer")
-    seconds = min(_MOST_PROBE_S, max(2.0, asked.budget_s * _PROBES_SHARE / 2))
+async def _demand(
+    bench: ServiceBench, ready: SearchScope, options: TuneOptions, view: View, stop: anyio.Event
+) -> float:
+    """Requests a second for the first trials; 0 if the search was stopped before it was known."""
+    view.begin("Finding the demand: loading the current settings, and likely faster ones")
+    seconds = min(_MOST_PROBE_S, max(2.0, options.budget_s * _PROBES_SHARE / 2))
     try:
         found = await _unless(stop, lambda: find_demand(bench, ready.parameters, ready.current, seconds))
     except (ServiceNotStarted, NothingAnswered) as error:
-        raise CantTune(str(error), misuse=False) from error
+        raise TuneFailed(str(error), misuse=False) from error
     return 0.0 if found is None else found
 
 
@@ -167,53 +172,58 @@ def _accuracy(manifest: Path) -> Accuracy:
         from inkgate.bench.accuracy.manifest import load_manifest
         from inkgate.bench.tune.accuracy import Accuracy
     except ModuleNotFoundError as error:
-        raise CantTune(f"{error.name} is not installed: {install_extra('bench')}.") from error
+        raise TuneFailed(f"{error.name} is not installed: {install_extra('bench')}.") from error
     found = Accuracy(load_manifest(manifest))
     if not found.entries:
-        raise CantTune(f"{manifest} has no document with a true text.")
+        raise TuneFailed(f"{manifest} has no document with a true text.")
     return found
 
 
-def _fewer(ready: Prepared, budget_s: float) -> Prepared:
-    """As many dials as there is time for, the most important ones."""
+def _fewer(ready: SearchScope, budget_s: float) -> SearchScope:
+    """As many parameters as there is time for, the most important ones."""
     kept = for_time(ready.parameters, budget_s, _TRIAL_S[ready.engine])
-    return replace(ready, parameters=kept, current={dial.path: ready.current[dial.path] for dial in kept})
+    return replace(ready, parameters=kept, current={each.path: ready.current[each.path] for each in kept})
 
 
-def _setup(asked: Asked, tree: Tree, ready: Prepared, pages: tuple[LoadPage, ...], accuracy: Accuracy | None) -> Setup:
-    fixed: Settings = {} if asked.engine is None else {"engine.name": asked.engine}
+def _setup(
+    options: TuneOptions, tree: Tree, ready: SearchScope, pages: tuple[LoadPage, ...], accuracy: Accuracy | None
+) -> Setup:
+    fixed: Settings = {} if options.engine is None else {"engine.name": options.engine}
     return Setup(
         pages=pages,
         heaviness=ready.heaviness,
-        deadline_s=asked.deadline_s,
-        at_once=ready.at_once,
-        config=asked.config,
+        deadline_s=options.deadline_s,
+        heaviest_clients=ready.heaviest_clients,
+        config=options.config,
         fixed=fixed,
         accuracy=accuracy,
         start_s=tree.engine.vllm.managed.start_s,
-        seed=asked.seed,
+        seed=options.seed,
     )
 
 
-def _task(asked: Asked, ready: Prepared, pages: tuple[LoadPage, ...], demand: float, budget_s: float) -> Task:
+def _task(
+    options: TuneOptions, ready: SearchScope, pages: tuple[LoadPage, ...], demand: float, budget_s: float
+) -> Task:
     return Task(
         engine=ready.engine,
         parameters=ready.parameters,
         current=ready.current,
-        targets=asked.targets,
+        targets=options.targets,
         pages=hashlib.sha256(b"".join(hashlib.sha256(page.content).digest() for page in pages)).hexdigest()[:16],
         demand=demand,
         budget_s=budget_s,
-        began=asked.began,
+        began=options.began,
         machine=this_machine(),
-        heaviest=asked.heaviest,
-        seed=asked.seed,
-        rises=asked.rises,
+        heaviest=options.heaviest,
+        seed=options.seed,
+        rises=options.rises,
+        free_memory_mb=psutil.virtual_memory().available / 1e6,
     )
 
 
 async def _unless(stop: anyio.Event, work: Callable[[], Awaitable[T]]) -> T | None:
-    """What `work` gives; None where `stop` was set before."""
+    """The result of `work`; None if `stop` was set before."""
     found: T | None = None
 
     async def cancel() -> None:

@@ -133,7 +133,7 @@ def _trials_csv(report: TuneReport) -> str:
             trial.seconds, run.goodput if run else None, latency.p50_s if latency else None,
             latency.p95_s if latency else None, run.error_share if run else None,
             *((server.kv_share, server.preemptions, server.restarts, server.memory_mb) if server else (None,) * 4),
-            trial.accuracy, trial.others_cores, _as_text(trial.why),
+            trial.accuracy, trial.other_load_cores, _as_text(trial.why),
         ])  # fmt: skip
     return written.getvalue()
 

@@ -15,12 +15,12 @@ from inkgate.bench.tune.task import Task
 
 
 class JournalMismatch(ValueError):
-    """The journal is of another search, or none at all; the message says in what it differs."""
+    """The file is the journal of another search, or no journal; the message says what differs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A trial, when it began (seconds of the search's own time) and how long it took, start and stop included."""
+    """A trial, when it began (seconds since the search began) and how long it took, start and stop included."""
 
     trial: Trial
     at_s: float
@@ -48,7 +48,7 @@ class Journal:
         """Opens it: new, or with the trials that are there.
 
         Raises:
-            JournalMismatch: it is of another engine, other dials, targets or pages.
+            JournalMismatch: it is of another engine, other parameters, targets or pages.
         """
         self._rows: list[Row] = []
         self._out: IO[bytes] | None = None
@@ -110,16 +110,16 @@ def _check(file: Path, begun: Task, task: Task) -> None:
         "demand": (begun.demand, task.demand),
     }
     differs = [f"{name} ({was} then, {now} now)" for name, (was, now) in names.items() if was != now]
-    was_dials, now_dials = ({dial.path: dial.values for dial in of.parameters} for of in (begun, task))
+    was_values, now_values = ({each.path: each.values for each in of.parameters} for of in (begun, task))
     differs += [
-        f"dial {path} ({_values(was_dials.get(path))} then, {_values(now_dials.get(path))} now)"
-        for path in sorted(was_dials.keys() | now_dials.keys())
-        if was_dials.get(path) != now_dials.get(path)
+        f"parameter {path} ({_values(was_values.get(path))} then, {_values(now_values.get(path))} now)"
+        for path in sorted(was_values.keys() | now_values.keys())
+        if was_values.get(path) != now_values.get(path)
     ]
     if differs:
         raise JournalMismatch(
-            f"{file} is of another search; it differs in {'; '.join(differs)}. Ask for the same again, or begin anew "
-            "with another file."
+            f"{file} is of another search; it differs in {'; '.join(differs)}. Give the same options again, or start "
+            "over with another file."
         )
 
 

@@ -1,4 +1,4 @@
-"""What is to be searched for a service with given settings on this machine: its dials, and where they stand now."""
+"""What a search looks at, for a service with given settings on this machine: parameters and their current values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from inkgate.bench.tune import dials as known
+from inkgate.bench.tune import parameters as known
 from inkgate.bench.tune.heaviest import Heaviness
 from inkgate.bench.tune.results import Parameter, Settings
 from inkgate.engines.vllm.preset import Launch, Preset
@@ -22,38 +22,40 @@ _TOKENS_FLAG = "--max-num-batched-tokens"
 
 
 class NothingToTune(ValueError):
-    """The settings name an engine whose settings can't be tried from here; the message says why."""
+    """The engine can't be started with other settings; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """`engine`: `vllm` or `ppocr`; `current`: where the dials stand; `at_once`: clients that send the heaviest images,
-    as many as the house has room for.
+class SearchScope:
+    """`engine`: `vllm` or `ppocr`; `current`: the values in use; `heaviest_clients`: clients that send the heaviest
+    images, as many as `limits.max_in_flight` admits.
     """
 
     engine: str
     parameters: tuple[Parameter, ...]
     current: Settings
     heaviness: Heaviness
-    at_once: int
+    heaviest_clients: int
 
 
-def prepared(tree: Tree, *, ground_truth: bool, names: Collection[str] = ()) -> Prepared:
-    """For a service with these settings. `names`: of the dials that are wanted; empty: all that can be searched. With
-    `=` after it a name has the values that are tried, `max_num_seqs=8/16/32`, beside the one in use.
+def search_scope(tree: Tree, *, ground_truth: bool, names: Collection[str] = ()) -> SearchScope:
+    """The scope of a search for a service with these settings.
+
+    `names`: of the parameters to search; empty: all of them. A name may list the values to try besides the current one:
+    `max_num_seqs=8/16/32`.
 
     Raises:
-        NothingToTune: the engine is not one that can be started with other settings.
-        ValueError: there is no dial of such a name, or it has no such values.
+        NothingToTune: the engine can't be started with other settings.
+        ValueError: there is no parameter of such a name, or it can't have such values.
     """
     engine = engine_of(tree)
     preset = None if engine == "ppocr" else _preset(tree)
-    found = known.dials(engine, len(usable_cpus()), gpu_memory_gb(), ground_truth=ground_truth)
-    found = tuple(_picked(found, name) for name in names) if names else found
+    found = known.parameters_of(engine, len(usable_cpus()), gpu_memory_gb(), ground_truth=ground_truth)
+    found = tuple(_pick(found, name) for name in names) if names else found
     if preset is not None:
-        found = tuple(_within(dial, preset) for dial in found)
+        found = tuple(_within(each, preset) for each in found)
     current = known.current(found, tree, _of_ppocr(tree) if preset is None else _of_vllm(preset))
-    return Prepared(
+    return SearchScope(
         engine=engine,
         parameters=known.with_current(found, current),
         current=current,
@@ -62,7 +64,7 @@ def prepared(tree: Tree, *, ground_truth: bool, names: Collection[str] = ()) -> 
             model_pixels=None if preset is None else preset.within(tree.engine.vllm.max_pixels).limits.max_pixels,
             max_bytes=int(tree.limits.max_body_mb * _MB),
         ),
-        at_once=tree.limits.max_in_flight,
+        heaviest_clients=tree.limits.max_in_flight,
     )
 
 
@@ -72,27 +74,27 @@ def engine_of(tree: Tree) -> str:
     if name == "ppocr":
         return name
     if name == "transformers":
-        raise NothingToTune("The engine `transformers` reads one page at a time; there is nothing to be set.")
+        raise NothingToTune("The engine `transformers` reads one page at a time; it has no settings to tune.")
     if tree.engine.vllm.urls:
         raise NothingToTune(
-            "The vLLM at `engine.vllm.urls` is not ours to start with other settings: leave the address out, and one "
-            "is started for each trial."
+            "inkgate can't restart the vLLM at `engine.vllm.urls` with other settings. Leave the address out, and "
+            "inkgate starts one for each trial."
         )
     return "vllm"
 
 
-def _picked(found: Sequence[Parameter], asked: str) -> Parameter:
+def _pick(found: Sequence[Parameter], asked: str) -> Parameter:
     name, given, values = asked.partition("=")
-    (dial,) = known.picked(found, (name.strip(),))
+    (parameter,) = known.pick(found, (name.strip(),))
     if not given:
-        return dial
-    kind = type(dial.values[0])
+        return parameter
+    kind = type(parameter.values[0])
     try:
         wanted = {kind(value.strip()) for value in values.split("/")}
     except ValueError as error:
-        raise ValueError(f"`{dial.path}` has values such as {dial.values[0]}, not {values!r}") from error
+        raise ValueError(f"`{parameter.path}` has values such as {parameter.values[0]}, not {values!r}") from error
     numbers = sorted(value for value in wanted if isinstance(value, int | float))
-    return replace(dial, values=tuple(numbers or sorted(str(value) for value in wanted)))
+    return replace(parameter, values=tuple(numbers or sorted(str(value) for value in wanted)))
 
 
 def gpu_memory_gb() -> float | None:
@@ -115,17 +117,17 @@ def _preset(tree: Tree) -> Preset:
         raise NothingToTune(f"`engine.name` and `engine.vllm.preset` name no model: {error}") from error
 
 
-def _within(dial: Parameter, preset: Preset) -> Parameter:
-    """Of images no more pixels than the model takes: beyond that all values are the same."""
-    if dial.path != known.MAX_PIXELS:
-        return dial
+def _within(parameter: Parameter, preset: Preset) -> Parameter:
+    """No more pixels than the model takes: beyond that all values are the same."""
+    if parameter.path != known.MAX_PIXELS:
+        return parameter
     limits = preset.limits
-    values = (value for value in dial.values if limits.min_pixels <= float(value) < limits.max_pixels)
-    return replace(dial, values=(*values, limits.max_pixels))
+    values = (value for value in parameter.values if limits.min_pixels <= float(value) < limits.max_pixels)
+    return replace(parameter, values=(*values, limits.max_pixels))
 
 
 def _of_vllm(preset: Preset) -> Settings:
-    """What the preset means where a setting says nothing."""
+    """The preset's values, for settings that are not set."""
     launch = preset.launch
     meant: Settings = {
         known.MAX_NUM_SEQS: launch.max_num_seqs,
@@ -143,7 +145,7 @@ def _tokens(launch: Launch) -> int | None:
 
 
 def _of_ppocr(tree: Tree) -> Settings:
-    """What is taken where a setting is 0 or `auto`."""
+    """The values in effect if a setting is 0 or `auto`."""
     cores = len(usable_cpus())
     workers = worker_count(tree.engine.ppocr.workers, cores)
     flags = cpu_flags()

@@ -1,4 +1,4 @@
-"""What a search for settings found: every trial, what was chosen, and why."""
+"""Results of a search for settings: every trial, an assessment of each setting, what to set and why."""
 
 from __future__ import annotations
 
@@ -21,29 +21,33 @@ class Outcome(StrEnum):
     DIED = "died"
     """The engine ended or was killed under load: out of memory, or a fault."""
     STORMED = "stormed"
-    """It preempted so much that what it did was done over again."""
+    """The model server preempted so much that it did most of its work twice."""
     NOT_STARTED = "not_started"
     STOPPED = "stopped"
     """Interrupted, or out of time."""
 
 
 class Purpose(StrEnum):
-    """What a trial was made for."""
+    """What a trial is for."""
 
     CURRENT = "current"
     SEARCH = "search"
     CONFIRM = "confirm"
-    """The best ones again, in turns, so that a machine that slows down is unfair to none."""
+    """The best settings and the runner-up again, in the order A B B A: a steady drift of the machine cancels out."""
     HEAVIEST = "heaviest"
-    """The heaviest images that pages and limits allow: does it stay up?"""
+    """The heaviest images that pages and limits allow: does the service stay up?"""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Settings that were tried once. `seconds`: of load; `why`: in words, where it was not measured.
+    """One trial of settings.
 
-    `accuracy`: share of characters right, where the pages have a ground truth. `others_cores`: processor cores that
-    other programs of the machine took during the load. `demand`: requests a second that were offered.
+    Attributes:
+        seconds: of load.
+        accuracy: share of characters read correctly, if the pages have a ground truth.
+        why: the cause, in words, unless the outcome is MEASURED.
+        other_load_cores: processor cores that other programs took during the load.
+        demand: requests a second that were offered.
     """
 
     number: int
@@ -55,7 +59,7 @@ class Trial:
     server: ServerSide | None = None
     accuracy: float | None = None
     why: str = ""
-    others_cores: float | None = None
+    other_load_cores: float | None = None
     demand: float | None = None
 
 
@@ -63,8 +67,8 @@ class Trial:
 class Assessment:
     """All trials of the same settings together.
 
-    `score`: of the objective, higher is better; `low`, `high`: its 95 % interval; `allowed`: it stayed up and kept to
-    the targets; `why_not`: in words.
+    `score`: mean of the objective, higher is better; `low`, `high`: its 95 % interval; `allowed`: the service stayed up
+    and met the targets; `why_not`: in words.
     """
 
     settings: Settings
@@ -78,7 +82,7 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A setting that is searched. `values` from least to most; `why`: what it trades for what."""
+    """A setting that is searched. `values`: from least to most; `why`: what a higher value gains and costs."""
 
     path: str
     values: tuple[Value, ...]
@@ -87,10 +91,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What counts: answers within `deadline_s`, at most `max_error` of requests failed; most pages/s or least cost.
+    """Answers count within `deadline_s`, and at most `max_error` of the requests may fail.
 
-    `objective`: `pages` or `cost`; `price_per_hour`: of the machine, for the latter. `least_accuracy`: share of
-    characters right below which settings are not taken, where the pages have a ground truth.
+    `objective`: `pages` (most pages a second) or `cost` (most pages for the money); `price_per_hour`: of the machine,
+    for `cost`. `least_accuracy`: share of characters below which settings are not allowed, if there is a ground truth.
     """
 
     deadline_s: float
@@ -105,11 +109,11 @@ class TuneReport:
     """A whole search.
 
     Attributes:
-        chosen: None where nothing that was tried kept to the targets.
-        current: the settings in use, judged the same way.
-        fragment: of `inkgate.toml`, with what was chosen.
+        chosen: None if no settings met the targets.
+        current: the settings in use, assessed the same way.
+        fragment: of `inkgate.toml`, with the chosen settings.
         reasons: why, in sentences; loses: what the current settings lose, in a sentence.
-        partial: it was interrupted; `inkgate tune --resume` goes on.
+        partial: interrupted; `inkgate tune --resume` continues the search.
     """
 
     began: str

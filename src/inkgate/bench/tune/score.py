@@ -1,44 +1,48 @@
-"""What a trial is worth, and whether what it shows is allowed."""
+"""What a single trial shows: its score, how it ended, and whether its load was a fair test."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from inkgate.bench.load.results import Summary
 from inkgate.bench.tune.results import Outcome, Purpose, Targets, Trial
 
 PREEMPTIONS_OF_A_STORM = 0.2
-"""Preemptions for each answer: every fifth page is begun anew. A server that works well has none or a few."""
-SURE = 0.025
+"""Preemptions for each answer: every fifth page starts over. A healthy server has none or a few."""
+SATURATED = 0.65
+"""Share of the offered requests up to which the answers show what the settings can do.
+
+Requests arrive at random, so goodput still rises while the demand is just above the capacity.
+"""
+DISTURBED = 0.1
+"""Share of the machine that other programs take, beyond what they always take, from which a trial is repeated."""
+_UNLIKELY = 0.025
 """Probability below which failures are no accident."""
-ACCURACY_KEPT = 0.005
-"""Share of characters that settings may read worse than the current ones, where no bound was given."""
 
 
 def score(summary: Summary, targets: Targets) -> float:
-    """Pages answered in time a second; where the objective is cost, pages for one unit of its money.
+    """Pages answered in time a second; with the objective `cost`, pages for one unit of money.
 
     Raises:
-        ValueError: the objective is cost and the machine's price is unknown, or it is neither.
+        ValueError: the objective is unknown, or it is `cost` and the machine's price is unknown.
     """
-    pages_per_s = max(summary.pages, summary.in_time) / summary.seconds  # an answer has a page, whoever counts them
+    pages_per_s = max(summary.pages, summary.in_time) / summary.seconds  # every answer has at least one page
     if targets.objective == "pages":
         return pages_per_s
     if targets.objective != "cost":
         raise ValueError(f"the objective is `pages` or `cost`, not `{targets.objective}`")
     if not targets.price_per_hour:
-        raise ValueError("the least cost can be found only with the machine's price for an hour")
+        raise ValueError("the objective `cost` needs the machine's price for an hour")
     return pages_per_s * 3600 / targets.price_per_hour
 
 
 def unit(targets: Targets) -> str:
-    """Of a score, in words."""
+    """The unit of a score, in words."""
     return "pages in time for each unit of money" if targets.objective == "cost" else "pages/s in time"
 
 
 def outcome(trial: Trial) -> Outcome:
-    """How it ended, once restarts and preemptions count: a service that came back died nevertheless."""
+    """How the trial ended, with restarts and preemptions considered: a service that restarted has died."""
     if trial.outcome is not Outcome.MEASURED or trial.server is None:
         return trial.outcome
     if trial.server.restarts:
@@ -49,40 +53,49 @@ def outcome(trial: Trial) -> Outcome:
     return Outcome.MEASURED
 
 
-def counts(trial: Trial) -> bool:
-    """Whether it shows what its settings are worth: it stayed up, under the usual load."""
-    return outcome(trial) is Outcome.MEASURED and trial.summary is not None and trial.purpose is not Purpose.HEAVIEST
+def is_measured(trial: Trial) -> bool:
+    """Whether the trial has a score: the service stayed up under the usual load."""
+    measured = outcome(trial) is Outcome.MEASURED and trial.summary is not None
+    return measured and trial.purpose is not Purpose.HEAVIEST
+
+
+def answered_share(trial: Trial) -> float:
+    """Share of the offered requests that were answered in time; 0 if the trial has no score."""
+    if not is_measured(trial) or trial.summary is None or not trial.summary.offered:
+        return 0.0
+    return trial.summary.in_time / trial.summary.offered
+
+
+def usual_other_load(trials: Iterable[Trial]) -> float:
+    """Cores that other programs always take: the least of all trials."""
+    return min((trial.other_load_cores for trial in trials if trial.other_load_cores is not None), default=0.0)
+
+
+def disturbance(trial: Trial, usual: float, cores: int) -> float:
+    """The share of the machine's `cores`, 0 to 1, that other programs took beyond `usual`.
+
+    Load that is always there slows all settings alike and distorts no comparison.
+    """
+    if trial.other_load_cores is None:
+        return 0.0
+    return min(1.0, max(0.0, trial.other_load_cores - usual) / max(cores, 1))
 
 
 def failed_share(summaries: Sequence[Summary]) -> float:
-    """Of the requests offered, those that failed or were rejected.
+    """Share of the offered requests that failed or were rejected.
 
-    Not those refused (429, 503) or timed out: a trial offers more than can be answered, so that how many are refused
-    says how far the demand is over the capacity; as they are no answers in time, the score has them.
+    Refusals (429, 503) and timeouts don't count: a trial offers more than can be answered. They lower the score.
     """
     offered = sum(summary.offered for summary in summaries)
     return sum(summary.failed + summary.rejected for summary in summaries) / offered if offered else 0.0
 
 
 def fails_too_often(summaries: Sequence[Summary], max_error: float) -> bool:
-    """Whether more failed than `max_error` (a share) explains: Poisson's tail, the exact one."""
-    offered = sum(summary.offered for summary in summaries)
+    """Whether more requests failed than the share `max_error` explains (Poisson's tail)."""
     failed = sum(summary.failed + summary.rejected for summary in summaries)
-    return failed > max_error * offered and _at_least(failed, max_error * offered) < SURE
+    expected = max_error * sum(summary.offered for summary in summaries)
+    if failed <= expected:
+        return False
+    from scipy.special import pdtrc
 
-
-def _at_least(count: int, expected: float) -> float:
-    """Probability of `count` or more events where `expected` are expected."""
-    below = sum(
-        math.exp(number * math.log(expected) - expected - math.lgamma(number + 1)) if expected else float(number == 0)
-        for number in range(count)
-    )
-    return 1 - below
-
-
-def least_accuracy(targets: Targets, current: Sequence[Trial]) -> float | None:
-    """The share of characters right below which settings are not taken; None where there is no ground truth."""
-    if targets.least_accuracy is not None:
-        return targets.least_accuracy
-    known = [trial.accuracy for trial in current if trial.accuracy is not None]
-    return sum(known) / len(known) - ACCURACY_KEPT if known else None
+    return float(pdtrc(failed - 1, expected)) < _UNLIKELY

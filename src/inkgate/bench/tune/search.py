@@ -1,4 +1,4 @@
-"""Tries settings until the time is up, and says which are best."""
+"""Tries settings until the time is up, and reports which are best."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import replace
 import anyio
 
 from inkgate.bench.tune.journal import Journal, Row
-from inkgate.bench.tune.plan import Step, next_step
-from inkgate.bench.tune.recommend import report
+from inkgate.bench.tune.plan import next_step
+from inkgate.bench.tune.report import report
 from inkgate.bench.tune.results import Outcome, Trial, TuneReport
 from inkgate.bench.tune.score import outcome
-from inkgate.bench.tune.task import Bench, Task
+from inkgate.bench.tune.task import Bench, Step, Task
 from inkgate.concurrency import single_error
 
 
@@ -23,40 +23,47 @@ async def search(
     clock: Callable[[], float] = anyio.current_time,
     stop: anyio.Event | None = None,
 ) -> TuneReport:
-    """What was found within `task.budget_s`.
+    """The best settings that were found within `task.budget_s`.
 
-    Every trial is in the journal before the next begins; with a journal that has trials already it goes on from them.
-    When `stop` is set, or the time is over, the trial that runs is cancelled; `partial` is the report of a search that
-    was stopped.
+    Every trial is in the journal before the next begins; if the journal has trials already, the search continues them.
+    When `stop` is set, or the time is over, the running trial is cancelled. The report of a search that was stopped is
+    `partial`.
     """
-    before_s = max((row.at_s + row.took_s for row in journal.rows), default=0.0)
-    began = clock()
-    stopped = stop is not None and stop.is_set()
-    while not stopped:
-        at_s = before_s + clock() - began
-        step = next_step(task, journal.rows, at_s)
+    spent_before_s = max((row.at_s + row.took_s for row in journal.rows), default=0.0)
+    began = clock() - spent_before_s
+    stop = stop or anyio.Event()
+    while not stop.is_set():
+        step = next_step(task, journal.rows, clock() - began)
         if step is None:
             break
-        trial = await _tried(bench, step, stop, task.budget_s - at_s)
-        stopped = stop is not None and stop.is_set()
-        trial = replace(trial, number=len(journal.rows) + 1, demand=step.demand)
-        journal.append(Row(replace(trial, outcome=outcome(trial)), at_s, before_s + clock() - began - at_s))
-    return report(task, journal.rows, partial=stopped)
+        await _measure(step, bench, journal, lambda: clock() - began, stop, task.budget_s)
+    return report(task, journal.rows, partial=stop.is_set())
 
 
-async def _tried(bench: Bench, step: Step, stop: anyio.Event | None, left_s: float) -> Trial:
-    """The trial, or that it was stopped."""
-    found: list[Trial] = []
+async def _measure(
+    step: Step, bench: Bench, journal: Journal, now_s: Callable[[], float], stop: anyio.Event, until_s: float
+) -> None:
+    """Runs `step` and writes its trials to the journal; the one that was cancelled, too."""
+    began_s, before = now_s(), len(journal.rows)
 
-    async def stopping() -> None:
-        if stop is not None:
-            await stop.wait()
-            group.cancel_scope.cancel()
+    def record(trial: Trial) -> None:
+        nonlocal began_s
+        numbered = replace(trial, number=len(journal.rows) + 1, demand=step.demand, outcome=outcome(trial))
+        journal.append(Row(numbered, began_s, now_s() - began_s))
+        began_s = now_s()
 
-    with anyio.move_on_after(left_s), single_error():
+    async def cancel_on_stop() -> None:
+        await stop.wait()
+        group.cancel_scope.cancel()
+
+    finished = False
+    with anyio.move_on_after(until_s - began_s), single_error():
         async with anyio.create_task_group() as group:
-            group.start_soon(stopping)
-            found.append(await bench.try_(step.settings, step.purpose, step.seconds, step.demand))
+            group.start_soon(cancel_on_stop)
+            await bench.measure(step, record)
+            finished = True
             group.cancel_scope.cancel()
-    why = "interrupted" if stop is not None and stop.is_set() else "out of time"
-    return found[0] if found else Trial(0, step.purpose, step.settings, Outcome.STOPPED, 0.0, why=why)
+    if not finished:
+        settings = step.turns[min(len(journal.rows) - before, len(step.turns) - 1)]
+        why = "interrupted" if stop.is_set() else "out of time"
+        record(Trial(0, step.purpose, settings, Outcome.STOPPED, 0.0, why=why))

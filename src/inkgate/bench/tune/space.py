@@ -1,135 +1,99 @@
-"""All settings that the dials allow, as points in a unit cube; numeric dials by the logarithm of their values."""
+"""All settings that the parameters allow, as keys: of each parameter the index of its value."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
 
 from inkgate.bench.tune.results import Parameter, Settings, Value
 
 Key = tuple[int, ...]
-"""Of each dial, the index of its value."""
 
-Floats = NDArray[np.float64]
-
-MOST_CANDIDATES = 400
-"""Points that are looked at in one step of the search; their covariance is a matrix of that side."""
+_OCTAVE_RANGE = 4.0
+"""A parameter whose largest value is less than this many times its smallest has no octaves worth the name."""
 
 
-class Space:
-    """The grid of `dials`."""
+class ParameterSpace:
+    """The grid of `parameters`; numbers are placed by their logarithm."""
 
-    def __init__(self, dials: Sequence[Parameter]) -> None:
-        """`dials`: each with at least one value, the current one among them."""
-        self.dials = tuple(dials)
-        self._index = [{_plain(value): index for index, value in enumerate(dial.values)} for dial in dials]
-        self._coordinates = [_coordinates(dial) for dial in dials]
-
-    @property
-    def size(self) -> int:
-        return math.prod(len(dial.values) for dial in self.dials)
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        """`parameters`: each with at least one value, the current one among them."""
+        self.parameters = tuple(parameters)
+        self._index = [{_plain(value): index for index, value in enumerate(each.values)} for each in parameters]
+        self._places = [_places(each) for each in parameters]
 
     def key(self, settings: Settings) -> Key:
-        """Where `settings` are.
-
-        Raises:
-            KeyError: a dial has no value there, or one that it can't have.
-        """
-        return tuple(index[_plain(settings[dial.path])] for dial, index in zip(self.dials, self._index, strict=True))
+        """Where `settings` are. Raises KeyError if a parameter has no value there, or one that it can't have."""
+        pairs = zip(self.parameters, self._index, strict=True)
+        return tuple(index[_plain(settings[parameter.path])] for parameter, index in pairs)
 
     def settings(self, key: Key) -> Settings:
-        return {dial.path: dial.values[index] for dial, index in zip(self.dials, key, strict=True)}
-
-    def points(self, keys: Sequence[Key]) -> Floats:
-        """(keys, dials), each coordinate 0 to 1."""
-        return np.array(
-            [[places[index] for places, index in zip(self._coordinates, key, strict=True)] for key in keys], dtype=float
-        ).reshape(len(keys), len(self.dials))
+        return {each.path: each.values[index] for each, index in zip(self.parameters, key, strict=True)}
 
     def weight(self, key: Key) -> float:
-        """How much is asked of the machine: 0, where all dials are at their least, to their number."""
-        return sum(
-            places[index]
-            for dial, places, index in zip(self.dials, self._coordinates, key, strict=True)
-            if _numeric(dial)
-        )
+        """How much `key` asks of the machine: 0 with all numbers at their least, up to their count."""
+        rows = zip(self.parameters, self._places, key, strict=True)
+        return sum(places[index] for parameter, places, index in rows if _numeric(parameter))
 
     def at_least(self, more: Key, less: Key, paths: Iterable[str] | None = None) -> bool:
-        """Whether `more` has every numeric dial at least as high as `less`, and the other dials the same.
+        """Whether `more` has every number at least as high as `less`, and everything else the same.
 
-        `paths`: of these dials alone, without regard to the others.
+        `paths`: compare these parameters only.
         """
         counted = None if paths is None else set(paths)
         return all(
-            high >= low if _numeric(dial) else high == low
-            for dial, high, low in zip(self.dials, more, less, strict=True)
-            if counted is None or dial.path in counted
+            high >= low if _numeric(parameter) else high == low
+            for parameter, high, low in zip(self.parameters, more, less, strict=True)
+            if counted is None or parameter.path in counted
         )
 
-    def neighbours(self, key: Key, steps: int = 1) -> list[Key]:
-        """The keys up to `steps` away on one dial."""
-        found: list[Key] = []
-        for number, dial in enumerate(self.dials):
-            near = range(max(0, key[number] - steps), min(len(dial.values), key[number] + steps + 1))
-            found += [(*key[:number], index, *key[number + 1 :]) for index in near if index != key[number]]
-        return found
+    def line(self, key: Key, number: int) -> list[Key]:
+        """The keys that differ from `key` at most in parameter `number`, from its least value to its most."""
+        return [(*key[:number], index, *key[number + 1 :]) for index in range(len(self.parameters[number].values))]
 
-    def candidates(self, around: Sequence[Key], seed: int) -> list[Key]:
-        """Every key, or where there are too many those `around`, their neighbours and a sample of the rest."""
-        if self.size <= MOST_CANDIDATES:
-            return list(itertools.product(*(range(len(dial.values)) for dial in self.dials)))
-        chosen = dict.fromkeys(around)
-        for key in around:
-            chosen.update(dict.fromkeys(self.neighbours(key, 2)))
-        chance = np.random.default_rng(seed)
-        while len(chosen) < MOST_CANDIDATES:
-            chosen[tuple(int(chance.integers(len(dial.values))) for dial in self.dials)] = None
-        return list(chosen)[:MOST_CANDIDATES]
+    def octaves(self, key: Key, number: int, start: Key) -> list[Key]:
+        """The keys of the line nearest to 1/4, 1/2, 1, 2, 4, ... times the value at `start`, and the ends of the range.
 
-    def spread(self, count: int, seed: int) -> list[Key]:
-        """`count` keys (fewer in a small space) that cover it evenly; the first ones of more are the same.
-
-        The additive recurrence with the generalised golden ratio (Roberts 2018, "The unreasonable effectiveness of
-        quasirandom sequences"), from a seeded start.
+        All of the line if the values are no numbers; its ends and the start if the range is too short for octaves.
         """
-        root = 2.0
-        for _ in range(30):  # of x^(d+1) = x + 1
-            root = (1 + root) ** (1 / (len(self.dials) + 1))
-        steps = root ** -np.arange(1, len(self.dials) + 1)
-        start = np.random.default_rng(seed).random(len(self.dials))
-        found: dict[Key, None] = {}
-        for number in range(50 * count):
-            if len(found) >= min(count, self.size):
-                break
-            place = (start + number * steps) % 1
-            found[tuple(_nearest(near, at) for near, at in zip(self._coordinates, place, strict=True))] = None
-        return list(found)
+        parameter, line = self.parameters[number], self.line(key, number)
+        if not _numeric(parameter):
+            return line
+        values = [float(value) for value in parameter.values]
+        kept = {0, start[number], len(values) - 1}
+        if values[0] > 0 and values[-1] >= _OCTAVE_RANGE * values[0]:
+            logs = [math.log2(value / values[start[number]]) for value in values]
+            for octave in range(math.ceil(logs[0]), math.floor(logs[-1]) + 1):
+                kept.add(min(range(len(logs)), key=lambda index: abs(logs[index] - octave)))
+        return [line[index] for index in sorted(kept)]
+
+    def distance(self, first: Key, second: Key, number: int) -> float:
+        """Between two keys of a line, as a share of the parameter's range."""
+        return abs(self._places[number][first[number]] - self._places[number][second[number]])
+
+    def middle(self, first: Key, second: Key, number: int) -> Key | None:
+        """The key halfway between two of a line; None if they are neighbours."""
+        places, line = self._places[number], self.line(first, number)
+        low, high = sorted((first[number], second[number]))
+        halfway = (places[low] + places[high]) / 2
+        return min(line[low + 1 : high], key=lambda key: abs(places[key[number]] - halfway), default=None)
 
 
-def _nearest(places: Sequence[float], at: float) -> int:
-    return min(range(len(places)), key=lambda index: abs(places[index] - at))
+def _numeric(parameter: Parameter) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in parameter.values)
 
 
-def _numeric(dial: Parameter) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in dial.values)
-
-
-def _coordinates(dial: Parameter) -> list[float]:
-    if len(dial.values) == 1:
+def _places(parameter: Parameter) -> list[float]:
+    """Of each value, 0 to 1."""
+    count = len(parameter.values)
+    if count == 1:
         return [0.5]
-    numbers = [value for value in dial.values if isinstance(value, int | float) and not isinstance(value, bool)]
-    if len(numbers) < len(dial.values) or min(numbers) <= 0:
-        return [index / (len(dial.values) - 1) for index in range(len(dial.values))]
-    low, high = math.log(numbers[0]), math.log(numbers[-1])
-    return [(math.log(number) - low) / (high - low) for number in numbers]
+    if not _numeric(parameter) or float(parameter.values[0]) <= 0:
+        return [index / (count - 1) for index in range(count)]
+    logs = [math.log(float(value)) for value in parameter.values]
+    return [(log - logs[0]) / (logs[-1] - logs[0]) for log in logs]
 
 
 def _plain(value: Value) -> tuple[str, Value]:
     """Keeps True apart from 1, and 16 together with 16.0."""
-    if isinstance(value, bool | str):
-        return type(value).__name__, value
-    return "number", float(value)
+    return (type(value).__name__, value) if isinstance(value, bool | str) else ("number", float(value))

@@ -1,176 +1,205 @@
-"""Why settings were chosen, and what others lose, in sentences."""
+"""Why settings are recommended, how sure that is, and what the others lose, in sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 
-from inkgate.bench.tune.results import Outcome, Purpose
+from inkgate.bench.statistics import LEAST_REPEATS, Verdict
+from inkgate.bench.tune.history import Z95, TrialHistory, value_text
+from inkgate.bench.tune.results import Outcome, Purpose, Trial
 from inkgate.bench.tune.score import outcome, unit
 from inkgate.bench.tune.space import Key
-from inkgate.bench.tune.standing import SURE, Standing, shown
 
 _WORTH_SAYING = 0.05
-"""Share of the score from which a neighbour's loss is told."""
-_BETTER_TOLD = 3
+"""Share of the score from which a neighbour's loss is reported."""
+_MOST_BETTER = 3
 
 
-def reasons(standing: Standing, chosen: Key) -> tuple[str, ...]:
+def reasons(history: TrialHistory, chosen: Key) -> tuple[str, ...]:
     """Why `chosen`, with numbers."""
     return (
-        _itself(standing, chosen),
-        *_better_but_out(standing, chosen),
-        *_alike(standing, chosen),
-        *_neighbours(standing, chosen),
-        *_heaviest(standing, chosen),
-        *_accuracy(standing, chosen),
+        _score(history, chosen),
+        *_certainty(history, chosen),
+        *_better_but_out(history, chosen),
+        *_neighbours(history, chosen),
+        _under_heaviest(history, chosen),
+        *_accuracy(history, chosen),
     )
 
 
-def none_found(standing: Standing) -> tuple[str, ...]:
+def none_allowed(history: TrialHistory) -> tuple[str, ...]:
     """Why nothing is recommended."""
-    if not standing.tried:
+    if not history.tried:
         return ("Nothing was tried: there was no time.",)
-    said = [f"{standing.named(key)}: {standing.judged(key).why_not}." for key in sorted(standing.tried)]
-    return ("Nothing that was tried kept to the targets.", *said)
+    failed = [f"{history.name(key)}: {_why_not(history, key)}." for key in sorted(history.tried)]
+    return ("No settings that were tried met the targets.", *failed)
 
 
-def loses(standing: Standing, chosen: Key | None) -> str:
-    """What the current settings lose against `chosen`; "" while they were not tried."""
-    current = standing.current
-    if not standing.trials(current):
+def loss_of_current(history: TrialHistory, chosen: Key | None) -> str:
+    """What the current settings lose against `chosen`; "" if they were not tried."""
+    current = history.current
+    if not history.trials(current):
         return ""
-    name = f"The current settings ({standing.named(current)})"
-    why = standing.judged(current).why_not
+    name = f"The current settings ({history.name(current)})"
     if current == chosen:
         return f"{name} are the best that was found."
-    if chosen is None or not standing.measured(current):
-        return f"{name}: {why}." if why else ""
-    if why:
-        return f"{name} answer {_more_or_less(standing, current, chosen)}, and are not allowed: {why}."
-    lost, low, high = _lost(standing, current, chosen)
+    why_not = history.assessment(current).why_not
+    if chosen is None or not history.mean(current):
+        return f"{name}: {_why_not(history, current)}."
+    if why_not:
+        return f"{name} answer {_more_or_less(history, current, chosen)}, but are not allowed: {why_not}."
+    low, high = _loss_interval(history, current, chosen)
+    runs = len(history.scores(current))
     if low > 0:
-        return f"{name} lose {_percent_of(lost)} ({_percent(low, high)})."
-    return f"{name} lose nothing that can be told from noise: {_percent(low, high)}."
+        return f"{name} answer {_more_or_less(history, current, chosen)} ({_runs(runs)}, 95 %: {_span(low, high)})."
+    return f"{name} answer as much as noise can tell ({_runs(runs)}, 95 %: {_span(low, high)} less)."
 
 
-def _itself(standing: Standing, chosen: Key) -> str:
-    judged = standing.judged(chosen)
-    runs = len(standing.measured(chosen))
+def about_noise(history: TrialHistory) -> tuple[str, ...]:
+    """How much a trial is to be trusted."""
+    repeated = sum(len(history.scores(key)) > 1 for key in history.tried)
+    if not repeated:
+        return ()
+    spread = f"{100 * history.spread:.0f} %"
+    return (f"Runs of the same settings differ by {spread} (standard deviation, from {repeated} repeated settings).",)
+
+
+def _score(history: TrialHistory, chosen: Key) -> str:
+    found = history.assessment(chosen)
+    runs = _runs(len(history.scores(chosen)))
     return (
-        f"{standing.named(chosen)} gives {judged.score:.3g} {unit(standing.task.targets)} (95 %: {judged.low:.3g} to "
-        f"{judged.high:.3g}), from {runs} {'run' if runs == 1 else 'runs'} of it and those of its neighbours."
+        f"{history.name(chosen)} gives {found.score:.3g} {unit(history.task.targets)} (95 %: {found.low:.3g} to "
+        f"{found.high:.3g}, {runs})."
     )
 
 
-def _better_but_out(standing: Standing, chosen: Key) -> list[str]:
-    """Those that would answer more and are not allowed, and those next above that died."""
-    known = [key for key in standing.tried if key != chosen and standing.barred(key)]
-    measured = sorted((key for key in known if standing.measured(key)), key=lambda key: _lost(standing, key, chosen)[0])
-    better = [key for key in measured if _lost(standing, key, chosen)[0] < 0][:_BETTER_TOLD]
-    said = [
-        f"{_short(standing, key, chosen)} answers {_more_or_less(standing, key, chosen)}, "
-        f"but {standing.judged(key).why_not}."
-        for key in better
+def _certainty(history: TrialHistory, chosen: Key) -> list[str]:
+    """How `chosen` compares with its rival, and what would tell them apart."""
+    rival = history.rival(chosen)
+    if rival is None:
+        return []
+    name = _difference(history, rival, chosen)
+    found = history.compare(rival, chosen)
+    if found is None:
+        missing = f"{LEAST_REPEATS} runs of each"
+        return [f"Whether {name} is better is not known: that takes {missing}, so more --minutes."]
+    ratio = (
+        f"{_signed(found.ratio - 1)} (95 %: {_signed(found.low - 1)} to {_signed(found.high - 1)}, p = {found.p:.2g})"
+    )
+    against = f"It answers {ratio} against {name}"
+    if found.verdict is Verdict.DIFFERENT:
+        return [f"{against}."]
+    asks_less = history.space.weight(chosen) < history.space.weight(rival)
+    why = " It asks less of the machine." if asks_less else ""
+    if found.verdict is Verdict.EQUAL:
+        return [f"{against}: they are equally good.{why}"]
+    return [f"{against}: they can't be told apart.{why} More --minutes with --resume would tell."]
+
+
+def _better_but_out(history: TrialHistory, chosen: Key) -> list[str]:
+    """Settings that answer more but are not allowed, and the least ones that died or did not start."""
+    barred = [key for key in history.tried if key != chosen and history.barred(key)]
+    better = sorted((key for key in barred if history.mean(key) > history.mean(chosen)), key=history.mean, reverse=True)
+    lines = [
+        f"{_difference(history, key, chosen)} answers {_more_or_less(history, key, chosen)}, but "
+        f"{history.assessment(key).why_not}."
+        for key in better[:_MOST_BETTER]
     ]
-    died = [key for key in known if not standing.measured(key) and key in standing.out]
-    nearest = sorted(died, key=standing.space.weight)[: _BETTER_TOLD - len(said)]
-    return said + [f"{_short(standing, key, chosen)} {standing.out[key]}." for key in nearest]
+    unmeasured = sorted((key for key in barred if not history.mean(key)), key=history.space.weight)
+    lines += [
+        f"{_difference(history, key, chosen)} {history.out[key]}."
+        for key in unmeasured[: _MOST_BETTER - len(lines)]
+        if key in history.out
+    ]
+    return lines
 
 
-def _alike(standing: Standing, chosen: Key) -> list[str]:
-    """The best one, where a safer one was taken instead."""
-    best = standing.ranking()[0]
-    if best == chosen:
-        return []
-    lost, low, high = _lost(standing, chosen, best)
-    if low > 0:
-        return []
-    more = f"{_percent_of(max(lost, 0))} more ({_percent(low, high)})"
-    said = f"{_short(standing, best, chosen)} may answer {more}, which can't be told from nothing"
-    return [f"{said}, and asks more of the machine."]
+def _neighbours(history: TrialHistory, chosen: Key) -> list[str]:
+    """Of each parameter, the nearest values on both sides that lose enough to be worth saying."""
+    lines = []
+    for number in range(len(history.space.parameters)):
+        line = history.space.line(chosen, number)
+        at = chosen[number]
+        for side in (reversed(line[:at]), line[at + 1 :]):
+            for key in side:
+                if history.mean(key) and not history.barred(key) and _loss(history, key, chosen) >= _WORTH_SAYING:
+                    low, high = _loss_interval(history, key, chosen)
+                    if low > 0:
+                        lost = _percent(_loss(history, key, chosen))
+                        lines.append(f"{_difference(history, key, chosen)} loses {lost} (95 %: {_span(low, high)}).")
+                        break
+    return lines
 
 
-def _neighbours(standing: Standing, chosen: Key) -> list[str]:
-    """On each dial, the nearest tried values on both sides that lose enough to be worth saying."""
-    said = []
-    for number in range(len(standing.space.dials)):
-        here = [
-            key
-            for key in standing.tried
-            if standing.measured(key)
-            and not standing.barred(key)
-            and key[number] != chosen[number]
-            and all(key[other] == chosen[other] for other in range(len(key)) if other != number)
-            and _lost(standing, key, chosen)[1] > 0
-            and _lost(standing, key, chosen)[0] >= _WORTH_SAYING
-        ]
-        below = max((key for key in here if key[number] < chosen[number]), default=None)
-        above = min((key for key in here if key[number] > chosen[number]), default=None)
-        for key in (below, above):
-            if key is not None:
-                lost, low, high = _lost(standing, key, chosen)
-                said.append(f"{_short(standing, key, chosen)} loses {_percent_of(lost)} ({_percent(low, high)}).")
-    return said
-
-
-def _heaviest(standing: Standing, chosen: Key) -> list[str]:
-    runs = [trial for trial in standing.trials(chosen) if trial.purpose is Purpose.HEAVIEST]
-    stayed = [trial for trial in runs if outcome(trial) is Outcome.MEASURED]
+def _under_heaviest(history: TrialHistory, chosen: Key) -> str:
+    runs = [trial for trial in history.trials(chosen) if trial.purpose is Purpose.HEAVIEST]
     if not runs:
-        asked = "no time was left" if standing.task.heaviest else "that was not asked for"
-        return [f"It was not tried under the heaviest images that pages and limits allow: {asked}."]
-    servers = [trial.server for trial in stayed if trial.server is not None]
+        why = "no time was left" if history.task.heaviest else "you asked to leave that out"
+        return f"It was not tried under the heaviest images that pages and limits allow: {why}."
+    stayed = [trial for trial in runs if outcome(trial) is Outcome.MEASURED]
+    count = "its only run" if len(runs) == 1 else f"{len(stayed)} of {len(runs)} runs"
+    return f"Under the heaviest images that pages and limits allow it stayed up in {count}{_memory(stayed)}."
+
+
+def _memory(trials: list[Trial]) -> str:
+    servers = [trial.server for trial in trials if trial.server is not None]
     memory = max((server.memory_mb for server in servers if server.memory_mb is not None), default=None)
     share = max((server.gpu_memory_share for server in servers if server.gpu_memory_share is not None), default=None)
     used = [f"{memory:,.0f} MB of memory"] if memory is not None else []
     used += [f"{100 * share:.0f} % of the GPU's memory"] if share is not None else []
-    with_ = f", with up to {' and '.join(used)}" if used else ""
-    count = "its only run" if len(runs) == 1 else f"{len(stayed)} of {len(runs)} runs"
-    return [f"Under the heaviest images that pages and limits allow it stayed up in {count}{with_}."]
+    return f", with up to {' and '.join(used)}" if used else ""
 
 
-def _accuracy(standing: Standing, chosen: Key) -> list[str]:
-    known = [trial.accuracy for trial in standing.measured(chosen) if trial.accuracy is not None]
-    return [f"It reads {100 * sum(known) / len(known):.1f} % of characters right."] if known else []
+def _accuracy(history: TrialHistory, chosen: Key) -> list[str]:
+    known = [trial.accuracy for trial in history.measured(chosen) if trial.accuracy is not None]
+    return [f"It reads {100 * sum(known) / len(known):.1f} % of characters correctly."] if known else []
 
 
-def _lost(standing: Standing, key: Key, chosen: Key) -> tuple[float, float, float]:
-    """Share of the score of `chosen` that `key` loses, and its 95 % interval."""
-    estimate = standing.estimate([chosen, key])
-    lost, sd = estimate.difference(0, 1)
-    whole = max(float(estimate.mean[0]), 1e-9)
-    return lost / whole, (lost - SURE * sd) / whole, (lost + SURE * sd) / whole
+def _why_not(history: TrialHistory, key: Key) -> str:
+    last = history.trials(key)[-1]
+    assessment = history.assessment(key)
+    if assessment.why_not != "was not measured" or not last.why:
+        return assessment.why_not
+    return f"{last.outcome.replace('_', ' ')}: {last.why}".rstrip(".")
 
 
-def _more_or_less(standing: Standing, key: Key, chosen: Key) -> str:
-    lost = _lost(standing, key, chosen)[0]
-    return f"{_percent_of(abs(lost))} {'less' if lost > 0 else 'more'}"
+def _loss(history: TrialHistory, key: Key, chosen: Key) -> float:
+    """Share of the score of `chosen` that `key` loses; below 0 if it is better."""
+    return 1 - history.mean(key) / history.mean(chosen)
 
 
-def _short(standing: Standing, key: Key, chosen: Key) -> str:
-    """What is other than in `chosen`: the value alone, where there is one dial."""
-    settings = standing.space.settings(key)
+def _loss_interval(history: TrialHistory, key: Key, chosen: Key) -> tuple[float, float]:
+    """Its 95 % interval, from the spread of all repeats together."""
+    ratio = history.mean(key) / history.mean(chosen)
+    reach = Z95 * math.hypot(history.error(key), history.error(chosen))
+    return 1 - ratio * math.exp(reach), 1 - ratio * math.exp(-reach)
+
+
+def _more_or_less(history: TrialHistory, key: Key, chosen: Key) -> str:
+    loss = _loss(history, key, chosen)
+    return f"{_percent(abs(loss))} {'less' if loss > 0 else 'more'}"
+
+
+def _difference(history: TrialHistory, key: Key, chosen: Key) -> str:
+    """What is different from `chosen`: the value alone if there is one parameter."""
+    settings = history.space.settings(key)
     if len(settings) == 1:
-        return ", ".join(shown(value) for value in settings.values())
-    other = [dial.path for number, dial in enumerate(standing.space.dials) if key[number] != chosen[number]]
-    return ", ".join(f"{path.rpartition('.')[2]} = {shown(settings[path])}" for path in other)
+        return ", ".join(value_text(value) for value in settings.values())
+    rows = zip(settings.items(), key, chosen, strict=True)
+    return ", ".join(f"{path.rpartition('.')[2]} = {value_text(value)}" for (path, value), a, b in rows if a != b)
 
 
-def _percent_of(share: float) -> str:
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
+def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"
 
 
-def _percent(low: float, high: float) -> str:
+def _signed(share: float) -> str:
+    return f"{100 * share:+.0f} %"
+
+
+def _span(low: float, high: float) -> str:
     return f"{100 * low:.0f} to {100 * high:.0f} %"
-
-
-def summary_of(standing: Standing) -> Sequence[str]:
-    """How the scores were come by."""
-    if standing.surface is None:
-        return ()
-    shape = standing.surface.shape
-    drift = f"the machine's speed changed by some {100 * shape.drift:.0f} %" if shape.drift else "no drift was found"
-    return (
-        "Scores are those of one smooth surface through all trials, with 95 % intervals (docs/guides/tuning.md).",
-        f"Runs of the same settings differ by some {100 * shape.noise:.0f} % (standard deviation); {drift}.",
-    )

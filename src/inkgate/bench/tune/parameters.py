@@ -25,46 +25,46 @@ PRECISION = "engine.ppocr.precision"
 LONGEST_SIDE = "engine.ppocr.longest_side"
 
 QUALITY = frozenset({MAX_PIXELS, QUANTIZATION, PRECISION, LONGEST_SIDE})
-"""Dials that change what is read, not only how fast: never searched without a ground truth to see it by."""
+"""These change what is read, not only how fast. They are searched only with a ground truth."""
 
-_MEANT: Settings = {MAX_NUM_SEQS: 16, BATCHED_TOKENS: 2048, GPU_MEMORY: 0.9, MAX_PIXELS: 4_000_000, WORKERS: -1}
-"""What is in use where a setting is 0 and no preset says otherwise; of other dials it is the highest value: every core,
-and the shortest numbers that the machine can compute with."""
+_DEFAULTS: Settings = {MAX_NUM_SEQS: 16, BATCHED_TOKENS: 2048, GPU_MEMORY: 0.9, MAX_PIXELS: 4_000_000, WORKERS: -1}
+"""The value in effect if a setting is 0 and no preset says otherwise. Of the other parameters it is the highest value:
+every core, and the shortest numbers that the machine can compute with."""
 
 _STEPS = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 _SEQUENCES_BY_CORE = 32
 _SEQUENCES_BY_GB = 4
 """Four pages for each GB of the GPU: above what any of the models of docs/guides/choosing-a-model.md has room for."""
 _CORES_BY_WORKER = 4
-_TRIALS_BY_DIAL = 15
+_TRIALS_BY_PARAMETER = 15
 
 
-def dials(
+def parameters_of(
     engine: str, cores: int, gpu_memory_gb: float | None = None, *, ground_truth: bool = False
 ) -> tuple[Parameter, ...]:
-    """The dials of `engine` (`vllm`, managed, or `ppocr`) on such a machine, those that matter most first.
+    """The parameters of `engine` (`vllm`, managed, or `ppocr`) on such a machine, those that matter most first.
 
     Raises:
-        ValueError: of an engine without dials.
+        ValueError: the engine has no parameters.
     """
     if engine == "vllm":
         found = _of_vllm(cores, gpu_memory_gb)
     elif engine == "ppocr":
         found = _of_ppocr(cores)
     else:
-        raise ValueError(f"there is nothing to be set of the engine `{engine}`; there is of `vllm` and `ppocr`")
-    return tuple(dial for dial in found if len(dial.values) > 1 and (ground_truth or dial.path not in QUALITY))
+        raise ValueError(f"the engine `{engine}` has no settings to tune; `vllm` and `ppocr` have")
+    return tuple(each for each in found if len(each.values) > 1 and (ground_truth or each.path not in QUALITY))
 
 
 def for_time(found: Sequence[Parameter], budget_s: float, trial_s: float) -> tuple[Parameter, ...]:
-    """As many of the first dials as trials of `trial_s` (starts included) within `budget_s` can tell of; at least one.
+    """As many of the first parameters as trials of `trial_s` (starts included) can decide within `budget_s`.
 
-    Some 15 trials place one dial within 5 % of its best (docs/guides/tuning.md), and each further dial takes as many.
+    About 15 trials find the best value of one parameter within 5 %, and each further one takes as many.
     """
-    return tuple(found[: max(1, int(budget_s / trial_s / _TRIALS_BY_DIAL))])
+    return tuple(found[: max(1, int(budget_s / trial_s / _TRIALS_BY_PARAMETER))])
 
 
-def picked(found: Sequence[Parameter], names: Collection[str]) -> tuple[Parameter, ...]:
+def pick(found: Sequence[Parameter], names: Collection[str]) -> tuple[Parameter, ...]:
     """Those named, by the whole path or its last part.
 
     Raises:
@@ -72,41 +72,41 @@ def picked(found: Sequence[Parameter], names: Collection[str]) -> tuple[Paramete
     """
     chosen = []
     for name in names:
-        here = [dial for dial in found if dial.path == name or dial.path.rpartition(".")[2] == name]
+        here = [each for each in found if each.path == name or each.path.rpartition(".")[2] == name]
         if not here:
-            known = ", ".join(dial.path for dial in found)
-            raise ValueError(f"there is no dial `{name}` here; there are {known}")
+            known = ", ".join(each.path for each in found)
+            raise ValueError(f"there is no parameter `{name}` here; there are {known}")
         chosen += here
     return tuple(dict.fromkeys(chosen))
 
 
 def with_current(found: Sequence[Parameter], current: Settings) -> tuple[Parameter, ...]:
-    """The dials, each with its current value among the others."""
-    return tuple(_with(dial, current[dial.path]) for dial in found)
+    """The parameters, each with its current value among the others."""
+    return tuple(_with(each, current[each.path]) for each in found)
 
 
-def current(found: Sequence[Parameter], settings: BaseModel, meant: Settings) -> Settings:
-    """The values in use. `meant`: by path, what stands for one that is 0, empty or `auto`, such as a preset's."""
+def current(found: Sequence[Parameter], settings: BaseModel, defaults: Settings) -> Settings:
+    """The values in use. `defaults`: by path, for settings that are 0, empty or `auto`, such as a preset's."""
     values: Settings = {}
-    for dial in found:
-        value = _at(settings, dial.path)
-        if value in (0, "", "auto") and value not in dial.values:
-            value = meant.get(dial.path, _MEANT.get(dial.path, dial.values[-1]))
-        values[dial.path] = value
+    for each in found:
+        value = _at(settings, each.path)
+        if value in (0, "", "auto") and value not in each.values:
+            value = defaults.get(each.path, _DEFAULTS.get(each.path, each.values[-1]))
+        values[each.path] = value
     return values
 
 
 def companions(settings: Settings) -> Settings:
-    """What has to be set with `settings`, for them to have an effect: as many pages at the model as it has seats.
+    """Settings without which `settings` have no effect: enough pages on their way to the model to fill its batch.
 
-    Twice as many, so that a seat that becomes free is taken at once, and documents for all of them.
+    Twice as many as the batch holds, so that a free place is taken at once, and enough documents for all of them.
     """
-    seats = settings.get(MAX_NUM_SEQS)
-    if not isinstance(seats, int) or seats <= 8:
+    batch = settings.get(MAX_NUM_SEQS)
+    if not isinstance(batch, int) or batch <= 8:
         return {}
-    found: Settings = {"engine.vllm.concurrent_pages": 2 * seats}
-    if seats > 16:
-        found["limits.max_in_flight"] = 4 * seats
+    found: Settings = {"engine.vllm.concurrent_pages": 2 * batch}
+    if batch > 16:
+        found["limits.max_in_flight"] = 4 * batch
     return found
 
 
@@ -156,13 +156,13 @@ def _up_to(most: float) -> tuple[int, ...]:
     return tuple(step for step in _STEPS if step <= most)
 
 
-def _with(dial: Parameter, value: Value) -> Parameter:
-    if value in dial.values:
-        return dial
-    numbers = [other for other in dial.values if isinstance(other, int | float)]
-    if isinstance(value, str) or len(numbers) < len(dial.values):
-        return replace(dial, values=(value, *dial.values))
-    return replace(dial, values=tuple(sorted((*numbers, value))))
+def _with(parameter: Parameter, value: Value) -> Parameter:
+    if value in parameter.values:
+        return parameter
+    numbers = [other for other in parameter.values if isinstance(other, int | float)]
+    if isinstance(value, str) or len(numbers) < len(parameter.values):
+        return replace(parameter, values=(value, *parameter.values))
+    return replace(parameter, values=tuple(sorted((*numbers, value))))
 
 
 def _at(settings: BaseModel, path: str) -> Value:

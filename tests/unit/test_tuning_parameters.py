@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.bench.tune.dials import (
+from inkgate.bench.tune.parameters import (
     GPU_MEMORY,
     MAX_NUM_SEQS,
     MAX_PIXELS,
@@ -10,9 +10,9 @@ from inkgate.bench.tune.dials import (
     THREADS,
     companions,
     current,
-    dials,
     for_time,
-    picked,
+    parameters_of,
+    pick,
     with_current,
 )
 from inkgate.bench.tune.results import Settings, Value
@@ -20,7 +20,9 @@ from inkgate.settings import load_settings
 
 
 def values(engine: str, path: str, cores: int = 8, gpu_gb: float | None = None) -> tuple[Value, ...]:
-    return next((dial.values for dial in dials(engine, cores, gpu_gb, ground_truth=True) if dial.path == path), ())
+    return next(
+        (each.values for each in parameters_of(engine, cores, gpu_gb, ground_truth=True) if each.path == path), ()
+    )
 
 
 def nested(path: str, value: Value) -> dict[str, object]:
@@ -29,53 +31,53 @@ def nested(path: str, value: Value) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("engine", ["vllm", "ppocr"])
-def test_every_value_of_every_dial_is_one_that_the_settings_take(engine: str) -> None:
-    for dial in dials(engine, 64, 80.0, ground_truth=True):
-        assert dial.why
-        for value in dial.values:
-            settings = load_settings(None, **nested(dial.path, value))  # type: ignore[arg-type]  # nested as documented
-            assert current([dial], settings, {}) == {dial.path: value}
+def test_every_value_of_every_parameter_is_one_that_the_settings_take(engine: str) -> None:
+    for each in parameters_of(engine, 64, 80.0, ground_truth=True):
+        assert each.why
+        for value in each.values:
+            settings = load_settings(None, **nested(each.path, value))  # type: ignore[arg-type]  # nested as documented
+            assert current([each], settings, {}) == {each.path: value}
 
 
 @pytest.mark.parametrize("engine", ["vllm", "ppocr"])
 def test_what_is_read_is_not_changed_without_a_ground_truth(engine: str) -> None:
-    assert not QUALITY & {dial.path for dial in dials(engine, 8, 24.0)}
-    assert QUALITY & {dial.path for dial in dials(engine, 8, 24.0, ground_truth=True)}
+    assert not QUALITY & {each.path for each in parameters_of(engine, 8, 24.0)}
+    assert QUALITY & {each.path for each in parameters_of(engine, 8, 24.0, ground_truth=True)}
 
 
 def test_values_are_bounded_by_the_machine() -> None:
     assert values("ppocr", THREADS, cores=4) == (1, 2, 3, 4)
-    assert values("ppocr", THREADS, cores=1) == (), "one value is no dial"
+    assert values("ppocr", THREADS, cores=1) == (), "one value is no parameter"
     assert max(map(float, values("vllm", MAX_NUM_SEQS, gpu_gb=24.0))) == 96
     assert max(map(float, values("vllm", MAX_NUM_SEQS, cores=2))) == 64
     assert values("vllm", GPU_MEMORY) == (), "no GPU"
 
 
-def test_engine_without_dials_is_refused() -> None:
+def test_engine_without_parameters_is_refused() -> None:
     with pytest.raises(ValueError, match="transformers"):
-        dials("transformers", 8)
+        parameters_of("transformers", 8)
 
 
-def test_dials_are_picked_by_either_name() -> None:
-    found = dials("vllm", 8, 24.0, ground_truth=True)
-    assert [dial.path for dial in picked(found, ["max_pixels", MAX_NUM_SEQS])] == [MAX_PIXELS, MAX_NUM_SEQS]
-    with pytest.raises(ValueError, match="no dial `threads`"):
-        picked(found, ["threads"])
+def test_parameters_are_picked_by_either_name() -> None:
+    found = parameters_of("vllm", 8, 24.0, ground_truth=True)
+    assert [each.path for each in pick(found, ["max_pixels", MAX_NUM_SEQS])] == [MAX_PIXELS, MAX_NUM_SEQS]
+    with pytest.raises(ValueError, match="no parameter `threads`"):
+        pick(found, ["threads"])
 
 
-def test_more_time_allows_more_dials() -> None:
-    found = dials("vllm", 8, 24.0)
+def test_more_time_allows_more_parameters() -> None:
+    found = parameters_of("vllm", 8, 24.0)
     assert [len(for_time(found, minutes * 60, 45)) for minutes in (5, 15, 25, 90)] == [1, 1, 2, 4]
 
 
 def test_current_value_is_among_those_tried() -> None:
-    found = picked(dials("vllm", 8, 24.0), [MAX_NUM_SEQS])
+    found = pick(parameters_of("vllm", 8, 24.0), [MAX_NUM_SEQS])
     assert with_current(found, {MAX_NUM_SEQS: 22})[0].values[8:12] == (20, 22, 24, 32)
     assert with_current(found, {MAX_NUM_SEQS: 16}) == found
 
 
 def test_value_that_stands_for_another_is_told_or_usual() -> None:
-    found = picked(dials("vllm", 8, 24.0), [MAX_NUM_SEQS])
+    found = pick(parameters_of("vllm", 8, 24.0), [MAX_NUM_SEQS])
     assert current(found, load_settings(), {}) == {MAX_NUM_SEQS: 16}
     assert current(found, load_settings(), {MAX_NUM_SEQS: 24}) == {MAX_NUM_SEQS: 24}
 

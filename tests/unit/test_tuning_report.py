@@ -7,9 +7,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from inkgate.bench.load.results import ServerSide, Summary
-from inkgate.bench.tune.fragment import toml
 from inkgate.bench.tune.journal import Row
-from inkgate.bench.tune.recommend import report
+from inkgate.bench.tune.report import report, toml
 from inkgate.bench.tune.results import Outcome, Purpose, Trial, TuneReport, Value
 from inkgate.settings import load_settings
 from support.responses import SEQS, task
@@ -71,12 +70,12 @@ def test_reasons_have_the_numbers_of_what_was_better_but_died() -> None:
     assert "96 died in 2 of 2 runs." in said
     assert "12 loses 1" in said
     assert "stayed up in 2 of 2 runs, with up to 2,048 MB of memory and 91 % of the GPU's memory." in said
-    assert found.loses.startswith("The current settings (max_num_seqs = 8) lose ")
+    assert found.loses.startswith("The current settings (max_num_seqs = 8) answer 40 % less (2 runs, ")
 
 
 def test_loss_of_the_current_settings_is_what_was_measured() -> None:
     found = report(TASK, rows(*SEARCHED))
-    share = float(found.loses.split(" lose ")[1].split(" %")[0])
+    share = float(found.loses.split(" answer ")[1].split(" %")[0])
     assert share == pytest.approx(100 * (1 - 13.2 / 23.0), abs=4)
     assert found.reasons[-1].endswith("no time was left.")
 
@@ -91,7 +90,34 @@ def test_safer_of_two_that_can_not_be_told_apart_is_taken() -> None:
     found = report(TASK, rows(*tried, *tried[1:3], *tried[1:3]))
     assert found.chosen is not None
     assert found.chosen.settings == {SEQS: 16}
-    assert any(reason.startswith("32 may answer ") and "asks more" in reason for reason in found.reasons)
+    assert "against 32: they are equally good. It asks less of the machine." in found.reasons[1]
+
+
+@pytest.mark.parametrize(
+    ("rival", "certainty"),
+    [
+        ([17.0, 17.2, 16.9], "It answers +29 % (95 %: +26 % to +33 %, p = 9.3e-06) against 24."),
+        (
+            [21.0, 23.5, 19.5],
+            "they can't be told apart. It asks less of the machine. More --minutes with --resume would tell.",
+        ),
+        ([21.0], "Whether 24 is better is not known: that takes 3 runs of each, so more --minutes."),
+    ],
+)
+def test_it_is_said_how_sure_the_choice_is(rival: list[float], certainty: str) -> None:
+    pairs = [(16, pages_per_s) for pages_per_s in (22.0, 21.8, 22.3)] + [(24, pages_per_s) for pages_per_s in rival]
+    tried = [row(number, seqs, rate, Purpose.SEARCH) for number, (seqs, rate) in enumerate(pairs, 1)]
+    found = report(task(current=16), tried)
+    assert found.chosen is not None
+    assert found.chosen.settings == {SEQS: 16}
+    assert certainty in found.reasons[1]
+
+
+def test_a_slow_moment_is_no_part_of_the_score() -> None:
+    tried = [row(number, 16, rate, Purpose.SEARCH) for number, rate in enumerate((22.0, 0.9, 21.8), 1)]
+    found = report(task(current=16), tried)
+    assert found.chosen is not None
+    assert found.chosen.score == pytest.approx(21.9)
 
 
 def test_current_settings_may_be_the_best() -> None:
@@ -114,7 +140,7 @@ def test_what_asks_more_than_what_died_is_said_to() -> None:
     assert found.chosen is not None
     assert found.chosen.settings == {SEQS: 8}
     assert found.loses.endswith(
-        " more, and are not allowed: asks more than max_num_seqs = 16, which died in 2 of 2 runs."
+        " more, but are not allowed: asks more than max_num_seqs = 16, which died in 2 of 2 runs."
     )
 
 
@@ -123,7 +149,7 @@ def test_nothing_good_is_said_in_words() -> None:
     assert found.chosen is None
     assert found.fragment == ""
     assert found.reasons == (
-        "Nothing that was tried kept to the targets.",
+        "No settings that were tried met the targets.",
         "max_num_seqs = 4: did not start in 2 of 2 runs.",
         "max_num_seqs = 8: died in 2 of 2 runs.",
     )
@@ -168,4 +194,4 @@ def test_tables_are_written_once_and_no_settings_are_nothing() -> None:
 
 def test_notes_say_how_noisy_runs_were() -> None:
     found = report(TASK, rows(*SEARCHED))
-    assert "Runs of the same settings differ by some" in found.notes[1]
+    assert found.notes == ("Runs of the same settings differ by 3 % (standard deviation, from 5 repeated settings).",)
