@@ -13,9 +13,9 @@ from inkgate.runtimes.openvino import OpenVinoRuntime
 from inkgate.runtimes.openvino_graphs import groups_of
 
 
-@pytest.mark.parametrize(("classes", "groups"), [(1, 1), (7, 1), (12, 3), (36, 6), (18710, 10)])
-def test_classes_are_grouped_evenly(classes: int, groups: int) -> None:
-    assert groups_of(classes) == groups
+def test_classes_are_grouped_evenly() -> None:
+    cases = [(1, 1), (7, 1), (12, 3), (36, 6), (18710, 10)]
+    assert [(classes, found) for classes, groups in cases if (found := groups_of(classes)) != groups] == []
 
 
 @pytest.mark.parametrize("classes", [1, 7, 12, 36])

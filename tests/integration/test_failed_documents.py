@@ -45,7 +45,7 @@ def _no_collector() -> Iterator[None]:
 
 async def soon(what: Callable[[], bool]) -> bool:
     """Whether it comes true: a thread lets go of what it had a moment after its result is there."""
-    with anyio.move_on_after(5):
+    with anyio.move_on_after(60):
         while not what():  # noqa: ASYNC110 - nothing tells of it
             await anyio.sleep(0.01)
     return what()

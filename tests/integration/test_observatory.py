@@ -125,7 +125,7 @@ def all_processors_busy() -> Iterator[None]:
             process.wait(60)
 
 
-@pytest.mark.timing
+@pytest.mark.timing  # it keeps all processors busy, and its deadlines are parts of what a page takes
 async def test_pages_that_come_too_late_at_busy_processors_cost_places_and_others_bring_them_back() -> None:
     flags: dict[str, dict[str, object]] = {"engine": {"ppocr": {"concurrent_pages": 4}}, "cache": {"enabled": False}}
     content = page()

@@ -9,8 +9,14 @@ from limits.aio.storage import MemoryStorage
 
 from inkgate.api.ratelimit import FORGOING, RateLimiter
 from inkgate.errors import Overloaded
+from support.virtual_time import VIRTUAL_TIME, Backend
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> Backend:
+    return VIRTUAL_TIME
 
 
 @pytest.mark.parametrize("now", [0.0, 1e12])

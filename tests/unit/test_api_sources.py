@@ -62,18 +62,15 @@ def test_one_wrong_character_is_found_wherever_it_is(data: bytes, place: int, wr
     assert decoded(text) == slowly(text)
 
 
-@pytest.mark.parametrize(
-    ("url", "data"),
-    [
+def test_data_urls_carry_bytes() -> None:
+    cases = [
         ("data:image/png;base64,aGk=", b"hi"),
         ("data:;base64,aGk", b"hi"),
         ("data:image/png;name=a.png;BASE64,aGk=", b"hi"),
         ("data:text/plain,a%20b", b"a b"),
         ("data:,", b""),
-    ],
-)
-def test_data_urls_carry_bytes(url: str, data: bytes) -> None:
-    assert decode_data_url(url) == data
+    ]
+    assert [(url, found) for url, data in cases if (found := decode_data_url(url)) != data] == []
 
 
 class Clock:
@@ -152,9 +149,8 @@ def test_memory_that_files_take_is_counted() -> None:
     assert taken <= store.total_bytes
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
+def test_urls_that_were_not_signed_here_are_nobodys() -> None:
+    cases = [
         "http://here/v1/files/x/content",
         "http://[::1/v1/files",
         f"http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires={'9' * 5000}&signature=0",
@@ -163,7 +159,5 @@ def test_memory_that_files_take_is_counted() -> None:
         "http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires=9999999999&signature=é",
         "http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires=²&signature=0",
         "http://here/v1/files/00000000-0000-4000-8000-000000000000/content?expires=9999999999&signature=0",
-    ],
-)
-def test_urls_that_were_not_signed_here_are_nobodys(url: str) -> None:
-    assert FileStore().by_signed_url(url, "me") is None
+    ]
+    assert [url for url in cases if FileStore().by_signed_url(url, "me") is not None] == []

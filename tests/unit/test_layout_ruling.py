@@ -151,6 +151,6 @@ def test_squared_paper_is_no_table() -> None:
     assert find_cells(page) == []
 
 
-@pytest.mark.parametrize("size", [(1, 1), (31, 900), (32, 32), (3000, 60), (48, 20000), (20000, 3)])
-def test_images_of_any_size_are_borne(size: tuple[int, int]) -> None:
-    assert find_cells(np.zeros((*size, 3), np.uint8)) == []
+def test_images_of_any_size_are_borne() -> None:
+    cases = [(1, 1), (31, 900), (32, 32), (3000, 60), (48, 20000), (20000, 3)]
+    assert [size for size in cases if find_cells(np.zeros((*size, 3), np.uint8)) != []] == []

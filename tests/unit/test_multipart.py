@@ -3,7 +3,6 @@
 from contextlib import suppress
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,9 +36,8 @@ def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
         assert all(part.name for part in reader.finish())
 
 
-@pytest.mark.parametrize(
-    ("name", "clean"),
-    [
+def test_names_lose_folders_and_control_characters() -> None:
+    cases = [
         ("a.png", "a.png"),
         ("../../etc/passwd", "passwd"),
         ("C:\\scans\\a.pdf", "a.pdf"),
@@ -47,7 +45,5 @@ def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
         ("x" * 500, "x" * 200),
         ("报告.pdf", "报告.pdf"),
         ("", ""),
-    ],
-)
-def test_names_lose_folders_and_control_characters(name: str, clean: str) -> None:
-    assert clean_name(name) == clean
+    ]
+    assert [(name, found) for name, clean in cases if (found := clean_name(name)) != clean] == []

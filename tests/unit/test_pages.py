@@ -6,9 +6,8 @@ from inkgate.documents.pages import MAX_CHARACTERS, MAX_PARTS, parse_page_list, 
 from inkgate.errors import InputRejected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_pages_come_in_the_order_asked_for_each_once() -> None:
+    cases = [
         ("1", (0,)),
         ("1-3,7", (0, 1, 2, 6)),
         (" 2 - 3 , 1 ", (1, 2, 0)),
@@ -16,10 +15,8 @@ from inkgate.errors import InputRejected
         ("3,1-4,3", (2, 0, 1, 3)),
         ("10-", (9,)),
         ("0007", (6,)),
-    ],
-)
-def test_pages_come_in_the_order_asked_for_each_once(text: str, expected: tuple[int, ...]) -> None:
-    assert parse_pages(text).indexes(10) == expected
+    ]
+    assert [(text, found) for text, expected in cases if (found := parse_pages(text).indexes(10)) != expected] == []
 
 
 def test_the_first_page_may_be_number_0() -> None:

@@ -79,9 +79,8 @@ def test_signs_without_letters_are_no_text_but_leaders_are_left_out() -> None:
     assert verdict(typed("Contents" + "." * 60 + "12")) is TextTrust.TRUSTED
 
 
-@pytest.mark.parametrize("language", SENTENCES)
-def test_every_language_looks_written(language: str) -> None:
-    assert looks_written(SENTENCES[language] * 2)
+def test_every_language_looks_written() -> None:
+    assert [language for language in SENTENCES if not looks_written(SENTENCES[language] * 2)] == []
 
 
 @pytest.mark.parametrize("shift", [1, 3, 7, 17, 25])

@@ -97,20 +97,20 @@ def test_a_crop_has_a_pixel_at_least() -> None:
     assert min(crop(np.zeros((5, 5, 3), np.uint8), quad(2, 2, 0.001, 60)).shape[:2]) >= 1
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "turned"),
-    [
+def test_a_line_is_turned_when_it_is_clearly_read_better() -> None:
+    cases = [
         (reading("an o re", 0.9), reading("and runs away from here", 0.98), True),
         (reading("Total", 0.98), reading("lefol", 0.6), False),
         (reading("SOHO", 0.97), reading("OHOS", 0.98), False),
         (reading("", 0.0), reading("7", 0.9), True),
         (reading("", 0.0), reading("", 0.0), False),
-    ],
-)
-def test_a_line_is_turned_when_it_is_clearly_read_better(
-    first: RecognizedText, second: RecognizedText, turned: bool
-) -> None:
-    assert lines.clearly_better(second, than=first) is turned
+    ]
+    wrong = [
+        (first, second, found)
+        for first, second, turned in cases
+        if (found := lines.clearly_better(second, than=first)) is not turned
+    ]
+    assert wrong == []
 
 
 def test_lines_are_doubtful_by_the_classifier_or_by_their_reading() -> None:

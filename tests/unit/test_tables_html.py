@@ -1,13 +1,10 @@
 """Pipe tables as HTML."""
 
-import pytest
-
 from inkgate.api.tables_html import pipe_table_to_html
 
 
-@pytest.mark.parametrize(
-    ("markdown", "html"),
-    [
+def test_cells_keep_their_text() -> None:
+    cases = [
         (
             "| a | b |\n| --- | :-: |\n| 1 < 2 | x \\| y |",
             (
@@ -22,7 +19,5 @@ from inkgate.api.tables_html import pipe_table_to_html
         ("| a<br>b |", "<table><tbody><tr><td>a<br>b</td></tr></tbody></table>"),
         ("<table><tr><td>1</td></tr></table>", "<table><tr><td>1</td></tr></table>"),
         ("", ""),
-    ],
-)
-def test_cells_keep_their_text(markdown: str, html: str) -> None:
-    assert pipe_table_to_html(markdown) == html
+    ]
+    assert [(markdown, found) for markdown, html in cases if (found := pipe_table_to_html(markdown)) != html] == []

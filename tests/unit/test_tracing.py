@@ -34,9 +34,8 @@ def test_a_later_version_may_say_more() -> None:
     assert parse_context(f"01-{TRACE}-{SPAN}-03-more") == TraceContext(TRACE, SPAN, sampled=True)
 
 
-@pytest.mark.parametrize(
-    "parent",
-    [
+def test_what_is_no_context_is_none() -> None:
+    cases = [
         "",
         "00",
         f"00-{TRACE}-{SPAN}",
@@ -47,10 +46,8 @@ def test_a_later_version_may_say_more() -> None:
         f"00-{TRACE}-{'0' * 16}-01",
         f"00-{TRACE}-{SPAN}-01\r\nx: y",
         f"00-{TRACE}x-{SPAN}-01",
-    ],
-)
-def test_what_is_no_context_is_none(parent: str) -> None:
-    assert parse_context(parent) is None
+    ]
+    assert [parent for parent in cases if parse_context(parent) is not None] == []
 
 
 @pytest.mark.parametrize("state", ["a=1\r\nx: y", "a=\x00", "ä=1", "a=" + "1" * 600])

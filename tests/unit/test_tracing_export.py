@@ -103,7 +103,7 @@ def test_what_is_left_at_the_end_is_sent_to_the_collector_with_its_key(path: str
     got: list[tuple[str, str | None, bytes]] = []
     handler = type("Handler", (Collector,), {"got": got})
     server = http.server.HTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         endpoint = f"http://127.0.0.1:{server.server_port}{path}"

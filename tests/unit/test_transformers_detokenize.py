@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
-
 from inkgate.engines.transformers.detokenize import Detokenizer
 from inkgate.engines.transformers.model import GeneratedPiece
 
@@ -29,9 +27,14 @@ def pieces(
     return [piece for piece in [*found, detokenizer.rest()] if piece is not None]
 
 
-@pytest.mark.parametrize("text", ["Invoice 20417", "Straße", "合計 42", "a😀b", ""])
-def test_pieces_make_the_whole_text(text: str) -> None:
-    assert "".join(piece.text for piece in pieces(Detokenizer(of_bytes), text.encode())) == text
+def test_pieces_make_the_whole_text() -> None:
+    cases = ["Invoice 20417", "Straße", "合計 42", "a😀b", ""]
+    wrong = [
+        found
+        for text in cases
+        if (found := "".join(piece.text for piece in pieces(Detokenizer(of_bytes), text.encode()))) != text
+    ]
+    assert wrong == []
 
 
 def test_spaces_between_words_are_kept() -> None:

@@ -45,9 +45,9 @@ def test_a_chart_of_nothing_is_drawn_all_the_same() -> None:
     assert paths(drawn(Chart("Requests", "", [], [Series("r", [], "ink-one")]), WORDS)) == []
 
 
-@pytest.mark.parametrize(("most", "top"), [(0, 0), (0.7, 1), (1, 1), (1.2, 2), (2.4, 2.5), (3, 5), (7, 10), (180, 200)])
-def test_scales_end_at_round_numbers(most: float, top: float) -> None:
-    assert nice_top(most) == pytest.approx(top)
+def test_scales_end_at_round_numbers() -> None:
+    cases = [(0, 0), (0.7, 1), (1, 1), (1.2, 2), (2.4, 2.5), (3, 5), (7, 10), (180, 200)]
+    assert [(most, top) for most, top in cases if nice_top(most) != pytest.approx(top)] == []
 
 
 def test_the_panel_shows_what_there_is_and_warns_of_what_is_wrong() -> None:
