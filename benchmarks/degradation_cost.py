@@ -34,7 +34,7 @@ from PIL import Image, ImageOps
 from inkgate.bench.accuracy.candidates import OwnReader
 from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
 from inkgate.bench.accuracy.metrics import Token, token_of
-from inkgate.bench.accuracy.run import FileScore, score
+from inkgate.bench.accuracy.scores import FileScore, score
 from inkgate.bootstrap.engines import embedded_engine, runtime_of
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine

@@ -3,9 +3,10 @@
     python -m benchmarks.engines --manifest MANIFEST --json FILE --markdown FILE
 
 Everything in one run and in turn, round by round, so that ratios hold on a machine that is not quiet. Rates are medians
-over rounds, ratios medians of the rounds' ratios, latencies of a page its median over rounds. What reads: `sample`; how
-the peers are set up: `others`. Parts: `race` (engine, HTTP, peers), `steps`, `accuracy` (of the steps, on all documents
-whatever --documents says), `bound` (time by stage, arithmetic). Memory, start and priority: benchmarks.engines.service.
+over rounds, ratios medians of the rounds' ratios, latencies of a page its median over rounds. Documents: `sample`;
+peers: inkgate.bench.accuracy.peers. Parts: `race` (engine, HTTP, peers), `steps`, `accuracy` (of the steps, on
+all documents whatever --documents says), `bound` (time by stage, arithmetic). Memory, start and priority:
+benchmarks.engines.service.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ import anyio
 
 from benchmarks.engines import report
 from benchmarks.engines.bound import bound
-from benchmarks.engines.others import PEERS
 from benchmarks.engines.own import DEFAULT, STEPS, Step, parsed_step
 from benchmarks.engines.race import CLIENTS, race
 from benchmarks.engines.sample import documents
 from benchmarks.engines.steps import accuracies, climb
 from benchmarks.engines.targets import Target, target_table
 from inkgate.bench.accuracy.manifest import Entry
+from inkgate.bench.accuracy.peers import PEERS
 from inkgate.bench.accuracy.report import machine
 
 PARTS = ("race", "steps", "accuracy", "bound")
@@ -65,7 +66,7 @@ def measure(options: argparse.Namespace) -> Found:
     chosen: Sequence[Step] = (*STEPS, *map(parsed_step, options.step))
     found = Found(_heading(options, pages))
     if "race" in options.parts:
-        peers = [peer for peer in PEERS if not options.peers or peer.name in options.peers]
+        peers = [PEERS[name] for name in options.peers or PEERS]
         raced = anyio.run(partial(race, pages, options.rounds, peers, options.clients))
         text = report.race_tables(raced, pages)
         found.add("race", "Beside others", text, report.race_targets(raced), report.race_json(raced, pages))
@@ -106,7 +107,7 @@ def main() -> None:
     parser.add_argument("--accuracy-documents", type=int, help="how many for the part `accuracy` (all)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
-    parser.add_argument("--peers", nargs="*", choices=[peer.name for peer in PEERS], help="all unless named")
+    parser.add_argument("--peers", nargs="*", choices=list(PEERS), help="all unless named")
     parser.add_argument("--clients", nargs="*", type=int, default=CLIENTS)
     parser.add_argument("--step", action="append", default=[], help="a further step: `NAME: setting=value ...`")
     parser.add_argument("--json", type=Path)

@@ -8,10 +8,10 @@ from statistics import mean
 
 from benchmarks.engines.closed import Pass, closed_loop
 from benchmarks.engines.flops import Calls, Counted, peak_flops
-from benchmarks.engines.others import CORES
 from benchmarks.engines.own import DEFAULT, started
 from benchmarks.engines.steps import TOGETHER
 from inkgate.bench.accuracy.manifest import Entry
+from inkgate.bench.accuracy.peers import CORES
 from inkgate.bootstrap.engines import runtime_of
 
 

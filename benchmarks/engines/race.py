@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
-from benchmarks.engines import others, own
+from benchmarks.engines import own
 from benchmarks.engines.child import client_of, serving
 from benchmarks.engines.closed import Pass, Read, Reader, closed_loop
 from benchmarks.engines.sample import data_of
+from inkgate.bench.accuracy.candidates import Candidate
 from inkgate.bench.accuracy.manifest import Entry
+from inkgate.bench.accuracy.peers import Peer, running_peer
+from inkgate.documents.open import Opener
 from inkgate.serving.batcher import BatchFigures
+from inkgate.settings import load_settings
 
 CLIENTS = (1, 2, 4, 8, 16)
 HTTP = "inkgate, HTTP"
@@ -43,7 +47,7 @@ class Race:
     figures: dict[int, list[BatchFigures]] = field(default_factory=dict)
 
 
-async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[others.Peer], clients: Sequence[int]) -> Race:
+async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], clients: Sequence[int]) -> Race:
     """All of them. Each has read one page before the first round."""
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(own.started(own.DEFAULT))
@@ -54,13 +58,16 @@ async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[others.P
         async def over_http(entry: Entry) -> Read:
             return Read(await client.read(entry.file.name, data_of(entry.file)))
 
+        settings = load_settings(None)
+        opener = await stack.enter_async_context(Opener(settings.limits, settings.pdf))
         racers: list[Racer] = []
         # In turn at each number of clients: their ratio is what is asked for.
         for count in clients:
             racers += [Racer(own.DEFAULT.name, engine.read, (count,)), Racer(HTTP, over_http, (count,))]
         for peer in peers:
-            result.versions[peer.name], read = await stack.enter_async_context(others.started(peer))
-            racers.append(Racer(peer.name, read, (peer.clients,), 1 if peer.params is None else None))
+            tool = await stack.enter_async_context(running_peer(peer, opener))
+            result.versions[peer.name] = tool.version
+            racers.append(Racer(peer.name, _reader(tool), (tool.parallel,), 1 if peer.params is None else None))
         for racer in {racer.name: racer for racer in racers}.values():
             await racer.read(documents[0])
         for number in range(rounds):
@@ -68,6 +75,13 @@ async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[others.P
                 if racer.rounds is None or number < racer.rounds:
                     await _run(racer, documents, result, engine.figures if racer.name == own.DEFAULT.name else None)
     return result
+
+
+def _reader(tool: Candidate) -> Reader:
+    async def read(entry: Entry) -> Read:
+        return Read((await tool.read(entry)).text)
+
+    return read
 
 
 async def _run(racer: Racer, documents: Sequence[Entry], result: Race, figures: BatchFigures | None) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from benchmarks.engines.bound import Bound, mean_stages
 from benchmarks.engines.closed import Pass, median_rate, median_ratio, page_latencies, quantile
-from benchmarks.engines.others import PEERS
 from benchmarks.engines.own import DEFAULT
 from benchmarks.engines.race import HTTP, Race
 from benchmarks.engines.sample import pooled_cer
@@ -17,7 +16,7 @@ from benchmarks.engines.steps import TOGETHER, Accuracy, Stepped
 from benchmarks.engines.targets import Target, table
 from inkgate.bench.accuracy.manifest import Entry
 
-RAPIDOCR, ON_OPENVINO = PEERS[0].name, PEERS[1].name
+RAPIDOCR, ON_OPENVINO = "rapidocr", "rapidocr-openvino"
 
 
 def race_tables(found: Race, documents: Sequence[Entry]) -> str:

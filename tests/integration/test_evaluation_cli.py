@@ -22,7 +22,7 @@ runner = CliRunner()
     [
         (["gone.json"], "gone.json"),
         (["manifest.json", "--filter", "nowhere"], "lists no document"),
-        (["manifest.json", "--against", "abbyy"], "compare with rapidocr or tesseract"),
+        (["manifest.json", "--against", "abbyy"], "compare with one of rapidocr, rapidocr-openvino"),
         (["manifest.json", "--engine", "none"], "There is no engine 'none'"),
         (["manifest.json", "--config", "gone.toml"], "There is no file gone.toml"),
         (["broken.json"], "a.tests.jsonl is not of the form"),
@@ -54,7 +54,7 @@ def test_documents_are_measured_with_the_real_engine(tmp_path: Path) -> None:
     figures = tmp_path / "out" / "figures.json"
     result = runner.invoke(app, [str(manifest), "--json", str(figures)])
     assert result.exit_code == 0, result.output
-    assert "1 of 1 documents without ground truth fared as the manifest says." in result.stdout
+    assert "1 of 1 documents without ground truth behaved as the manifest says." in result.stdout
     (ppocr,) = json.loads(figures.read_text(encoding="utf-8"))["candidates"]
     assert ppocr["name"] == "ppocr"
     assert ppocr["all"]["cer"] < 0.1

@@ -13,8 +13,8 @@ from PIL import Image
 
 from inkgate.bench.accuracy.candidates import OwnReader
 from inkgate.bench.accuracy.manifest import Entry, load_manifest
-from inkgate.bench.accuracy.peers import PeerMissing, RapidOcr, Tesseract, boxed_lines, peer
-from inkgate.bench.accuracy.run import probe, score
+from inkgate.bench.accuracy.peers import PEERS, PeerMissing, boxed_lines, find_peer, running_peer
+from inkgate.bench.accuracy.scores import probe, score
 from inkgate.documents.open import Opener
 from inkgate.reader import Reader
 from inkgate.settings import LimitSettings, PdfSettings
@@ -93,13 +93,14 @@ async def test_rapidocr_reads_images_and_pdfs(tmp_path: Path, opener: Opener) ->
     draw(tmp_path / "page.png", "Hello world", "Second line")
     Image.open(tmp_path / "page.png").save(tmp_path / "page.pdf", resolution=200)
     image, pdf = (Entry(name, tmp_path / name, ".", "en", "-") for name in ("page.png", "page.pdf"))
-    rapidocr = RapidOcr(opener)
-    await rapidocr.start()
-    read = await rapidocr.read(image)
-    assert read.text.split() == ["Hello", "world", "Second", "line"]
-    assert [line.text for line in read.lines] == read.text.split("\n")
-    assert (await rapidocr.read(pdf)).text.split() == read.text.split()
-    assert rapidocr.version.startswith("3.")
+    two = replace(PEERS["rapidocr"], processes=2)
+    async with running_peer(two, opener) as rapidocr:
+        assert rapidocr.parallel == 2
+        assert rapidocr.version.startswith("3.")
+        read = await rapidocr.read(image)
+        assert read.text.split() == ["Hello", "world", "Second", "line"]
+        assert [line.text for line in read.lines] == read.text.split("\n")
+        assert (await rapidocr.read(pdf)).text.split() == read.text.split()
 
 
 @pytest.mark.real
@@ -113,19 +114,24 @@ async def test_tesseract_reads_images_and_pdfs(tmp_path: Path, opener: Opener) -
     image, pdf, broken = (
         Entry(name, tmp_path / name, ".", "xx", "-") for name in ("page.png", "page.pdf", "broken.png")
     )
-    tesseract = Tesseract(opener)
-    await tesseract.start()
-    read = await tesseract.read(image)
-    assert [line.text for line in read.lines] == ["Hello world", "Second line"]
-    assert read.text.split() == ["Hello", "world", "Second", "line"]
-    assert (await tesseract.read(pdf)).text.split() == read.text.split()
-    with pytest.raises(RuntimeError, match="tesseract ended with"):
-        await tesseract.read(broken)
+    async with running_peer(PEERS["tesseract"], opener) as tesseract:
+        read = await tesseract.read(image)
+        assert [line.text for line in read.lines] == ["Hello world", "Second line"]
+        assert read.text.split() == ["Hello", "world", "Second", "line"]
+        assert (await tesseract.read(pdf)).text.split() == read.text.split()
+        with pytest.raises(RuntimeError, match="tesseract ended with"):
+            await tesseract.read(broken)
 
 
-async def test_unknown_tool_is_told(opener: Opener) -> None:
-    with pytest.raises(PeerMissing, match="'abbyy'; compare with rapidocr or tesseract"):
-        peer("abbyy", opener)
+def test_an_unknown_tool_is_named_with_those_that_are_known() -> None:
+    with pytest.raises(PeerMissing, match=r"'abbyy'; compare with one of rapidocr, .*tesseract"):
+        find_peer("abbyy")
+
+
+def test_tesseract_is_looked_for_before_anything_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PeerMissing, match="tesseract is not installed: apt-get install tesseract-ocr"):
+        find_peer("tesseract")
 
 
 def test_lines_of_tesseract_are_words_joined() -> None:

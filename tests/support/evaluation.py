@@ -62,9 +62,6 @@ class Recited:
         self.read_paths: list[str] = []
         self._transcripts = transcripts
 
-    async def start(self) -> None:
-        """Nothing to do."""
-
     async def read(self, entry: Entry) -> Transcript:
         self.read_paths.append(entry.path)
         found = self._transcripts[entry.path]

@@ -13,8 +13,7 @@ from inkgate.bench.accuracy.candidates import OwnReader, PageFailure, Transcript
 from inkgate.bench.accuracy.manifest import Entry, load_manifest
 from inkgate.bench.accuracy.metrics import ReadLine, Token
 from inkgate.bench.accuracy.report import Evaluation, as_json, tables
-from inkgate.bench.accuracy.run import CandidateScores, probe, score
-from inkgate.bench.accuracy.summary import groups, summarize
+from inkgate.bench.accuracy.scores import CandidateScores, groups, probe, score, summarize
 from inkgate.errors import InputRejected
 from inkgate.types import DocumentResult, Line, PageError, PageResult
 from support.evaluation import Recited, write_manifest
@@ -145,7 +144,7 @@ async def test_tables_show_each_candidate_and_each_failure(manifest: Path) -> No
         *("40.0", "40.0", "25.0", "100.0", "2/2"),
     ]
     assert "other: pages/de.png: ValueError: no palette" in shown
-    assert "2 of 3 documents without ground truth fared as the manifest says." in shown
+    assert "2 of 3 documents without ground truth behaved as the manifest says." in shown
     assert "ZeroDivisionError: x" in shown
 
 

@@ -1,10 +1,9 @@
-"""`inkgate eval`: how well the engine reads documents whose content is known."""
+"""`inkgate eval`: accuracy on documents whose content is known."""
 
 from __future__ import annotations
 
 import json as jsonlib
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,71 +14,71 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from inkgate.cli.messages import failure, misuse
 from inkgate.errors import EngineFailed, InputRejected, install_extra
 from inkgate.settings import PdfText, Settings, load_settings
 
 if TYPE_CHECKING:
-    from inkgate.bench.accuracy.candidates import Candidate
     from inkgate.bench.accuracy.manifest import Entry
+    from inkgate.bench.accuracy.peers import Peer
     from inkgate.bench.accuracy.report import Evaluation
 
-FAILED = 1
-MISUSE = 2
 PIPED_WIDTH = 240
 """Columns of tables that go to a file or a pipe, which have no width of their own."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is to be measured, and how."""
+class _EvaluationPlan:
+    """What to measure, and how."""
 
     manifest: Path
     entries: tuple[Entry, ...]
-    against: tuple[str, ...]
+    peers: tuple[Peer, ...]
     pdf_text: PdfText | None
     parallel: int
 
 
 def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
-    manifest: Annotated[Path, typer.Argument(help="A JSON list of documents and their ground truth.")],
+    manifest: Annotated[Path, typer.Argument(help="JSON list of documents and their ground truth.")],
     *,
-    engine: Annotated[str | None, typer.Option(help="The engine to measure; else as the settings say.")] = None,
+    engine: Annotated[str | None, typer.Option(help="Engine to measure; default: as the settings say.")] = None,
     against: Annotated[
-        str, typer.Option(metavar="NAMES", help="Other tools to measure in the same run: rapidocr,tesseract.")
+        str, typer.Option(metavar="NAMES", help="Other tools to measure as well, e.g. rapidocr,tesseract.")
     ] = "",
     folder: Annotated[
-        str | None, typer.Option("--filter", metavar="FOLDER", help="Only documents of this folder.")
+        str | None, typer.Option("--filter", metavar="FOLDER", help="Only documents in this folder.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N documents.")] = None,
-    pdf_text: Annotated[PdfText | None, typer.Option(help="Whether PDF pages are read from their own text.")] = None,
-    parallel: Annotated[int, typer.Option(min=1, help="Documents that are read at once; other tools read one.")] = 1,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures there, too.")] = None,
-    config: Annotated[Path | None, typer.Option(help="Settings, as a TOML file.")] = None,
+    pdf_text: Annotated[PdfText | None, typer.Option(help="Whether to use the text that PDF pages contain.")] = None,
+    parallel: Annotated[int, typer.Option(min=1, help="Documents that inkgate reads at the same time.")] = 1,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures to this file.")] = None,
+    config: Annotated[Path | None, typer.Option(help="Settings file in TOML.")] = None,
 ) -> None:
-    """Measure how well documents are read: error rate, F1, lines found, unit tests passed, pages per second.
+    """Measure accuracy: character error rate, F1, lines found, unit tests passed, and pages per second.
 
-    The documents of MANIFEST are read as `inkgate read` and the server read them. docs/guides/accuracy.md says what a
-    manifest looks like and what the figures mean. The exit status is 0 when everything could be measured.
+    The documents in MANIFEST are read as `inkgate read` and the server read them. The page "Accuracy" of the
+    documentation describes manifests and figures. The exit status is 0 if everything could be measured. Needs the
+    extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
     """
     settings = _settings(config, engine)
     try:
         from inkgate.bench.accuracy.manifest import ManifestInvalid, load_manifest, select
-        from inkgate.bench.accuracy.peers import PeerMissing
+        from inkgate.bench.accuracy.peers import PeerMissing, find_peer
         from inkgate.bench.accuracy.report import as_json, tables
-        from inkgate.bench.accuracy.run import check_truths
+        from inkgate.bench.accuracy.scores import check_truths
     except ModuleNotFoundError as error:
-        raise _misuse(f"{error.name} is not installed: {install_extra('bench')}.") from error
+        raise misuse(f"{error.name} is not installed: {install_extra('bench')}.") from error
     try:
         entries = select(load_manifest(manifest), folder, limit)
         if not entries:
-            raise _misuse(f"{manifest} lists no document in {folder!r}.")
+            raise misuse(f"{manifest} lists no document in {folder!r}.")
         check_truths(entries)
-        names = tuple(name.strip() for name in against.split(",") if name.strip())
-        evaluation = anyio.run(_measure, settings, _Plan(manifest, entries, names, pdf_text, parallel))
+        peers = tuple(find_peer(name.strip()) for name in against.split(",") if name.strip())
+        evaluation = anyio.run(_measure, settings, _EvaluationPlan(manifest, entries, peers, pdf_text, parallel))
     except (ManifestInvalid, PeerMissing, InputRejected) as error:
-        raise _misuse(str(error)) from error
+        raise misuse(str(error)) from error
     except EngineFailed as error:
-        raise _told(str(error), FAILED) from error
+        raise failure(str(error)) from error
     console = Console()
     if not console.is_terminal:
         console.width = PIPED_WIDTH
@@ -93,41 +92,29 @@ def _settings(config: Path | None, engine: str | None) -> Settings:
     try:
         return load_settings(config) if engine is None else load_settings(config, engine={"name": engine})
     except FileNotFoundError as error:
-        raise _misuse(f"There is no file {config}.") from error
+        raise misuse(f"There is no file {config}.") from error
     except (ValidationError, ValueError) as error:
-        raise _misuse(str(error)) from error
+        raise misuse(str(error)) from error
 
 
-def _misuse(message: str) -> typer.Exit:
-    return _told(message, MISUSE)
-
-
-def _told(message: str, status: int) -> typer.Exit:
-    """Says what is wrong; the exit to raise."""
-    Console(stderr=True).print(message, style="red", markup=False)
-    return typer.Exit(status)
-
-
-async def _measure(settings: Settings, plan: _Plan) -> Evaluation:
+async def _measure(settings: Settings, plan: _EvaluationPlan) -> Evaluation:
     from inkgate.bench.accuracy.candidates import OwnReader
-    from inkgate.bench.accuracy.peers import peer
+    from inkgate.bench.accuracy.peers import running_peer
     from inkgate.bench.accuracy.report import Evaluation
-    from inkgate.bench.accuracy.run import probe, score
+    from inkgate.bench.accuracy.scores import probe, score
     from inkgate.bootstrap import running
     from inkgate.documents.open import Opener
 
-    async with AsyncExitStack() as stack:
-        # A tool that is missing is told before the first document, not after an hour.
-        opener = await stack.enter_async_context(Opener(settings.limits, settings.pdf)) if plan.against else None
-        peers = [peer(name, opener) for name in plan.against if opener is not None]
-        with _progress() as bars:
-            async with running(settings) as service:
-                own = OwnReader(service.engine.name, service.reader, plan.pdf_text, plan.parallel)
-                advance = _Bars(bars, plan.entries, [own, *peers])
-                scores = [await score(own, plan.entries, advance)]
-                probes = await probe(own, plan.entries, advance)
-            # The engine is stopped before others are measured: its threads and memory would be in their way.
-            scores += [await score(other, plan.entries, advance) for other in peers]
+    with _progress() as bars:
+        async with running(settings) as service:
+            own = OwnReader(service.engine.name, service.reader, plan.pdf_text, plan.parallel)
+            advance = _Bars(bars, plan.entries, [own.name, *(peer.name for peer in plan.peers)])
+            scores = [await score(own, plan.entries, advance)]
+            probes = await probe(own, plan.entries, advance)
+        # The engine is stopped before others are measured: its threads and memory would be in their way.
+        for peer in plan.peers:
+            async with Opener(settings.limits, settings.pdf) as opener, running_peer(peer, opener) as tool:
+                scores.append(await score(tool, plan.entries, advance))
     return Evaluation(plan.manifest.name, tuple(scores), probes)
 
 
@@ -140,12 +127,12 @@ def _progress() -> Progress:
 class _Bars:
     """One bar for each candidate. The first, inkgate, reads the documents without ground truth, too."""
 
-    def __init__(self, bars: Progress, entries: Sequence[Entry], candidates: Sequence[Candidate]) -> None:
+    def __init__(self, bars: Progress, entries: Sequence[Entry], names: Sequence[str]) -> None:
         self._bars = bars
         scored = sum(entry.scored for entry in entries)
         self._tasks = {
-            candidate.name: bars.add_task(candidate.name, total=len(entries) if number == 0 else scored)
-            for number, candidate in enumerate(candidates)
+            name: bars.add_task(name, total=len(entries) if number == 0 else scored)
+            for number, name in enumerate(names)
         }
 
     def __call__(self, name: str, entry: Entry) -> None:

@@ -37,7 +37,7 @@ _LEAST_CELL_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PageTestResult:
     """What became of one test: `passed` is None where its type is not known here, and then it doesn't count."""
 
     id: str
@@ -46,21 +46,21 @@ class Outcome:
     reason: str = ""
 
 
-def run_tests(tests: Sequence[Mapping[str, Any]], markdown: str) -> tuple[Outcome, ...]:
+def run_tests(tests: Sequence[Mapping[str, Any]], markdown: str) -> tuple[PageTestResult, ...]:
     """The outcome of each test on the Markdown of its page, in order. Raises ManifestInvalid on a broken test."""
     return tuple(_run(test, markdown) for test in tests)
 
 
-def _run(test: Mapping[str, Any], markdown: str) -> Outcome:
+def _run(test: Mapping[str, Any], markdown: str) -> PageTestResult:
     name, kind = str(test.get("id", "")), str(test["type"])
     check = _CHECKS.get(kind)
     if check is None:
-        return Outcome(name, kind, None, "tests of this type are not run")
+        return PageTestResult(name, kind, None, "tests of this type are not run")
     try:
         reason = check(test, markdown)
     except (KeyError, TypeError, ValueError) as error:
         raise ManifestInvalid(f"test {name}: {error!r}") from error
-    return Outcome(name, kind, not reason, reason)
+    return PageTestResult(name, kind, not reason, reason)
 
 
 def plain(markdown: str) -> str:

@@ -48,7 +48,7 @@ class Transcript:
 
 
 class Candidate(Protocol):
-    """Something that reads documents. Used from one event loop."""
+    """Something that reads documents, its models loaded. Used from one event loop."""
 
     @property
     def name(self) -> str: ...
@@ -59,10 +59,6 @@ class Candidate(Protocol):
     @property
     def parallel(self) -> int:
         """How many documents it is given at once."""
-        ...
-
-    async def start(self) -> None:
-        """Returns when the first document can be read; not part of the time that is measured."""
         ...
 
     async def read(self, entry: Entry) -> Transcript:
@@ -80,9 +76,6 @@ class OwnReader:
         self.parallel = parallel
         self._reader = reader
         self._pdf_text = pdf_text
-
-    async def start(self) -> None:
-        """Nothing to do: the Reader comes started."""
 
     async def read(self, entry: Entry) -> Transcript:
         """Reads once: at PARSE where unit tests ask for Markdown, else at TEXT. Raises InkgateError."""

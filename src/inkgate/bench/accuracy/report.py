@@ -13,8 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 import inkgate
-from inkgate.bench.accuracy.run import CandidateScores, FileScore, Probe
-from inkgate.bench.accuracy.summary import Summary, groups, summarize
+from inkgate.bench.accuracy.scores import (
+    AccuracySummary,
+    CandidateScores,
+    FileScore,
+    UnscoredDocument,
+    groups,
+    summarize,
+)
 from inkgate.telemetry.processor import processor_name
 
 FIGURES = ("CER", "uncapped", "a=A", "F1", "lines", "tests")
@@ -28,7 +34,7 @@ class Evaluation:
 
     manifest: str
     candidates: tuple[CandidateScores, ...]
-    probes: tuple[Probe, ...]
+    probes: tuple[UnscoredDocument, ...]
 
 
 def tables(evaluation: Evaluation) -> RenderableType:
@@ -43,7 +49,7 @@ def tables(evaluation: Evaluation) -> RenderableType:
         if score.error is not None
     ]
     if failures:
-        parts.append(Text("\n".join(["Not read, or not whole:", *failures])))
+        parts.append(Text("\n".join(["Not read, or not completely:", *failures])))
     parts.append(Text(_footnote(evaluation)))
     return Group(*parts)
 
@@ -81,11 +87,11 @@ def _headed(title: str, candidates: Sequence[CandidateScores], *first: str) -> t
     return table, shown
 
 
-def _cells(summaries: Sequence[Summary], shown: Sequence[str]) -> list[str]:
+def _cells(summaries: Sequence[AccuracySummary], shown: Sequence[str]) -> list[str]:
     return [_figures(summary)[figure] for summary in summaries for figure in shown]
 
 
-def _figures(summary: Summary) -> dict[str, str]:
+def _figures(summary: AccuracySummary) -> dict[str, str]:
     tests = f"{summary.tests_passed}/{summary.tests}" if summary.tests else ""
     uncapped = None if summary.cer_uncapped == summary.cer else summary.cer_uncapped
     shares = (summary.cer, uncapped, summary.cer_folded, summary.f1, summary.line_recall)
@@ -96,10 +102,10 @@ def _percent(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.1f}"
 
 
-def _probes(probes: Sequence[Probe]) -> RenderableType:
-    """How the documents without ground truth fared, those listed that did not fare as the manifest says."""
+def _probes(probes: Sequence[UnscoredDocument]) -> RenderableType:
+    """How many documents without ground truth behaved as the manifest says, and a table of the others."""
     odd = [probe for probe in probes if not probe.as_expected]
-    fared = f"{len(probes) - len(odd)} of {len(probes)} documents without ground truth fared as the manifest says."
+    fared = f"{len(probes) - len(odd)} of {len(probes)} documents without ground truth behaved as the manifest says."
     if not odd:
         return Text(fared)
     table = Table()
@@ -155,7 +161,7 @@ def _candidate(candidate: CandidateScores) -> dict[str, Any]:
     }
 
 
-def _summary(summary: Summary) -> dict[str, Any]:
+def _summary(summary: AccuracySummary) -> dict[str, Any]:
     return {**asdict(summary), "pass_rate": summary.pass_rate}
 
 
@@ -180,7 +186,7 @@ def _file(score: FileScore) -> dict[str, Any]:
     }
 
 
-def _probe(probe: Probe) -> dict[str, Any]:
+def _probe(probe: UnscoredDocument) -> dict[str, Any]:
     return {
         "path": probe.entry.path,
         "opens_by_manifest": probe.entry.opens,

@@ -204,8 +204,7 @@ class _Visit:
 
 
 async def _accuracy(name: str, target: Target, entries: Sequence[Entry]) -> Accuracy:
-    from inkgate.bench.accuracy.run import score
-    from inkgate.bench.accuracy.summary import summarize
+    from inkgate.bench.accuracy.scores import score, summarize
     from inkgate.bench.compare.asked import Asked
 
     async with Asked(name, target, READ_AT_ONCE) as asked:

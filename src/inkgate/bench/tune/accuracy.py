@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from inkgate import __version__
 from inkgate.bench.accuracy.candidates import Transcript, transcript
 from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bench.accuracy.run import score
+from inkgate.bench.accuracy.scores import score
 from inkgate.bench.tune.results import Settings, Value
 from inkgate.client import AsyncInkgateClient, ReadAs
 
@@ -57,9 +57,6 @@ class _Served:
 
     def __init__(self, client: AsyncInkgateClient) -> None:
         self._client = client
-
-    async def start(self) -> None:
-        """Nothing to do: it answers already."""
 
     async def read(self, entry: Entry) -> Transcript:
         """Reads it as text. Raises ServiceError."""

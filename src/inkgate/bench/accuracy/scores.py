@@ -1,14 +1,14 @@
-"""The evaluation itself: every candidate reads every document, then what was read is compared with what is there."""
+"""Scores: every candidate reads every document, then its text is compared with the ground truth and summed up."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
 import anyio
 
-from inkgate.bench.accuracy.bench_tests import Outcome, run_tests
+from inkgate.bench.accuracy.bench_tests import PageTestResult, run_tests
 from inkgate.bench.accuracy.candidates import Candidate, Transcript
 from inkgate.bench.accuracy.manifest import Entry, load_lines, load_tests, load_text
 from inkgate.bench.accuracy.metrics import CharacterErrors, Token, character_errors, f1, line_recall, token_of
@@ -37,7 +37,7 @@ class FileScore:
     f1: float | None
     token: Token | None
     line_recall: float | None
-    tests: tuple[Outcome, ...]
+    tests: tuple[PageTestResult, ...]
     pages: int
     seconds: float
     sources: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class CandidateScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class UnscoredDocument:
     """What became of a document without ground truth: it is read for failures only.
 
     `as_expected`: it was read, or, where the manifest says that it can't be opened, refused with an error code.
@@ -103,10 +103,8 @@ async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progre
 
     Raises:
         ManifestInvalid: a ground truth is not of its form.
-        PeerMissing: the candidate can't start.
     """
     scored = [entry for entry in entries if entry.scored]
-    await candidate.start()
     started = perf_counter()
     attempts = await _attempts(candidate, scored, progress)
     seconds = perf_counter() - started
@@ -115,7 +113,7 @@ async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progre
     return CandidateScores(candidate.name, candidate.version, tuple(files), seconds, candidate.parallel)
 
 
-async def probe(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> tuple[Probe, ...]:
+async def probe(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> tuple[UnscoredDocument, ...]:
     """What becomes of the entries without ground truth, in their order."""
     unscored = [entry for entry in entries if not entry.scored]
     attempts = await _attempts(candidate, unscored, progress)
@@ -179,22 +177,119 @@ def _line_recall(entry: Entry, read: Transcript | None) -> float | None:
     return line_recall(lines, read.lines) if read else 0.0
 
 
-def _tests(entry: Entry, read: Transcript | None) -> tuple[Outcome, ...]:
+def _tests(entry: Entry, read: Transcript | None) -> tuple[PageTestResult, ...]:
     if entry.tests is None:
         return ()
     tests = load_tests(entry.tests)
     if read is None:  # without this, every `absent` would hold
         return tuple(
-            Outcome(str(test.get("id", "")), str(test["type"]), passed=False, reason="not read") for test in tests
+            PageTestResult(str(test.get("id", "")), str(test["type"]), passed=False, reason="not read")
+            for test in tests
         )
     return run_tests(tests, read.text if read.markdown is None else read.markdown)
 
 
-def _probe(entry: Entry, attempt: _Attempt) -> Probe:
+def _probe(entry: Entry, attempt: _Attempt) -> UnscoredDocument:
     whole = attempt.transcript is not None and attempt.error is None
-    return Probe(
+    return UnscoredDocument(
         entry=entry,
         pages=attempt.transcript.pages if attempt.transcript else 0,
         error=attempt.error,
         as_expected=whole if entry.opens else whole or attempt.refused,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracySummary:
+    """Figures of several files, in [0, 1]; None where no file has the ground truth that is needed.
+
+    Attributes:
+        cer: character error rate of all files as if they were one: long ones count more.
+        cer_uncapped: the same, with all edits of each file, also where they are more than its characters.
+        cer_folded: as `cer`, whatever the case.
+        cer_mean, f1, line_recall: means over files, each counting the same.
+        files: how many have any ground truth; `texts` and `boxed`: how many have text, and lines with boxes.
+        tests_passed, tests: unit tests over all files.
+        failed: files of which something was not read.
+        pages, seconds: over all files; seconds are those of the single documents, summed.
+    """
+
+    files: int
+    texts: int
+    boxed: int
+    cer: float | None
+    cer_uncapped: float | None
+    cer_folded: float | None
+    cer_mean: float | None
+    f1: float | None
+    line_recall: float | None
+    tests_passed: int
+    tests: int
+    failed: int
+    pages: int
+    seconds: float
+
+    @property
+    def pass_rate(self) -> float | None:
+        return self.tests_passed / self.tests if self.tests else None
+
+
+def summarize(scores: Sequence[FileScore]) -> AccuracySummary:
+    """The summary of some files."""
+    outcomes = [outcome.passed for score in scores for outcome in score.tests if outcome.passed is not None]
+    errors = _pooled(score.errors for score in scores)
+    folded_errors = _pooled(score.folded_errors for score in scores)
+    return AccuracySummary(
+        files=len(scores),
+        texts=sum(score.errors is not None for score in scores),
+        boxed=sum(score.line_recall is not None for score in scores),
+        cer=None if errors is None else errors.rate,
+        cer_uncapped=None if errors is None else errors.uncapped_rate,
+        cer_folded=None if folded_errors is None else folded_errors.rate,
+        cer_mean=_mean(score.errors.rate if score.errors else None for score in scores),
+        f1=_mean(score.f1 for score in scores),
+        line_recall=_mean(score.line_recall for score in scores),
+        tests_passed=sum(outcomes),
+        tests=len(outcomes),
+        failed=sum(score.error is not None for score in scores),
+        pages=sum(score.pages for score in scores),
+        seconds=sum(score.seconds for score in scores),
+    )
+
+
+GROUPINGS: dict[str, Callable[[Entry], str]] = {
+    "file": lambda entry: "PDF" if entry.file.suffix.lower() == ".pdf" else "image",
+    "folder": lambda entry: entry.folder,
+    "language": lambda entry: entry.language,
+    "kind": lambda entry: entry.kind,
+    "folder and language": lambda entry: f"{entry.folder}, {entry.language}",
+}
+
+
+def groups(scores: Sequence[FileScore]) -> dict[str, dict[str, AccuracySummary]]:
+    """Summaries by grouping and by group, groups in the order of their first file."""
+    return {name: _grouped(scores, key) for name, key in GROUPINGS.items()}
+
+
+def _grouped(scores: Sequence[FileScore], key: Callable[[Entry], str]) -> dict[str, AccuracySummary]:
+    members: dict[str, list[FileScore]] = {}
+    for score in scores:
+        members.setdefault(key(score.entry), []).append(score)
+    return {group: summarize(files) for group, files in members.items()}
+
+
+def _pooled(errors: Iterable[CharacterErrors | None]) -> CharacterErrors | None:
+    known = [each for each in errors if each is not None]
+    if not known:
+        return None
+    sums = (
+        sum(each.edits for each in known),
+        sum(each.characters for each in known),
+        sum(each.excess for each in known),
+    )
+    return CharacterErrors(*sums)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
