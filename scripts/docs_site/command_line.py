@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
@@ -31,9 +33,14 @@ def _rows(title: str, parameters: list[TyperArgument] | list[TyperOption], conte
     records = [record for record in (parameter.get_help_record(context) for parameter in parameters) if record]
     if not records:
         return []
-    rows = [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in records]
+    rows = [f"| {_code(name)} | {_cell(text)} |" for name, text in records]
     return [f"| {title} | |\n| --- | --- |\n" + "\n".join(rows)]
 
 
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "\\|").split())
+
+
+def _code(text: str) -> str:
+    """`text` as code in a cell; there, backticks would show the escape of a bar."""
+    return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"
