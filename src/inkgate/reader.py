@@ -19,8 +19,8 @@ from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.serving.work import as_caller, by_size, current_caller
 from inkgate.settings import LimitSettings, PdfText
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import part
-from inkgate.telemetry.watch import UNWATCHED, Watch
 from inkgate.types import Document, DocumentResult, PageResult, Pixels, Task
 
 log = structlog.get_logger(__name__)
@@ -83,10 +83,10 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class PageCallbacks:
-    """Who is told of pages: `after_page` when the memory of one is free, `watch` what became of it."""
+    """Who is told of pages: `after_page` when the memory of one is free, `observer` what became of it."""
 
     after_page: Callable[[], None]
-    watch: Watch
+    observer: Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +120,14 @@ class PageReads:
             late = current_caller().time_over("The time for this document was over before this page was read.")
             slot.result = replace(slot.result, engine=self.engine.name, error=late.as_page_error())
         slot.done.set()
-        self.told.watch.page(slot.result, self.task, perf_counter() - begun)
+        self.told.observer.page(slot.result, self.task, perf_counter() - begun)
         self.told.after_page()
 
     async def _result(self, index: int) -> PageResult:
         try:
             begun = perf_counter()
             page = await self.opened.page(index, current_caller().priority.rank)
-            self.told.watch.stage("open", perf_counter() - begun)
+            self.told.observer.stage("open", perf_counter() - begun)
             return await self.engine.read(page, self.task)
         except InkgateError as error:
             failure = error.as_page_error()
@@ -146,16 +146,16 @@ class Reader:
         engine: Engine,
         limits: LimitSettings,
         after_page: Callable[[], None] = lambda: None,
-        watch: Watch = UNWATCHED,
+        observer: Observer = NO_OBSERVER,
     ) -> None:
-        """`after_page` is called after each page and each document that ended, however it did. `watch` is told of
+        """`after_page` is called after each page and each document that ended, however it did. `observer` is told of
         every page that has its result.
         """
         self._opener = opener
         self._engine = engine
         self._limits = limits
         self._after_page = after_page
-        self._watch = watch
+        self._observer = observer
 
     @asynccontextmanager
     async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
@@ -171,13 +171,13 @@ class Reader:
             rank = by_size(caller, 1, len(document.data)).priority.rank  # how many pages it has isn't known yet
             opening = self._opener.open(document, options.pdf_text, password=options.password, rank=rank)
             async with opening as opened:
-                self._watch.stage("open", perf_counter() - begun)
+                self._observer.stage("open", perf_counter() - begun)
                 selected = self._select(opened.page_count, options.pages)
                 caller = by_size(replace(caller, deadline=deadline), len(selected), len(document.data))
                 with as_caller(caller), single_error():
                     async with anyio.create_task_group() as tasks:
                         window = self._limits.page_window
-                        told = PageCallbacks(self._after_page, self._watch)
+                        told = PageCallbacks(self._after_page, self._observer)
                         reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, told)
                         note = options.pages.note(opened.page_count) if options.pages else ""
                         yield Reading(document, opened, selected, reads, note)

@@ -132,10 +132,10 @@ def test_stop_stops_the_reading_itself(browser: Browser, page_server: Server) ->
         page.click("#ink-stop")
         expect(page.locator("#ink-status")).to_have_text("Stopped.")
         for _ in range(100):
-            if state().house.documents == 0:
+            if state().admission.documents == 0:
                 break
             page.wait_for_timeout(100)
-        assert state().house.documents == 0
+        assert state().admission.documents == 0
         assert sum(state().work.pages.values()) - before < 150
 
 

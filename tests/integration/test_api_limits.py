@@ -169,7 +169,7 @@ async def test_running_out_of_time_is_the_services_fault_unless_the_client_set_i
     limits: dict[str, object], headers: dict[str, str], status: int, code: str, ended: str, query: str
 ) -> None:
     metrics = Metrics()
-    async with running_api(FakeEngine(gate=anyio.Event()), watch=metrics, limits=limits) as api:
+    async with running_api(FakeEngine(gate=anyio.Event()), observer=metrics, limits=limits) as api:
         answer = await api.client.post(f"/ocr{query}", files={"file": png()}, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert api.limiter.ended == {ended: 1}

@@ -175,7 +175,7 @@ async def test_a_house_with_little_room_refuses() -> None:
             for _ in range(12):
                 tasks.start_soon(patient.read)
         state = lasting_a_minute([before, await patient.state()])
-    assert state.house.refused["service_full"] > 5
+    assert state.admission.refused["service_full"] > 5
     assert "refusals" in found(state)
     assert "limit-low" in found(state)
 

@@ -44,7 +44,7 @@ class Counted:
 
 async def test_a_request_its_stages_and_its_pages_are_counted() -> None:
     counted = Counted()
-    async with running_api(watch=counted.metrics) as api:
+    async with running_api(observer=counted.metrics) as api:
         await api.client.post("/ocr", files={"file": tiff(pages=3)})
     work = counted.metrics.work()
     assert work.requests == {"POST /ocr 200": 1}
@@ -57,14 +57,14 @@ async def test_a_request_its_stages_and_its_pages_are_counted() -> None:
 async def test_pages_that_fail_are_counted_by_their_error() -> None:
     counted = Counted()
     engine = FakeEngine(failing={1: RuntimeError("bug"), 2: Overloaded("service_full", "", 1)})
-    async with running_api(engine, watch=counted.metrics) as api:
+    async with running_api(engine, observer=counted.metrics) as api:
         await api.client.post("/ocr", files={"file": tiff(pages=3)})
     assert counted.metrics.work().pages == {"ok": 1, "engine_failed": 1, "service_full": 1}
 
 
 async def test_endpoints_are_named_by_their_route() -> None:
     counted = Counted()
-    async with running_api(watch=counted.metrics) as api:
+    async with running_api(observer=counted.metrics) as api:
         await api.client.get("/v1/files/1234")
         await api.client.get("/livez")
         await api.client.get("/wp-login.php")
@@ -77,13 +77,13 @@ async def test_endpoints_are_named_by_their_route() -> None:
 
 async def test_endpoints_that_read_have_series_before_the_first_request() -> None:
     counted = Counted()
-    async with running_api(watch=counted.metrics):
+    async with running_api(observer=counted.metrics):
         assert {"/ocr", "/v1/ocr", "/layout-parsing", "/v1/chat/completions"} <= counted.endpoints
 
 
 async def test_a_client_that_left_is_counted_as_499() -> None:
     counted = Counted()
-    async with running_api(watch=counted.metrics) as api:
+    async with running_api(observer=counted.metrics) as api:
         call = RawCall(api.app, {"content-type": "application/json"}, [], ends=False)
         call.left.set()
         await call.run()
@@ -94,7 +94,7 @@ async def test_refusals_are_counted_by_reason_and_kind_of_tenant() -> None:
     counted = Counted()
     engine = FakeEngine(gate=anyio.Event())
     auth: dict[str, object] = {"key_hashes": (hash_key("secret"),)}
-    async with running_api(engine, watch=counted.metrics, auth=auth, limits={"max_in_flight": 1}) as api:
+    async with running_api(engine, observer=counted.metrics, auth=auth, limits={"max_in_flight": 1}) as api:
         headers = {"x-api-key": "secret"}
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: api.client.post("/ocr", json={"image": b64(png())}, headers=headers))
@@ -110,7 +110,7 @@ async def test_refusals_are_counted_by_reason_and_kind_of_tenant() -> None:
 
 async def test_odd_requests_make_no_series_of_their_own() -> None:
     counted = Counted()
-    async with running_api(watch=counted.metrics, auth={"key_hashes": (hash_key("secret"),)}) as api:
+    async with running_api(observer=counted.metrics, auth={"key_hashes": (hash_key("secret"),)}) as api:
 
         async def odd(number: int) -> None:
             headers = {"x-api-key": f"odd{number}", "x-request-id": f"odd{number}"}

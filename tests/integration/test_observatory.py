@@ -92,8 +92,8 @@ async def test_the_embedded_engine() -> None:
     assert (state.build.engine, state.build.model) == ("ppocr", "PP-OCRv6 small")
     assert state.build.inference_engine
     assert state.build.cores >= 1
-    assert (state.house.documents, state.house.max_documents, state.house.tenants) == (0, 7, 0)
-    assert state.house.ended == {"ok": 3, "rejected": 1}
+    assert (state.admission.documents, state.admission.max_documents, state.admission.tenants) == (0, 7, 0)
+    assert state.admission.ended == {"ok": 3, "rejected": 1}
     (pages,) = state.queues
     assert (pages.name, pages.in_flight, pages.longest_wait_s) == ("pages", 0, 0.0)
     assert pages.limit == pages.most == state.settings["engine"]["ppocr"]["concurrent_pages"]
@@ -160,7 +160,7 @@ async def test_refusals_at_the_door_are_counted() -> None:
         service.limiter.admit()
         assert (await client.post("/ocr", files={"file": page()})).status_code == 503
         state = await state_of(client)
-    assert (state.house.documents, state.house.refused, state.cache) == (1, {"service_full": 1}, None)
+    assert (state.admission.documents, state.admission.refused, state.cache) == (1, {"service_full": 1}, None)
 
 
 def vllm(url: str, **vllm: object) -> dict[str, dict[str, object]]:
@@ -201,7 +201,7 @@ async def test_a_model_server_that_is_lost() -> None:
             lost = await until(client, lambda state: state.replicas[0].state == "out")
             tasks.cancel_scope.cancel()
     assert [queue.in_flight for queue in busy.queues] == [1, 1]
-    assert busy.house.documents == busy.house.tenants == 1
+    assert busy.admission.documents == busy.admission.tenants == 1
     assert busy.queues[1].tokens_promised > 0
     assert (lost.ready, lost.reasons) == (False, ("engine: no model server takes calls",))
     assert lost.replicas[0].taken_out >= 1

@@ -28,7 +28,7 @@ from inkgate.serving.limiter import FixedLimiter
 from inkgate.serving.readiness import EngineProgress, Readiness
 from inkgate.settings import Settings, load_settings
 from inkgate.supervision import Supervisor
-from inkgate.telemetry.watch import UNWATCHED, Watch
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from support.fake_engine import FakeEngine
 from support.fake_observatory import FakeObservatory
 
@@ -43,7 +43,7 @@ class FakeService:
     limiter: FixedLimiter
     upstream: Upstream | None
     readiness: Readiness
-    watch: Watch = UNWATCHED
+    observer: Observer = NO_OBSERVER
     observatory: FakeObservatory = field(default_factory=FakeObservatory)
     supervisor: Supervisor = field(default_factory=Supervisor)
 
@@ -76,10 +76,10 @@ async def running_api(
     fetcher: Fetcher | None = None,
     upstream: Upstream | None = None,
     vllm: dict[str, object] | None = None,
-    watch: Watch = UNWATCHED,
+    observer: Observer = NO_OBSERVER,
     **flags: dict[str, object],
 ) -> AsyncIterator[Api]:
-    """The API with the settings that `flags` say; `vllm` are those of `engine.vllm`. `watch` is told what happens."""
+    """The API with the settings that `flags` say; `vllm` are those of `engine.vllm`. `observer` gets events."""
     settings = load_settings(None, **flags, engine={"vllm": vllm or {}})
     engine = engine or FakeEngine()
     limiter = FixedLimiter(settings.limits.max_in_flight)
@@ -92,8 +92,8 @@ async def running_api(
             readiness = Readiness(EngineProgress(engine), blank_page_probe(engine), list, settings.limits.time_s)
             background.start_soon(readiness.run)
             readiness.engine_started()
-            reader = Reader(opener, engine, settings.limits, watch=watch)
-            service = FakeService(settings, reader, engine, limiter, upstream, readiness, watch)
+            reader = Reader(opener, engine, settings.limits, observer=observer)
+            service = FakeService(settings, reader, engine, limiter, upstream, readiness, observer)
             service.observatory.ask_also(readiness.known_reasons)
             app = create_app(service, settings, fetcher)
             transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))

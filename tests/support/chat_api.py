@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from inkgate.api.fetch import Fetcher
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.telemetry.watch import UNWATCHED
+from inkgate.telemetry.observer import NO_OBSERVER
 from support.api_client import Api, running_api
 from support.stub_upstream import Reply, Script, StubUpstream, running_stub
 
@@ -28,7 +28,7 @@ async def relay(
     with running_stub(script, models) as stub:
         upstream = ModelServer(stub.url, 5)
         try:
-            async with running_api(None, fetcher, upstream, vllm, UNWATCHED, **flags) as api:
+            async with running_api(None, fetcher, upstream, vllm, NO_OBSERVER, **flags) as api:
                 yield api, stub
         finally:
             await upstream.close()

@@ -173,8 +173,8 @@ class ServiceUnderLoad:
 
     def _documents(self) -> tuple[int, int, int]:
         answer = httpx.get(f"{self.server.url}/state?history=false", trust_env=False, timeout=AT_MOST_S)
-        house = answer.json()["house"]
-        return house["documents"], house["tenants"], house["body_bytes"]
+        admission = answer.json()["admission"]
+        return admission["documents"], admission["tenants"], admission["body_bytes"]
 
     def _check_footprint(self) -> None:
         most = Footprint(self._before.files + self._more_files, self._before.memory_mb + MORE_MB)

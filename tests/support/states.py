@@ -8,9 +8,9 @@ from typing import Any
 
 from inkgate.settings import Settings, load_settings
 from inkgate.telemetry.state import (
+    AdmissionState,
     Build,
     CacheState,
-    House,
     Machine,
     PdfJobs,
     Point,
@@ -63,7 +63,7 @@ def embedded_state(settings: Mapping[str, Any] | None = None, **changes: Any) ->
         build=Build("0.1.0", "ppocr", "PP-OCRv6 small", "openvino bf16", "3.11", "Linux", 8, 16 * GB, _FAST),
         ready=True,
         reasons=(),
-        house=House(1, 64, 200_000, 1024_000_000, 1, {}, {"ok": 500}),
+        admission=AdmissionState(1, 64, 200_000, 1024_000_000, 1, {}, {"ok": 500}),
         queues=(pages_queue(),),
         work=Work(
             requests={"POST /ocr 200": 500},

@@ -122,10 +122,10 @@ def test_a_busy_gpu_is_no_fault_of_settings() -> None:
 
 def test_a_share_that_is_too_small_is_told_apart_from_a_full_house() -> None:
     refusing = history(requests=10.0, refused=5.0)
-    shares = replace(HEALTHY.house, refused={"share_exceeded": 90, "service_full": 1})
-    assert "share" in only(replace(HEALTHY, history=refusing, house=shares)).title
-    full = replace(HEALTHY.house, refused={"service_full": 90}, documents=64)
-    assert settings_of(only(replace(HEALTHY, history=refusing, house=full))) == [("limits.max_in_flight", 128)]
+    shares = replace(HEALTHY.admission, refused={"share_exceeded": 90, "service_full": 1})
+    assert "share" in only(replace(HEALTHY, history=refusing, admission=shares)).title
+    full = replace(HEALTHY.admission, refused={"service_full": 90}, documents=64)
+    assert settings_of(only(replace(HEALTHY, history=refusing, admission=full))) == [("limits.max_in_flight", 128)]
 
 
 def test_a_breaker_of_redis_keeps_nobody_from_reading() -> None:

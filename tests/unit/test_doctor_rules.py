@@ -144,7 +144,7 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
     "refusals": (
         changed(
             with_history(HEALTHY, requests=10.0, refused=6.0),
-            house=replace(HEALTHY.house, refused={"share_exceeded": 300, "service_full": 10}),
+            admission=replace(HEALTHY.admission, refused={"share_exceeded": 300, "service_full": 10}),
         ),
         Severity.WARNING,
     ),

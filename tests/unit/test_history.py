@@ -76,8 +76,8 @@ def test_cores_are_those_of_all_processes() -> None:
 
 def test_the_queue_is_the_one_before_what_computes() -> None:
     calls = Queue("calls", 32, 256, 30, {"interactive": 1, "normal": 6, "batch": 3}, 0.5, 2.0)
-    pages, house = IDLE.queues[0], replace(IDLE.house, documents=9)
-    found = point(IDLE, replace(IDLE, house=house, queues=(pages, calls)), 5.0, (), None)
+    pages, admission = IDLE.queues[0], replace(IDLE.admission, documents=9)
+    found = point(IDLE, replace(IDLE, admission=admission, queues=(pages, calls)), 5.0, (), None)
     assert (found.documents, found.in_flight, found.limit, found.waiting) == (9, 30, 32, 10)
 
 

@@ -9,12 +9,12 @@ from structlog.testing import capture_logs
 
 from inkgate.telemetry.catalog import STATE
 from inkgate.telemetry.state import (
+    AdmissionState,
     Batches,
     BreakerReading,
     Build,
     CacheState,
     Gpu,
-    House,
     Point,
     Process,
     Queue,
@@ -35,7 +35,7 @@ BUSY = State(
     build=Build("1.0", "vl", "VL-1.5", "vllm", "3.11", "Linux", 2, 8),
     ready=True,
     reasons=(),
-    house=House(3, 64, 500, 1000, 2, ended={"ok": 7, "failed": 1}),
+    admission=AdmissionState(3, 64, 500, 1000, 2, ended={"ok": 7, "failed": 1}),
     queues=(
         Queue("pages", 16, 16, 3, {"interactive": 1, "batch": 4}, 2.5, 9.0),
         Queue("calls", 8, 256, 8, {"normal": 2}, 0.5, None, 900, 100, 2000),

@@ -19,7 +19,7 @@ def said(state: State, *points: Point) -> str:
 
 def test_each_way_of_doing_is_told_in_a_sentence() -> None:
     healthy = embedded_state()
-    idle = replace(healthy, house=replace(healthy.house, documents=0))
+    idle = replace(healthy, admission=replace(healthy.admission, documents=0))
     assert said(healthy) == "Reading normally: half of the requests take 0.4 s or less."
     assert said(idle, *history(**QUIET)) == "Ready, with nothing to read."
     assert said(replace(healthy, ready=False, reasons=("engine: gone",))) == "Nothing can be read now: engine: gone."

@@ -81,7 +81,7 @@ def create_app(
     threads = Threads("http_bodies", _BODY_THREADS)
     bodies = BodyThreads(threads, Threads("http_large_bodies", 1))
     rate_limiter = build_rate_limiter(settings.rate_limit)
-    measure = Measure(service.watch)
+    measure = Measure(service.observer)
     app = FastAPIOffline(
         static_url=DOCS_FILES,
         title="inkgate",

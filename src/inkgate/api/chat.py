@@ -68,8 +68,8 @@ class ChatExchange(Response):
             begun = perf_counter()
             with permit.receiving():
                 body = await uploads.receive_json(request, context.settings.limits)
-            context.service.watch.stage("receive", perf_counter() - begun)
-            context.service.watch.upload(len(body))
+            context.service.observer.stage("receive", perf_counter() - begun)
+            context.service.observer.upload(len(body))
             permit.holds(len(body))
             asked = understood(body, context.image_limits)
             del body  # `asked` has it, and gives it up when it is renamed

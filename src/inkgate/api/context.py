@@ -26,8 +26,8 @@ from inkgate.serving.readiness import Readiness
 from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
+from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state import State
-from inkgate.telemetry.watch import Watch
 
 
 class Observatory(Protocol):
@@ -63,7 +63,7 @@ class Service(Protocol):
         ...
 
     @property
-    def watch(self) -> Watch:
+    def observer(self) -> Observer:
         """Who is told of requests."""
         ...
 

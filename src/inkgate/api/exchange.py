@@ -98,7 +98,7 @@ class Exchange(Response):
                 begun = perf_counter()
                 with permit.receiving():
                     body = await uploads.receive(request, self._context.settings.limits, self._context.bodies)
-                self._context.service.watch.stage("receive", perf_counter() - begun)
+                self._context.service.observer.stage("receive", perf_counter() - begun)
                 form = self._find_form(body)
                 call = Call(
                     self._context, body, request.query_params, request.headers.get("accept"), caller_of(request)
@@ -109,7 +109,7 @@ class Exchange(Response):
                         # The body, a third larger than the file where it is base64, isn't held while the file is read.
                         del body, call
                         permit.holds(len(order.document.data))
-                        self._context.service.watch.upload(len(order.document.data))
+                        self._context.service.observer.upload(len(order.document.data))
                         answer = await self._answer(order, permit, request_id_of(request), send)
                         del order
                 # Until the client has taken it, it is in flight.
@@ -135,7 +135,7 @@ class Exchange(Response):
             raise failure_of(result)
         begun = perf_counter()
         content, media_type = await self._context.threads.run(_rendered, order, result)
-        self._context.service.watch.stage("assemble", perf_counter() - begun)
+        self._context.service.observer.stage("assemble", perf_counter() - begun)
         return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
 
 

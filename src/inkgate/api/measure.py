@@ -8,7 +8,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
 
 from inkgate.errors import OVERLOAD_CODES
-from inkgate.telemetry.watch import Watch
+from inkgate.telemetry.observer import Observer
 
 OTHER = "other"
 _METHODS = frozenset({"GET", "POST", "DELETE", "HEAD", "OPTIONS"})
@@ -16,10 +16,10 @@ _NAMED_KEY = "key:"
 
 
 class Measure:
-    """Tells a Watch of requests that have ended; an `ended` of AccessLog."""
+    """Tells a Observer of requests that have ended; an `ended` of AccessLog."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
         self._fixed: set[str] = set()
         self._patterns: list[Route] = []
 
@@ -33,17 +33,17 @@ class Measure:
                 continue
             self._fixed.add(route.path)
             if "POST" in (route.methods or ()):
-                self._watch.serves(route.path)
+                self._observer.serves(route.path)
 
     def __call__(self, scope: Scope, status: int, seconds: float) -> None:
         """Counts it, and the refusal that it is, maybe."""
         method = scope["method"]
-        self._watch.request(method if method in _METHODS else OTHER, self.endpoint(scope), status, seconds)
+        self._observer.request(method if method in _METHODS else OTHER, self.endpoint(scope), status, seconds)
         noted = scope.get("state", {})
         code = noted.get("code")
         if code in OVERLOAD_CODES:
             named = str(noted.get("caller", "")).startswith(_NAMED_KEY)
-            self._watch.refused(code, "key" if named else "anonymous")
+            self._observer.refused(code, "key" if named else "anonymous")
 
     def endpoint(self, scope: Scope) -> str:
         """The path of the route that the request is for, with names for what differs in it; `other` for none."""

@@ -26,8 +26,8 @@ from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.exporting import tracer_of
 from inkgate.telemetry.metrics import Metrics
+from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state_collector import StateCollector
-from inkgate.telemetry.watch import Watch
 
 __all__ = ["Parts", "Service", "build_parts", "running", "serve"]
 
@@ -42,7 +42,7 @@ class Service:
     limiter: Limiter
     upstream: Upstream | None
     metrics: Metrics
-    watch: Watch
+    observer: Observer
     observatory: Observatory
     supervisor: Supervisor
     readiness: Readiness
@@ -73,7 +73,7 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
             try:
                 await engine.start()
                 parts.readiness.engine_started()
-                reader = Reader(opener, engine, settings.limits, memory.work_ended, parts.watch)
+                reader = Reader(opener, engine, settings.limits, memory.work_ended, parts.observer)
                 yield Service(
                     settings,
                     reader,
@@ -81,7 +81,7 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
                     parts.limiter,
                     parts.upstream,
                     metrics=parts.metrics,
-                    watch=parts.watch,
+                    observer=parts.observer,
                     observatory=observatory,
                     supervisor=parts.supervisor,
                     readiness=parts.readiness,

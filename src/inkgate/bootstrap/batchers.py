@@ -15,7 +15,7 @@ from inkgate.engines.base import Batching, BatchModel
 from inkgate.serving.batcher import Batcher, BatchFigures
 from inkgate.settings import BatchingSettings
 from inkgate.supervision import BackgroundTask, Supervisor
-from inkgate.telemetry.watch import UNWATCHED, Watch
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 
 log = structlog.get_logger(__name__)
 
@@ -31,12 +31,12 @@ class Batchers:
     """
 
     def __init__(
-        self, settings: BatchingSettings, watch: Watch = UNWATCHED, supervisor: Supervisor | None = None
+        self, settings: BatchingSettings, observer: Observer = NO_OBSERVER, supervisor: Supervisor | None = None
     ) -> None:
         """`supervisor`: keeps each batcher running."""
         self.figures: list[BatchFigures] = []
         self._settings = settings
-        self._watch = watch
+        self._observer = observer
         self._supervisor = supervisor or Supervisor()
         self._tasks: list[BackgroundTask] = []
         self._at_work: TaskGroup | None = None
@@ -51,7 +51,7 @@ class Batchers:
         self._tasks.append(task)
         self._at_work.start_soon(self._supervisor.keep, task)
         self.figures.append(batcher.figures)
-        return batcher if self._watch is UNWATCHED else _Timed(batcher, self._watch)
+        return batcher if self._observer is NO_OBSERVER else _Timed(batcher, self._observer)
 
     async def run(self) -> None:
         """Lets them work, until cancelled; then says what they did."""
@@ -70,16 +70,16 @@ class Batchers:
 class _Timed(Generic[ItemT, ResultT]):
     """A Batching around one: tells how long each page's share of the work took, its wait for a call included."""
 
-    def __init__(self, inner: Batching[ItemT, ResultT], watch: Watch) -> None:
+    def __init__(self, inner: Batching[ItemT, ResultT], observer: Observer) -> None:
         self._inner = inner
-        self._watch = watch
+        self._observer = observer
 
     async def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
         """As Batching.predict."""
         begun = perf_counter()
         results = await self._inner.predict(items)
         if results:
-            self._watch.stage("batch", perf_counter() - begun)
+            self._observer.stage("batch", perf_counter() - begun)
         return results
 
 

@@ -19,7 +19,7 @@ from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask
-from inkgate.telemetry.watch import UNWATCHED, Watch
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def model_servers(
     managed: ManagedServer | None,
     model_names: Sequence[str],
     on_out: OnOut,
-    watch: Watch = UNWATCHED,
+    observer: Observer = NO_OBSERVER,
 ) -> ModelServers:
     """Those that the settings name, or the managed one. `model_names`: see ModelServer. `on_out`: one was lost."""
     vllm = settings.engine.vllm
@@ -67,6 +67,6 @@ def model_servers(
     scheduler = Scheduler(limit, ledger, TokenRate(), serving.scheduling)
     monitor.scheduler = scheduler
     on_busy = (lambda: None) if adaptive is None else adaptive.damaged
-    calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, watch)
+    calls = ScheduledCalls(balanced, scheduler, OutputEstimates(), on_busy, observer)
     runs = (BackgroundTask("balancer", balanced.run), BackgroundTask("server_metrics", monitor.run))
     return ModelServers(calls, runs, scheduler, ledger, monitor, balanced.set.replicas, managed, balanced)

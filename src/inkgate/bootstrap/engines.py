@@ -35,7 +35,7 @@ from inkgate.runtimes.providers import ProviderRequest
 from inkgate.serving.balancer import OnOut
 from inkgate.settings import EngineSettings, Settings
 from inkgate.supervision import BackgroundTask
-from inkgate.telemetry.watch import UNWATCHED, Watch
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def page_layout(settings: Settings, runtime: Runtime) -> Layout:
     return DocLayout(Path(chosen.model), threads, chosen.min_confidence)
 
 
-def reading(settings: Settings, embedded: Embedded, on_out: OnOut, watch: Watch = UNWATCHED) -> Reading:
+def reading(settings: Settings, embedded: Embedded, on_out: OnOut, observer: Observer = NO_OBSERVER) -> Reading:
     """The engine that the settings name, if it isn't the embedded one. `on_out`: a model server was lost.
 
     Raises:
@@ -87,7 +87,7 @@ def reading(settings: Settings, embedded: Embedded, on_out: OnOut, watch: Watch 
     if engine.name == "transformers":
         found = _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), embedded)
     else:
-        found = _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), embedded, on_out, watch)
+        found = _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), embedded, on_out, observer)
     if embedded.engine is None:
         return found
     return replace(found, engine=Fallback(found.engine, embedded.engine))
@@ -118,12 +118,12 @@ def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) ->
     return Reading(Transformers(model, inner), background=background, model=loaded_model(preset, own))
 
 
-def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut, watch: Watch) -> Reading:
+def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut, observer: Observer) -> Reading:
     """The engine for a model on vLLM, ours or another's."""
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()
     managed = None if vllm.urls else ManagedServer(server_command(preset, vllm, settings.tracing), vllm.managed, key)
-    servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, watch)
+    servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, observer)
     engine: Engine = Vllm(preset, vllm, servers.upstream, BlockReaders(embedded.layout, embedded.engine))
     background = servers.background
     if managed is not None:

@@ -27,10 +27,10 @@ from inkgate.supervision import Supervisor
 from inkgate.telemetry.history import History, WorkDone
 from inkgate.telemetry.processes import Place, Processes, machine
 from inkgate.telemetry.state import (
+    AdmissionState,
     Batches,
     BreakerReading,
     CacheState,
-    House,
     PdfJobs,
     Queue,
     ReplicaReading,
@@ -103,7 +103,7 @@ class Observatory:
             build=replace(seen.build, fell_back=seen.runtime.fell_back),
             ready=not reasons,
             reasons=reasons,
-            house=self._house(),
+            admission=self._admission(),
             queues=tuple(self._queues()),
             work=self._work.work(),
             processes=self._processes.read(),
@@ -120,17 +120,17 @@ class Observatory:
             settings=self._settings,
         )
 
-    def _house(self) -> House:
-        house = self._observed.house
-        refused = house.refused + Counter(service_full=self._observed.door.refused)
-        return House(
-            house.documents,
-            house.max_documents,
-            house.body_bytes,
-            house.max_bytes,
-            house.tenants,
+    def _admission(self) -> AdmissionState:
+        limiter = self._observed.admission
+        refused = limiter.refused + Counter(service_full=self._observed.door.refused)
+        return AdmissionState(
+            limiter.documents,
+            limiter.max_documents,
+            limiter.body_bytes,
+            limiter.max_bytes,
+            limiter.tenants,
             dict(refused),
-            {outcome.value: count for outcome, count in house.ended.items()},
+            {outcome.value: count for outcome, count in limiter.ended.items()},
         )
 
     def _queues(self) -> Iterator[Queue]:

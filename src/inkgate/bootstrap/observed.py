@@ -45,7 +45,7 @@ class Observed:
 
     build: Build
     runtime: Runtime
-    house: AdmissionLimiter
+    admission: AdmissionLimiter
     door: SheddingLimiter
     pages: Scheduler
     degradation: Degradation

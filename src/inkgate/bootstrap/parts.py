@@ -13,7 +13,7 @@ from inkgate.serving.limiter import Limiter
 from inkgate.serving.readiness import Readiness
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.metrics import NO_MODEL, Metrics, ModelName
-from inkgate.telemetry.watch import Watch
+from inkgate.telemetry.observer import Observer
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Parts:
 
     Attributes:
         metrics: of what the parts do; nothing, where the settings say that nothing is measured.
-        watch: who is told of it: `metrics`, or nobody.
+        observer: who is told of it: `metrics`, or nobody.
         observed: what the service says of itself is made of these.
         supervisor: keeps `background` running.
         readiness: whether documents should be sent here.
@@ -50,7 +50,7 @@ class Parts:
     upstream: Upstream | None
     background: Background
     metrics: Metrics
-    watch: Watch
+    observer: Observer
     observed: Observed
     supervisor: Supervisor
     readiness: Readiness

@@ -36,8 +36,8 @@ from inkgate.serving.store import SPARING, BreakingStore, MemoryStore
 from inkgate.settings import CacheSettings, Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
+from inkgate.telemetry.observer import NO_OBSERVER, Observer, SafeObserver
 from inkgate.telemetry.traced import Traced
-from inkgate.telemetry.watch import UNWATCHED, SafeWatch, Watch
 
 
 def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Parts:
@@ -52,9 +52,9 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
     runtime = runtime_of(settings)
     layout = page_layout(settings, runtime)
     metrics = Metrics()
-    watch = _watch(settings, metrics)
+    observer = _observer(settings, metrics)
     supervisor = supervisor or Supervisor()
-    batchers = Batchers(ppocr.batching, watch, supervisor)
+    batchers = Batchers(ppocr.batching, observer, supervisor)
     workers = pool_of(ppocr, supervisor)
     own = embedded_engine(settings, layout, workers or runtime, batchers)
     quarantine = Quarantine()
@@ -63,7 +63,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
         embedded, found = None, Reading(own, model=own_model(runtime), background=looking)
     else:
         embedded = OnDemand(own) if settings.engine.vllm.fallback else None
-        found = reading(settings, Embedded(layout, embedded), quarantine.died, watch)
+        found = reading(settings, Embedded(layout, embedded), quarantine.died, observer)
         places = FixedLimit(settings.engine.vllm.concurrent_pages)
     engine: Engine = found.engine
     breaker: Breaker | None = None
@@ -77,7 +77,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
     scheduler = Scheduler(places, Ledger(None), TokenRate(), settings.serving.scheduling)
     degradation = Degradation(settings.serving.degradation, lambda: scheduler.queue_s)
     progress, probe = _progress(Degrading(engine, degradation, settings.serving.degradation, embedded), found)
-    engine = ScheduledPages(progress, scheduler, degradation, watch)
+    engine = ScheduledPages(progress, scheduler, degradation, observer)
     if found.upstream is not None:
         engine = Quarantined(engine, quarantine)
     engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
@@ -105,15 +105,15 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
     )
     readiness = Readiness(progress, probe, partial(faults, observed), settings.limits.time_s)
     tasks = (*background, BackgroundTask("readiness", readiness.run))
-    return Parts(engine, door, found.upstream, tasks, metrics, watch, observed, supervisor, readiness)
+    return Parts(engine, door, found.upstream, tasks, metrics, observer, observed, supervisor, readiness)
 
 
-def _watch(settings: Settings, metrics: Metrics) -> Watch:
+def _observer(settings: Settings, metrics: Metrics) -> Observer:
     """Who is told of what the parts do."""
-    watch: Watch = metrics if settings.metrics.enabled else UNWATCHED
+    observer: Observer = metrics if settings.metrics.enabled else NO_OBSERVER
     if settings.tracing.endpoint:
-        watch = Traced(watch)
-    return watch if watch is UNWATCHED else SafeWatch(watch)
+        observer = Traced(observer)
+    return observer if observer is NO_OBSERVER else SafeObserver(observer)
 
 
 def _progress(engine: Engine, found: Reading) -> tuple[EngineProgress, Probe]:

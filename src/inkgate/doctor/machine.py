@@ -15,7 +15,7 @@ from inkgate.engines.workers.shares import usable_cpus
 from inkgate.errors import InputRejected, install_extra
 from inkgate.settings import RuntimeName, Settings
 from inkgate.telemetry.gpu import GpuReading, GpuUnavailable, NvmlReader
-from inkgate.telemetry.state import Build, Gpu, House, State, Work
+from inkgate.telemetry.state import AdmissionState, Build, Gpu, State, Work
 
 
 def unstarted(settings: Settings) -> State:
@@ -24,14 +24,14 @@ def unstarted(settings: Settings) -> State:
     Blocking; reading GPUs takes milliseconds.
     """
     largest = settings.limits.max_in_flight
-    house = House(0, largest, 0, round(settings.serving.admission.max_bytes_mb * 1_000_000), 0)
+    admission = AdmissionState(0, largest, 0, round(settings.serving.admission.max_bytes_mb * 1_000_000), 0)
     return State(
         at=0.0,
         started_at=0.0,
         build=_build(settings),
         ready=True,
         reasons=(),
-        house=house,
+        admission=admission,
         queues=(),
         work=Work(),
         processes=(),

@@ -91,7 +91,7 @@ def _facts(state: State, *, running: bool) -> Iterator[tuple[str, str]]:
     pages, requests = mean(points, lambda p: p.pages) or 0.0, mean(points, lambda p: p.requests) or 0.0
     yield "work", f"{pages:.2g} pages and {requests:.2g} requests a second in the last minute{within}"
     queues = (f"{q.in_flight} of {q.limit} {q.name} at the engine, {waiting(q)} waiting" for q in state.queues)
-    yield "queue", "; ".join((f"{_count(state.house.documents, 'document')} in flight", *queues))
+    yield "queue", "; ".join((f"{_count(state.admission.documents, 'document')} in flight", *queues))
     used = mean(points, lambda point: point.cpu)
     cores = f"{build.cores} cores" if used is None else f"{used:.1f} of {build.cores} cores"
     others = (busy_share(state, points) or 0.0) - (cpu_share(state, points) or 0.0)

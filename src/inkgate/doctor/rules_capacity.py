@@ -298,7 +298,7 @@ def _capacity(state: State) -> tuple[Advice, ...]:
 
 def refusals(state: State) -> Diagnosis | None:
     """In the last minute, at least {refusals} requests and over {refused_share:.0%} were answered with 429 or 503."""
-    points, admission = recent(state), state.house
+    points, admission = recent(state), state.admission
     refused = sum(point.refused * point.span_s for point in points)
     requests = sum(point.requests * point.span_s for point in points)
     if refused < LIMITS.refusals or refused <= LIMITS.refused_share * requests:
@@ -314,7 +314,7 @@ def refusals(state: State) -> Diagnosis | None:
 
 
 def _on_refusals(code: str, state: State) -> tuple[Advice, ...]:
-    admission, pages = state.house, queue(state, "pages")
+    admission, pages = state.admission, queue(state, "pages")
     if code == "rate_limited":
         now = setting(state, "rate_limit.per_key")
         return (Advice("Raise the rate limit, if the engine has room.", "rate_limit.per_key", None, now),)

@@ -14,8 +14,8 @@ from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.scheduler import Scheduler, Slot
 from inkgate.serving.work import current_caller
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import part
-from inkgate.telemetry.watch import UNWATCHED, Watch
 
 _EVENT = b"data: {"
 _EMPTY = 3
@@ -40,15 +40,15 @@ class ScheduledCalls:
         scheduler: Scheduler,
         estimates: OutputEstimates,
         on_busy: Callable[[], None],
-        watch: Watch = UNWATCHED,
+        observer: Observer = NO_OBSERVER,
     ) -> None:
-        """`on_busy`: a server said that it is full. `watch` is told of waits and tokens."""
+        """`on_busy`: a server said that it is full. `observer` is told of waits and tokens."""
         self._inner = inner
         self._scheduler = scheduler
         self._estimates = estimates
         self._prompts = OutputEstimates(floor=1, cap=_UNKNOWN)
         self._on_busy = on_busy
-        self._watch = watch
+        self._observer = observer
 
     async def models(self) -> tuple[str, ...]:
         """See Upstream."""
@@ -75,7 +75,7 @@ class ScheduledCalls:
         with part("call"):
             asked = perf_counter()
             async with self._scheduler.turn(work) as turn:
-                self._watch.stage("wait", perf_counter() - asked)
+                self._observer.stage("wait", perf_counter() - asked)
                 count = _Count(turn, prompt_mean)
                 try:
                     async with self._inner.send(expected) as answer:
@@ -106,7 +106,7 @@ class ScheduledCalls:
         return call.prompt_tokens * mean // _AS_SAID, -(-call.prompt_tokens * most // _AS_SAID)
 
     def _learn(self, call: ModelCall, count: _Count) -> None:
-        self._watch.tokens(count.prompt_usage or 0, count.tokens if count.usage is None else count.usage)
+        self._observer.tokens(count.prompt_usage or 0, count.tokens if count.usage is None else count.usage)
         if count.usage is not None:
             self._estimates.finished(call.kind, count.usage)
         elif count.tokens:

@@ -10,7 +10,7 @@ from inkgate.serving.degradation import Degradation
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.work import current_caller
-from inkgate.telemetry.watch import UNWATCHED, Watch
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.types import Page, PageResult, Task
 
 _PIXELS_PER_TOKEN = 1000
@@ -20,12 +20,14 @@ _PIXELS_PER_TOKEN = 1000
 class ScheduledPages(EngineWrapper):
     """An Engine around an Engine: a page is read when the scheduler gives it a turn, on behalf of who asked for it."""
 
-    def __init__(self, inner: Engine, scheduler: Scheduler, degradation: Degradation, watch: Watch = UNWATCHED) -> None:
-        """`degradation`: says when batches are refused instead. `watch`: is told how long a page waits and is read."""
+    def __init__(
+        self, inner: Engine, scheduler: Scheduler, degradation: Degradation, observer: Observer = NO_OBSERVER
+    ) -> None:
+        """`degradation`: says when batches are refused instead. `observer`: gets the wait and the read time."""
         super().__init__(inner)
         self._scheduler = scheduler
         self._degradation = degradation
-        self._watch = watch
+        self._observer = observer
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read.
@@ -39,9 +41,9 @@ class ScheduledPages(EngineWrapper):
         asked = perf_counter()
         async with self._scheduler.turn(work) as turn:
             begun = perf_counter()
-            self._watch.stage("wait", begun - asked)
+            self._observer.stage("wait", begun - asked)
             result = await self._inner.read(page, task)
-            self._watch.stage("engine", perf_counter() - begun)
+            self._observer.stage("engine", perf_counter() - begun)
             if result.error is not None:
                 turn.report(WorkOutcome.FAILED)
             return result

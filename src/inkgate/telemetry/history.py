@@ -98,7 +98,7 @@ def point(before: State, after: State, span_s: float, durations: Sequence[float]
         refused=sum(count for status, count in statuses.items() if status in _REFUSED) / span_s,
         p50_s=quantile(durations, 0.5),
         p95_s=quantile(durations, 0.95),
-        documents=after.house.documents,
+        documents=after.admission.documents,
         in_flight=queue.in_flight if queue else 0,
         limit=queue.limit if queue else 0,
         waiting=sum(queue.waiting.values()) if queue else 0,

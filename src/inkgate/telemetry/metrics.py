@@ -55,7 +55,7 @@ NO_MODEL = ModelName("none", "none")
 
 
 class Metrics(Collector):
-    """A Watch that counts, and a Collector of what it counted. Used from one event loop."""
+    """A Observer that counts, and a Collector of what it counted. Used from one event loop."""
 
     def __init__(
         self, clock: Callable[[], float] = monotonic, trace_id: Callable[[], str | None] = current_trace_id
@@ -86,12 +86,12 @@ class Metrics(Collector):
         self._models = models
 
     def serves(self, endpoint: str) -> None:
-        """See Watch. Its series are there before the first request, so that the first counts in rates."""
+        """See Observer. Its series are there before the first request, so that the first counts in rates."""
         self._rates.add(endpoint, 0)
         self._requests.add(("POST", endpoint, "200"), 0)
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
         number = status if status in _STATUSES else status // 100 * 100
         self._requests.add((method, endpoint, str(number)))
         self._request_s.add((method, endpoint), seconds, self._trace_id())
@@ -100,19 +100,19 @@ class Metrics(Collector):
             self._durations.append(seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
-        """See Watch."""
+        """See Observer."""
         self._refusals.add((_code(code), tenant_class))
 
     def upload(self, byte_count: int) -> None:
-        """See Watch."""
+        """See Observer."""
         self._uploads.add((), byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
         self._stage_s.add((stage if stage in STAGES else OTHER, self._engine), seconds, self._trace_id())
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
         engine, trace_id = self._known(result.engine), self._trace_id()
         model = self._models.get(engine, NO_MODEL)
         labels = (engine, model.version, task.kind.value, model.inference_engine)
@@ -128,7 +128,7 @@ class Metrics(Collector):
             self._tried(result)
 
     def tokens(self, prompt: int, answer: int) -> None:
-        """See Watch."""
+        """See Observer."""
         self._tokens.add((self._engine, "in"), prompt)
         self._tokens.add((self._engine, "out"), answer)
 

@@ -12,12 +12,12 @@ from typing import Any
 from inkgate.telemetry.state_hardware import Build, Gpu, Machine, Process
 
 __all__ = [
+    "AdmissionState",
     "Batches",
     "BreakerReading",
     "Build",
     "CacheState",
     "Gpu",
-    "House",
     "Machine",
     "PdfJobs",
     "Point",
@@ -65,7 +65,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class AdmissionState:
     """The front door: documents that were let in and are not answered yet.
 
     Attributes:
@@ -258,7 +258,7 @@ class State:
     build: Build
     ready: bool
     reasons: tuple[str, ...]
-    house: House
+    admission: AdmissionState
     queues: tuple[Queue, ...]
     work: Work
     processes: tuple[Process, ...]

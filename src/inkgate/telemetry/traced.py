@@ -1,25 +1,25 @@
-"""What a Watch is told, as spans: stages are parts of the current span, and the rest is noted on it."""
+"""What a Observer is told, as spans: stages are parts of the current span, and the rest is noted on it."""
 
 from __future__ import annotations
 
 from inkgate.telemetry.attempts import retries_of
+from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.tracing import Value, current_span, over
-from inkgate.telemetry.watch import Watch
 from inkgate.types import PageResult, Task
 
 
 class Traced:
-    """A Watch before another. Outside of any trace it only passes on what it is told."""
+    """A Observer before another. Outside of any trace it only passes on what it is told."""
 
-    def __init__(self, inner: Watch) -> None:
+    def __init__(self, inner: Observer) -> None:
         self._inner = inner
 
     def serves(self, endpoint: str) -> None:
-        """See Watch."""
+        """See Observer."""
         self._inner.serves(endpoint)
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """See Watch. The current span is the request's."""
+        """See Observer. The current span is the request's."""
         self._inner.request(method, endpoint, status, seconds)
         span = current_span()
         if span is None:
@@ -34,24 +34,24 @@ class Traced:
             span.fail(str(status))
 
     def refused(self, code: str, tenant_class: str) -> None:
-        """See Watch."""
+        """See Observer."""
         self._inner.refused(code, tenant_class)
         if (span := current_span()) is not None:
             span.event("refused", {"error.type": code})
 
     def upload(self, byte_count: int) -> None:
-        """See Watch."""
+        """See Observer."""
         self._inner.upload(byte_count)
         if (span := current_span()) is not None:
             span.note({"inkgate.upload.bytes": byte_count})
 
     def stage(self, stage: str, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
         self._inner.stage(stage, seconds)
         over(stage, seconds)
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
-        """See Watch. The current span is the page's."""
+        """See Observer. The current span is the page's."""
         self._inner.page(result, task, seconds)
         span = current_span()
         if span is None:
@@ -70,7 +70,7 @@ class Traced:
             span.fail(result.error.code)
 
     def tokens(self, prompt: int, answer: int) -> None:
-        """See Watch. The current span is the call's."""
+        """See Observer. The current span is the call's."""
         self._inner.tokens(prompt, answer)
         if (span := current_span()) is not None:
             span.note({"gen_ai.usage.input_tokens": prompt, "gen_ai.usage.output_tokens": answer})

@@ -47,8 +47,8 @@ def _reading(state: State) -> _Said:
     took = next((point.p50_s for point in reversed(_recent(state)) if point.p50_s is not None), None)
     if took is not None:
         return "verdict_reading", {"seconds": f"{took:.2g}" if took < 10 else f"{took:.0f}"}, "ink-good"
-    if state.house.documents:
-        return "verdict_working", {"count": state.house.documents}, "ink-good"
+    if state.admission.documents:
+        return "verdict_working", {"count": state.admission.documents}, "ink-good"
     return "verdict_idle", {}, "ink-good"
 
 

@@ -103,7 +103,7 @@ class ServiceProcess:
                 self._ready.set()
         self._said_all.set()
 
-    async def watch(self) -> None:
+    async def observer(self) -> None:
         """Waits for its end: until this runs not even its number is known."""
         self.status = await self._child.wait()
         with anyio.move_on_after(_REST_OF_LOG_S):
@@ -128,7 +128,7 @@ async def serving(serve: Serve) -> AsyncIterator[ServiceProcess]:
         with single_error():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(service.listen)
-                tasks.start_soon(service.watch)
+                tasks.start_soon(service.observer)
                 try:
                     await service.wait_ready(serve.start_s)
                     yield service

@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 _LOG_EVERY_S = 60.0
 
 
-class Watch(Protocol):
+class Observer(Protocol):
     """Hears of what happens, when it has. Cheap, never raises; called from the event loop alone.
 
     Times are in seconds.
@@ -53,42 +53,42 @@ class Watch(Protocol):
         ...
 
 
-class Unwatched:
-    """A Watch that does nothing."""
+class NoObserver:
+    """A Observer that does nothing."""
 
     def serves(self, endpoint: str) -> None:
-        """See Watch."""
+        """See Observer."""
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
 
     def refused(self, code: str, tenant_class: str) -> None:
-        """See Watch."""
+        """See Observer."""
 
     def upload(self, byte_count: int) -> None:
-        """See Watch."""
+        """See Observer."""
 
     def stage(self, stage: str, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
 
     def tokens(self, prompt: int, answer: int) -> None:
-        """See Watch."""
+        """See Observer."""
 
 
-UNWATCHED: Watch = Unwatched()
+NO_OBSERVER: Observer = NoObserver()
 
 
-class SafeWatch:
-    """A Watch around another, which may raise: pages are read and answered all the same.
+class SafeObserver:
+    """A Observer around another, which may raise: pages are read and answered all the same.
 
     Attributes:
         failures: what the other one raised so far. It is logged, once a minute.
     """
 
-    def __init__(self, inner: Watch, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, inner: Observer, clock: Callable[[], float] = monotonic) -> None:
         """`clock` in seconds."""
         self.failures = 0
         self._inner = inner
@@ -96,31 +96,31 @@ class SafeWatch:
         self._log_at = float("-inf")
 
     def serves(self, endpoint: str) -> None:
-        """See Watch."""
+        """See Observer."""
         self._call(self._inner.serves, endpoint)
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
         self._call(self._inner.request, method, endpoint, status, seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
-        """See Watch."""
+        """See Observer."""
         self._call(self._inner.refused, code, tenant_class)
 
     def upload(self, byte_count: int) -> None:
-        """See Watch."""
+        """See Observer."""
         self._call(self._inner.upload, byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
         self._call(self._inner.stage, stage, seconds)
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
-        """See Watch."""
+        """See Observer."""
         self._call(self._inner.page, result, task, seconds)
 
     def tokens(self, prompt: int, answer: int) -> None:
-        """See Watch."""
+        """See Observer."""
         self._call(self._inner.tokens, prompt, answer)
 
     def _call(self, method: Callable[P, None], *args: P.args, **kwargs: P.kwargs) -> None:

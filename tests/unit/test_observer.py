@@ -8,14 +8,14 @@ from structlog.testing import capture_logs
 from inkgate.documents.open import Opener
 from inkgate.reader import Reader, ReadOptions
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.telemetry.watch import SafeWatch, Unwatched
+from inkgate.telemetry.observer import NoObserver, SafeObserver
 from inkgate.types import Document, PageResult, Task
 from support.clock import Clock
 from support.fake_engine import FakeEngine
 from support.images import corners, encoded
 
 
-class BrokenWatch(Unwatched):
+class BrokenObserver(NoObserver):
     """Raises whatever it is told of pages and stages."""
 
     def stage(self, stage: str, seconds: float) -> None:
@@ -27,24 +27,24 @@ class BrokenWatch(Unwatched):
 
 @pytest.mark.anyio
 async def test_a_document_is_read_while_every_measure_fails() -> None:
-    watch = SafeWatch(BrokenWatch())
+    observer = SafeObserver(BrokenObserver())
     limits = LimitSettings()
     async with Opener(limits, PdfSettings()) as opener:
-        reader = Reader(opener, FakeEngine(), limits, watch=watch)
+        reader = Reader(opener, FakeEngine(), limits, observer=observer)
         with capture_logs():
             async with reader.read(Document(encoded(corners(), "PNG"), "a.png"), ReadOptions()) as reading:
                 result = await reading.all()
     assert [page.error for page in result.pages] == [None]
-    assert watch.failures >= 3
+    assert observer.failures >= 3
 
 
 def test_failures_of_telemetry_are_logged_once_a_minute() -> None:
     clock = Clock()
-    watch = SafeWatch(BrokenWatch(), clock)
+    observer = SafeObserver(BrokenObserver(), clock)
     with capture_logs() as lines:
         for _ in range(3):
-            watch.stage("open", 1.0)
+            observer.stage("open", 1.0)
         clock.goes_on(60.0)
-        watch.stage("open", 1.0)
-        watch.upload(1)
+        observer.stage("open", 1.0)
+        observer.upload(1)
     assert [(line["event"], line["failures"]) for line in lines] == [("telemetry_failed", 1), ("telemetry_failed", 4)]
