@@ -1,4 +1,4 @@
-"""What is given up under sustained pressure, step by step, and taken back when it is over."""
+"""Degradation under sustained overload: levels that are raised step by step and lowered when the load falls."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ log = structlog.get_logger(__name__)
 
 
 class DegradationLevel(StrEnum):
-    """`image`: pages are read smaller; `output`: answers are cut shorter, and pages not turned; `embedded`: batches are
-    read by the embedded engine, where there is another one; `shed`: batches are refused.
+    """`image`: smaller images; `output`: shorter answers, and pages are not rotated; `embedded`: batch work goes to the
+    embedded engine, if another one is configured; `shed`: batch work is refused.
     """
 
     IMAGE = "image"
@@ -31,15 +31,16 @@ DEGRADATION_LEVELS = tuple(DegradationLevel)
 
 
 class Degradation:
-    """A step up for each `up_s` in which the expected wait was over its target, a step down for each `down_s` in which
-    it was under half of it:
+    """Raises the level for each `up_s` with the expected wait over its target, and lowers it for each `down_s` with the
+    wait under half of it:
 
         wait / target >= 1 for up_s: level + 1;    wait / target <= 1/2 for down_s: level - 1;    between: as it is
 
-    Interactive work is a step behind. It has no task of its own: it looks when it is asked. Used from one event loop.
+    Interactive work is degraded one level later. There is no background task: the level is updated when it is read.
+    Used from one event loop.
 
     Attributes:
-        climbed: steps up so far.
+        climbed: number of raises so far.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Degradation:
         wait_s: Callable[[], float | None],
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
-        """`wait_s`: how long work that comes now would wait; None where that isn't known."""
+        """`wait_s`: returns the expected wait of new work; None if unknown."""
         self.climbed = 0
         self._settings = settings
         self._wait_s = wait_s
@@ -59,19 +60,19 @@ class Degradation:
 
     @property
     def level(self) -> int:
-        """How many steps up it is, from 0 to 4."""
+        """The current level, 0 to 4."""
         if self._settings.enabled:
             self._look()
         return self._level
 
     def levels(self, priority: Priority) -> tuple[DegradationLevel, ...]:
-        """What is given up for work of this class."""
+        """The levels in force for work of this priority."""
         level = self.level - (priority is Priority.INTERACTIVE)
         given_up = DEGRADATION_LEVELS[: max(0, level)]
         return given_up if priority is Priority.BATCH else tuple(r for r in given_up if r in _FOR_ALL)
 
     def check(self, priority: Priority) -> None:
-        """Nothing, unless work of this class is refused now.
+        """Returns unless work of this priority is shed.
 
         Raises:
             Overloaded: "service_full".
@@ -89,7 +90,7 @@ class Degradation:
             self._pressed_since = now
             self._move(1)
         elif self._easy_since is not None and now - self._easy_since >= self._settings.down_s:
-            # What lies further back was not looked at: nobody was there to be degraded.
+            # Older time was not observed: no work arrived then.
             steps = int((now - self._easy_since) / self._settings.down_s)
             self._easy_since = now
             self._move(-steps)
@@ -112,10 +113,10 @@ _FOR_ALL = frozenset({DegradationLevel.IMAGE, DegradationLevel.OUTPUT})
 
 
 class SheddingLimiter:
-    """A Limiter around a Limiter: at the door, too, work is refused that would be refused inside.
+    """A Limiter around a Limiter: refuses at admission what degradation would refuse later.
 
     Attributes:
-        refused: how often that was.
+        refused: number of refusals.
     """
 
     def __init__(self, inner: Limiter, degradation: Degradation) -> None:

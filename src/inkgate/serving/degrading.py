@@ -1,4 +1,4 @@
-"""Pages that are read with less care, because many wait."""
+"""Applies degradation levels to pages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from inkgate.types import Page, PageResult, Task, TaskKind
 
 
 class Degrading(EngineWrapper):
-    """An Engine around an Engine: asks less of it, as the level says; `PageResult.degraded` says what."""
+    """An Engine around an Engine: reduces the task as the level says, and lists it in `PageResult.degraded`."""
 
     def __init__(
         self, inner: Engine, degradation: Degradation, settings: DegradationSettings, embedded: Engine | None
     ) -> None:
-        """`embedded`: who reads batches before they are refused; None where `inner` is that one."""
+        """`embedded`: reads batch work before it is shed; None if `inner` is the embedded engine."""
         super().__init__(inner)
         self._degradation = degradation
         self._settings = settings

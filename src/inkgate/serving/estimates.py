@@ -1,4 +1,4 @@
-"""How many tokens an answer will have, learned from those before: what a work is charged with before it runs."""
+"""Estimates the tokens of an answer from earlier answers; work is charged with the estimate before it runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 _FACTOR = 1.1
-"""A bucket's upper edge over its lower: estimates are at most that much too high."""
+"""Ratio of a bucket's edges: estimates are too high by at most this factor."""
 _HALF_LIFE = 100
-"""Samples after which one counts half: enough for the 95th percentile (144 count on average), few enough to follow."""
+"""Half-life in samples: enough for the 95th percentile (144 on average), few enough to follow changes."""
 _KEYS = 512
 _LEAST = 20
-"""Samples of a key before it is believed: with fewer, the largest of them is no 95th percentile."""
+"""Minimum samples of a key: with fewer, the largest of them is no 95th percentile."""
 
 
 class OutputEstimates:
@@ -23,8 +23,8 @@ class OutputEstimates:
 
         S(b) = product over buckets up to b of (1 - ended / at risk); the first b with S(b) <= 1 - quantile
 
-    Answers that were cut off or cancelled had at least as many tokens, and count as such. Left out, or counted as
-    ended, they would make estimates too low: the longest are the likeliest to be cut off.
+    Answers that were cut off or cancelled count as censored: they had at least that many tokens. Dropping them, or
+    counting them as complete, would make estimates too low, as the longest are the likeliest to be cut off.
     """
 
     def __init__(self, quantile: float = 0.95, floor: int = 16, cap: int = 16_384) -> None:
@@ -35,10 +35,10 @@ class OutputEstimates:
         self._known: OrderedDict[Hashable, _Histogram] = OrderedDict()
 
     def estimates(self, key: Hashable, cap: int) -> tuple[int, int]:
-        """The tokens an answer has on average, and those it won't pass in `quantile` of all cases.
+        """The mean tokens of an answer, and the quantile.
 
-        Both are `cap`, the most it may have, until known; and where so many were cut off that the quantile lies beyond
-        what was seen.
+        Both are `cap` until enough samples are known, and if so many answers were cut off that the quantile lies beyond
+        all samples.
         """
         cap = min(cap, self._cap)
         known = self._known.get(key)
@@ -52,11 +52,11 @@ class OutputEstimates:
         return mean, quantile
 
     def finished(self, key: Hashable, tokens: int) -> None:
-        """An answer came to its own end after `tokens`."""
+        """Counts an answer that ended by itself after `tokens`."""
         self._histogram(key).add(tokens, ended=True)
 
     def unfinished(self, key: Hashable, tokens_so_far: int) -> None:
-        """An answer was cut off or cancelled: it would have had at least `tokens_so_far`."""
+        """Counts an answer that was cut off or cancelled after `tokens_so_far`."""
         self._histogram(key).add(tokens_so_far, ended=False)
 
     def _histogram(self, key: Hashable) -> _Histogram:
@@ -68,9 +68,9 @@ class OutputEstimates:
 
 
 class _Histogram:
-    """Weights by bucket, of answers that ended and of those that would have gone on.
+    """Weights by bucket, of complete and of censored answers.
 
-    Instead of all weights falling with each sample, that of the next one rises; the ratios are the same.
+    The weight of each new sample grows instead of all old weights decaying; the ratios are the same.
     """
 
     def __init__(self) -> None:
@@ -91,8 +91,8 @@ class _Histogram:
             self._weight = 1.0
 
     def mean_and_quantile(self, quantile: float) -> tuple[int, int] | None:
-        """The mean, with what is beyond the quantile counted as the quantile; and the upper edge of the bucket that
-        holds that. None where the quantile can't be known.
+        """The mean, with samples beyond the quantile counted as the quantile; and the upper edge of the quantile's
+        bucket. None if the quantile is unknown.
         """
         if self._samples < _LEAST:
             return None
@@ -112,5 +112,5 @@ class _Histogram:
 
 
 def _rescaled(weights: dict[int, float], by: float) -> dict[int, float]:
-    """All weights over `by`, without those that count no more."""
+    """All weights divided by `by`, without negligible ones."""
     return {bucket: weight / by for bucket, weight in weights.items() if weight / by > 1e-6}

@@ -1,4 +1,4 @@
-"""Fair shares: who has used the least of what is shared comes next."""
+"""Fair queueing: the sharer that has used the least goes next."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from inkgate.serving.heap import LazyHeap
 
 
 class FairSharer:
-    """One of those who share.
+    """One participant, such as a tenant.
 
     Attributes:
         tag: virtual time at which its next work starts: tokens used, divided by weight.
-        owed: tokens that it used beyond what was counted (negative: fewer), counted at its next turn.
+        owed: tokens that it used beyond what was counted (negative: fewer); added when it is served next.
     """
 
     __slots__ = ("name", "owed", "tag", "weight")
@@ -31,12 +31,12 @@ SharerT = TypeVar("SharerT", bound=FairSharer)
 class FairShares(Generic[SharerT]):
     """Start-time fair queueing (Goyal, Vin, Cheng 1996), by tokens.
 
-    Those who wait are ordered by start tag S; being served moves it to the finish tag F = S + tokens / weight. Virtual
-    time v is the least start tag of those who wait; who comes (back) starts at max(v, F), so that neither having been
-    away nor having left and come back gains anything. Those away are forgotten once v has passed their F.
+    Waiting sharers are ordered by start tag S; serving one moves it to its finish tag F = S + tokens / weight. Virtual
+    time v is the least start tag that waits. A sharer that comes (back) starts at max(v, F), so that being away gains
+    nothing. Absent sharers are forgotten once v has passed their F.
 
     Attributes:
-        weight: sum over those who wait.
+        weight: sum over waiting sharers.
     """
 
     __slots__ = ("_away", "_known", "_latest", "_make", "_v", "_waiting", "weight")
@@ -52,19 +52,19 @@ class FairShares(Generic[SharerT]):
 
     @property
     def waiting(self) -> LazyHeap[SharerT]:
-        """Those who wait, the next one first; to be read."""
+        """Waiting sharers, the next one first. Read only."""
         return self._waiting
 
     @property
     def known(self) -> int:
-        """How many are remembered."""
+        """Number of remembered sharers."""
         return len(self._known)
 
     def get(self, name: str) -> SharerT | None:
         return self._known.get(name)
 
     def joined(self, name: str) -> SharerT:
-        """The one of this name, who waits from now on."""
+        """Returns the sharer of this name, which waits from now on."""
         sharer = self._known.get(name)
         if sharer is None:
             sharer = self._known[name] = self._make(name)
@@ -76,7 +76,7 @@ class FairShares(Generic[SharerT]):
         return sharer
 
     def served(self, sharer: SharerT, tokens: int) -> None:
-        """Counts what the first of those who wait, or another, was given; `left` tells where it waits no more."""
+        """Counts tokens for a sharer. Call `left` if it has nothing more waiting."""
         self._v = max(self._v, self._waiting.first_key())
         counted = max(1, tokens + sharer.owed)
         sharer.owed += tokens - counted
@@ -85,12 +85,12 @@ class FairShares(Generic[SharerT]):
         self._waiting.put(sharer, sharer.tag)
 
     def left(self, sharer: SharerT) -> None:
-        """It has nothing more that waits."""
+        """Marks a sharer that has nothing more waiting."""
         self._waiting.discard(sharer)
         self.weight -= sharer.weight
         self._away.put(sharer, sharer.tag)
         if not self._waiting:
-            # The busy period is over: nobody owes anybody anything.
+            # The busy period is over: all tags start again.
             self._v, self.weight = self._latest, 0.0
             self._known.clear()
             self._away = LazyHeap()

@@ -1,4 +1,4 @@
-"""How full a KV cache will get by what is in it: works grow token by token, and leave at different times."""
+"""Forecasts the peak use of a KV cache: running work grows token by token and leaves at different times."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 Tokens = NDArray[np.float64]
 
 _NEVER = 1e15
-"""Steps until the end of a work whose end isn't known."""
+"""Steps of a work with unknown end."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkForecast:
-    """One work. All in tokens.
+    """The forecast of one work, in tokens.
 
     Attributes:
-        held: what it has in the cache now.
-        expected: what it has at its end, on average; no less than `held`.
-        margin: how much more that may be.
-        ends: whether it grows by a token a step and leaves once it has expected + margin. False: it may take all that
-            it is expected to at any time, and stay.
+        held: tokens in the cache now.
+        expected: mean at its end; at least `held`.
+        margin: how much more it may need.
+        ends: True: it grows by one token per step and leaves at expected + margin. False: it may take all expected
+            tokens at any time, and stays.
     """
 
     held: int
@@ -37,22 +37,22 @@ class WorkForecast:
 
     @property
     def steps(self) -> float:
-        """Until it leaves."""
+        """Steps until it leaves."""
         return self.growth + self.margin if self.ends else _NEVER
 
 
 class Forecast:
-    """The most tokens that works will hold together from now on, with n of them in O(n log n).
+    """The maximum number of tokens that all works will hold together from now on. O(n log n) for n works.
 
-    In a step of decoding each running work grows by one token, and those that are nearly done leave before the others
-    are large: the peak of the sum is far under the sum of the peaks. (For outputs known exactly this is the future
+    Each decoding step adds one token to each running work, and works that are nearly done leave before the others are
+    large: the peak of the sum is far below the sum of the peaks. (With exactly known outputs this is the future
     required memory of Gong et al., Past-Future Scheduler, ASPLOS 2025.)
 
         in(t)   = sum over works with steps >= t of min(held + t, expected) + sqrt(sum over them of margin^2)
         most    = max over t of in(t)
 
-    `in` only falls where a work leaves, so that only those t have to be looked at. Margins add by their squares, as
-    deviations of works that know nothing of each other do (Bienaymé, 1853).
+    `in` falls only where a work leaves, so only those t are evaluated. Margins add by their squares, as the variances
+    of independent works do (Bienaymé, 1853).
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Forecast:
         self._profile: _Profile | None = None
 
     def add(self, work: WorkForecast) -> int:
-        """A number under which the work is known until `remove`."""
+        """Adds a work; returns its number for `change`, `grew` and `remove`."""
         if not self._free:
             self._free.append(len(self._columns[0]))
             for column in self._columns:
@@ -71,11 +71,11 @@ class Forecast:
         return slot
 
     def change(self, slot: int, work: WorkForecast) -> None:
-        """The work's outlook is another now."""
+        """Replaces the forecast of a work."""
         self._set(slot, (work.growth, work.steps, work.expected, work.margin**2))
 
     def grew(self, slot: int, tokens: int) -> None:
-        """A work that ends has come so many steps further. Called for each token of each work."""
+        """Advances a work that ends by some steps. Called for each token of each work."""
         growth, steps, _, _ = self._columns
         growth[slot] -= tokens
         steps[slot] -= tokens
@@ -91,11 +91,11 @@ class Forecast:
         self._profile = None
 
     def most(self) -> float:
-        """Tokens; 0 without works."""
+        """The maximum in tokens; 0 without works."""
         return float(self._known.most.max(initial=0.0))
 
     def most_with(self, work: WorkForecast) -> float:
-        """The same, if `work` came now."""
+        """The maximum if `work` were added now."""
         return self._known.most_with(work)
 
     @property
@@ -107,13 +107,13 @@ class Forecast:
 
 @dataclass(frozen=True)
 class _Profile:
-    """Works in the order in which they leave; n of them. Sums have n + 1 places: over this one and all after it.
+    """n works in the order in which they leave. Sums have n + 1 entries: over a work and all after it.
 
     Attributes:
-        steps: (n,) until each leaves.
-        expected, squares: sums of what they will have, and of their margins' squares.
-        growths: (n,) what each has still to grow, in ascending order.
-        growing: sums of that.
+        steps: (n,) steps until each leaves.
+        expected, squares: sums of expected tokens and of squared margins.
+        growths: (n,) remaining growth of each, ascending.
+        growing: sums of it.
     """
 
     steps: Tokens
@@ -125,23 +125,23 @@ class _Profile:
     @classmethod
     def of(cls, table: Tokens) -> _Profile:
         """`table`: (4, places) growth, steps, expected and square of the margin."""
-        growth, steps, expected, squares = table[:, (table[1] > 0) | (table[2] > 0)]  # the others are free places
+        growth, steps, expected, squares = table[:, (table[1] > 0) | (table[2] > 0)]  # skips free entries
         order = np.argsort(steps)
         growths = np.sort(growth)
         return cls(steps[order], _rest(expected[order]), _rest(squares[order]), growths, _rest(growths))
 
     @cached_property
     def held(self) -> Tokens:
-        """(n,) by all together, when each leaves, without margins."""
+        """(n,) tokens of all works when each leaves, without margins."""
         return self.held_at(self.steps, self.expected[:-1])
 
     @cached_property
     def most(self) -> Tokens:
-        """(n,) with margins."""
+        """(n,) tokens of all works when each leaves, with margins."""
         return self.held + np.sqrt(self.squares[:-1])
 
     def held_at(self, steps: Tokens, expected: Tokens) -> Tokens:
-        """What those will hold after `steps` that are expected to have `expected` in the end."""
+        """Tokens after `steps` of works that will have `expected` in the end."""
         first = np.searchsorted(self.growths, steps, side="right")
         return expected - (self.growing[first] - steps * (len(self.growths) - first))
 
@@ -161,5 +161,5 @@ class _Profile:
 
 
 def _rest(values: Tokens) -> Tokens:
-    """(n,) to (n + 1,): the sum of each and all after it; 0 at the end."""
+    """(n,) to (n + 1,): suffix sums; the last is 0."""
     return np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])

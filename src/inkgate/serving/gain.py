@@ -1,4 +1,4 @@
-"""Whether more works at once bring more tokens a second, as far as that can be told from their noise."""
+"""Tests whether higher concurrency gives more tokens per second, given the noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from statistics import fmean
 
 @dataclass(frozen=True, slots=True)
 class GainSample:
-    """A step's mean concurrency and throughput, and the limit then."""
+    """Mean concurrency, throughput and limit of one step."""
 
     limit: float
     in_flight: float
@@ -20,7 +20,7 @@ class GainSample:
 
 @dataclass(frozen=True, slots=True)
 class Elasticity:
-    """Per cent of throughput for one of concurrency: 1 while an engine has room, 0 when it is full.
+    """Relative change of throughput per relative change of concurrency: 1 with free capacity, 0 at capacity.
 
     The slope of least squares through the samples, over their means; `error` is its standard error.
     """
@@ -30,27 +30,26 @@ class Elasticity:
 
 
 class Gain:
-    """Whether more works at once bring more tokens a second: their covariance, as in Uber's Cinnamon.
+    """Whether higher concurrency gives more throughput: their covariance, as in Uber's Cinnamon.
 
-    It is taken as an elasticity, which has no unit, over the shortest recent history that says anything: in which
-    concurrency was varied enough, and whose standard error is small. Growth is called useless on evidence only: if all
-    that noise leaves open is too little (a one-sided t-test of the slope; Student, 1908). Until then growth goes on,
-    and makes the evidence: the range gets wider. So an engine that gains little for a while, and much beyond, is not
-    left there for a few seconds of other pages.
+    Measured as an elasticity, which has no unit, over the shortest recent history in which concurrency varied enough
+    and whose standard error is small. Growth counts as useless only if the largest plausible gain is too small (a
+    one-sided t-test of the slope; Student, 1908). Until then the limit keeps growing, which widens the range and adds
+    evidence.
 
-    Growth that brought nothing is undone, and not tried again for a while: otherwise an engine that takes anything,
-    and is full all the same, would be filled up to the largest limit, a little with each try.
+    Useless growth is undone and not tried again for a while. Otherwise repeated tries would raise the limit of a
+    saturated engine up to the maximum.
     """
 
     _LEAST_SPREAD = 0.05
-    """Standard deviation of the concurrency over its mean, under which a covariance is noise."""
+    """Minimum coefficient of variation of the concurrency; below it, a covariance is noise."""
     _LEAST_ELASTICITY = 0.2
     _LEAST_SAMPLES = 8
     _MOST_SAMPLES = 32
     _SMALL_ERROR = 0.1
-    """Standard error of an elasticity that older samples need not make smaller."""
+    """Standard error of the elasticity at which older samples are not needed."""
     _ERRORS = 2.0
-    """Standard errors above the slope that have to be too little: 95 % with 8 samples, 97 % with 32."""
+    """Upper bound in standard errors above the slope: 95 % confidence with 8 samples, 97 % with 32."""
 
     def __init__(self) -> None:
         self._samples: deque[GainSample] = deque(maxlen=self._MOST_SAMPLES)
@@ -62,24 +61,24 @@ class Gain:
             self._samples.popleft()
 
     def forget(self) -> None:
-        """Pressure or damage has changed the limit: what was seen before was of another time."""
+        """Drops all samples, after pressure or failures changed the limit."""
         self._samples.clear()
         self._held_until = -math.inf
 
     def may_be(self, now: float) -> bool:
-        """Whether growth may be tried."""
+        """Whether the limit may grow."""
         return now >= self._held_until
 
     @property
     def is_none(self) -> bool:
-        """Whether more concurrency was tried and brought no more. False where that isn't known."""
+        """Whether higher concurrency was tried without gain. False if unknown."""
         if len(self._samples) < self._LEAST_SAMPLES:
             return False
         seen = _elasticity(self._samples, self._LEAST_SPREAD)
         return seen is not None and seen.value + self._ERRORS * seen.error < self._LEAST_ELASTICITY
 
     def undone(self, until: float) -> float:
-        """The limit before the growth that brought nothing; none is tried again before clock time `until`."""
+        """The limit before the useless growth. Growth is blocked until clock time `until`."""
         before = self._samples[0].limit
         self._samples.clear()
         self._held_until = until
@@ -91,7 +90,7 @@ class Gain:
 
 
 def _elasticity(samples: Sequence[GainSample], least_spread: float) -> Elasticity | None:
-    """None of samples that hardly differ, or without a token."""
+    """None if the samples hardly differ or have no tokens."""
     in_flight, tokens_per_s = (
         fmean(each) for each in zip(*((s.in_flight, s.tokens_per_s) for s in samples), strict=True)
     )

@@ -1,4 +1,4 @@
-"""Stops calls to an engine whose GPU is in trouble, before calls show it."""
+"""Trips the breaker when a GPU overheats, throttles or runs out of memory, before calls fail."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable
 log = structlog.get_logger(__name__)
 
 _EVERY_S = 2.0
-"""Less than a breaker stays open (5 s): one that is tripped at each reading never gets to a probe in between."""
+"""Shorter than a breaker stays open (5 s), so that no probe passes between two bad readings."""
 _BLIND_S = 60.0
-"""Between tries while there is nothing to be read: drivers come back rarely, and asking a broken one can take long."""
+"""Pause while no GPU can be read: drivers recover rarely, and asking a broken one can take long."""
 _COOLER_C = 5.0
-"""A GPU that was too hot counts as hot until it is that much cooler: else it would be hot again with the first page."""
+"""Hysteresis: an overheated GPU must cool down by this much, or the first page would overheat it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What is known of one GPU. `why` has the troubles of its last reading, in words."""
+    """The state of one GPU. `why` describes the problems of its last reading."""
 
     hot: bool = False
     throttled_since: float | None = None
@@ -38,11 +38,11 @@ class GpuWatch:
 
         at each reading while one is at temperature_c or more, until it is 5 °C cooler,
         at each reading while one has been thermally throttled for throttled_s,
-        once, when the used part of one's memory passes `memory`.
+        once, when the used share of a GPU's memory exceeds `memory`.
 
-    Heat and throttling go when the work does. Memory doesn't: an engine gives back none of what it has, so that one
-    pause is all that helps. What ends the pause is the breaker's own: probes, `open_s` after the last reading that was
-    bad. Without a library, a driver or a GPU nothing is tripped, and the log says so once.
+    Heat and throttling end when the load does. Memory does not, as an engine never returns any; a longer pause would
+    not help. The breaker closes by its own probes, `open_s` after the last bad reading. Without a library, a driver or
+    a GPU nothing is tripped, and the log says so once.
 
     Used from one event loop; GPUs are read in a thread.
     """
@@ -56,8 +56,8 @@ class GpuWatch:
         ours: bool,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
-        """`open_reader`: blocking; raises GpuUnavailable. `ours`: the engine that runs there was started by us, so that
-        memory that runs out is its trouble; else others may fill it as they like. `clock` in seconds.
+        """`open_reader`: blocking; raises GpuUnavailable. `ours`: inkgate started the engine on this machine, so GPU
+        memory is watched; otherwise other programs may use it. `clock` in seconds.
         """
         self._open_reader = open_reader
         self._breaker = breaker
@@ -69,7 +69,7 @@ class GpuWatch:
         self._blind = False
 
     async def run(self) -> None:
-        """Reads, until cancelled, or at once where there is nothing to be read."""
+        """Reads the GPUs until cancelled. Returns at once if there is nothing to read."""
         try:
             with await self._threads.run(self._open_reader) as reader:
                 while True:
@@ -79,7 +79,7 @@ class GpuWatch:
             log.info("gpus_not_watched", why=str(error))
 
     async def look(self, reader: GpuReader) -> bool:
-        """Reads every GPU once. False where they can't be read."""
+        """Reads every GPU once. Returns False if they can't be read."""
         try:
             readings = await self._threads.run(reader.read)
         except GpuUnavailable as error:
@@ -120,5 +120,5 @@ _FULL = "a GPU is out of memory"
 
 
 def _part(reading: GpuReading) -> float:
-    """Of the memory that is used; 0 where that isn't said."""
+    """Used share of the memory; 0 if unknown."""
     return (reading.memory_used or 0) / reading.memory_total if reading.memory_total else 0.0

@@ -1,4 +1,4 @@
-"""Pages are not sent to an engine that is failing."""
+"""A circuit breaker in front of an engine."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Guarded(EngineWrapper):
         caller, begun = current_caller(), anyio.current_time()
 
         def timed_out() -> bool:
-            """Whether the engine had most of the service's own time, and did not finish: it hangs, or is too slow.
+            """Whether the engine used most of the service's time limit and did not finish: it hangs or is too slow.
 
-            A client's own timeout says nothing of the engine, nor does a page that began late.
+            A client's own timeout says nothing about the engine, nor does a page that started late.
             """
             now = anyio.current_time()
             return not caller.deadline_given and now >= caller.deadline and now - begun >= caller.patience_s / 2

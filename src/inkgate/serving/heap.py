@@ -1,4 +1,4 @@
-"""A priority queue out of which any item can be taken."""
+"""A priority queue from which any item can be removed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 _Node = tuple[float, int, int, T]
 _SLACK = 16
-"""Unseen items that are never worth the work."""
+"""Number of stale entries that are never worth a clean-up."""
 
 
 class LazyHeap(Generic[T]):
-    """Items by key, the least first; each at most once, told apart by identity or hash.
+    """Items by key, smallest first; each at most once, compared by identity or hash.
 
-    An item that is taken out, or gets another key, stays in the heap unseen until it comes up, or until the unseen are
-    more than the others. So everything is O(log n), amortized, and nothing piles up where items come and are taken
-    out again while none comes up.
+    A removed or re-keyed item leaves a stale entry, which is dropped when it reaches the top or when stale entries
+    outnumber the others. All operations are O(log n) amortized, and stale entries can't pile up.
     """
 
     __slots__ = ("_heap", "_live", "_puts")
@@ -35,7 +34,7 @@ class LazyHeap(Generic[T]):
         return item in self._live
 
     def put(self, item: T, key: float, tie: int = 0) -> None:
-        """Puts it in, or changes its key. Equal keys: the lesser `tie` first, then who was put in first."""
+        """Adds an item or changes its key. Equal keys: smaller `tie` first, then first in, first out."""
         self._puts += 1
         node = (key, tie, self._puts, item)
         self._live[item] = node
@@ -44,12 +43,12 @@ class LazyHeap(Generic[T]):
             self._compact()
 
     def discard(self, item: T) -> None:
-        """Takes it out, if it is in."""
+        """Removes an item if it is present."""
         if self._live.pop(item, None) is not None and len(self._heap) > 2 * len(self._live) + _SLACK:
             self._compact()
 
     def first(self) -> T | None:
-        """The item of the least key; it stays in."""
+        """The item with the smallest key, which stays in the heap."""
         heap, live = self._heap, self._live
         while heap:
             node = heap[0]
@@ -59,11 +58,11 @@ class LazyHeap(Generic[T]):
         return None
 
     def first_key(self) -> float:
-        """The least key; infinite where there is none."""
+        """The smallest key; infinity if empty."""
         return math.inf if self.first() is None else self._heap[0][0]
 
     def in_order(self) -> Iterator[T]:
-        """The items by key. Nothing may change meanwhile. The first k cost O(k log k)."""
+        """Iterates by key. The heap must not change meanwhile. The first k items cost O(k log k)."""
         heap = self._heap
         border = [(heap[0], 0)] if heap else []
         while border:

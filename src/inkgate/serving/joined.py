@@ -1,4 +1,4 @@
-"""Work that several ask for at once is done once."""
+"""Single-flight: concurrent callers with the same key share one run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STOPPED = "The service stopped before this was done."
 
 
 class Flight(Generic[T]):
-    """Work under way, for as long as somebody waits for it. `outcome` is what came of it, once it has landed."""
+    """A shared run, cancelled when nobody waits for it. `outcome`: its result, once it ended."""
 
     def __init__(self, run: Callable[[], Awaitable[T]]) -> None:
         self._run = run
@@ -29,22 +29,22 @@ class Flight(Generic[T]):
 
     @property
     def abandoned(self) -> bool:
-        """Whether all who waited have left."""
+        """Whether all waiting callers have left."""
         return self._scope.cancel_called
 
     async def fly(self) -> None:
-        """Does the work, then wakes who waits."""
+        """Runs the work, then wakes all waiting callers."""
         try:
             with self._scope:
                 self.outcome = await self._run()
         except Exception as error:  # noqa: BLE001 - whatever it raises is for those who wait to handle
-            if self._waiting:  # else nobody would take it out again, and an error holds the frames that hold this
+            if self._waiting:  # breaks a reference cycle: the error holds frames that hold this flight
                 self.outcome = error
         finally:
             self._landed.set()
 
     async def wait(self) -> T:
-        """What came of the work; raises what it raised. The last one to leave before the end cancels it."""
+        """Returns or raises what the work did. The last caller to leave early cancels the work."""
         self._waiting += 1
         try:
             await self._landed.wait()
@@ -56,7 +56,7 @@ class Flight(Generic[T]):
         if not isinstance(outcome, Exception):
             return outcome
         if not self._waiting:
-            self.outcome = EngineFailed("engine_unavailable", _STOPPED)  # an error holds the frames that hold this
+            self.outcome = EngineFailed("engine_unavailable", _STOPPED)  # breaks a reference cycle of error and frame
         try:
             raise outcome
         finally:
@@ -64,7 +64,7 @@ class Flight(Generic[T]):
 
 
 class SingleFlight(Generic[T]):
-    """Flights by key; `run` has to run beside it. Used from one event loop."""
+    """Shared runs by key. Its background task is `run`. Used from one event loop."""
 
     def __init__(self) -> None:
         self._flights: dict[Hashable, Flight[T]] = {}
@@ -72,19 +72,19 @@ class SingleFlight(Generic[T]):
 
     @property
     def running(self) -> bool:
-        """Whether flights can begin."""
+        """Whether shared runs can start."""
         return self._tasks is not None
 
     def __len__(self) -> int:
         return len(self._flights)
 
     async def run(self) -> None:
-        """Carries the flights, until cancelled: those under way then fail with "engine_unavailable"."""
+        """Runs the flights until cancelled; unfinished ones then fail with "engine_unavailable"."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             try:
                 await anyio.sleep_forever()
-            finally:  # before the group ends: a flight that began now would be cancelled, and the group wait for it
+            finally:  # before the group ends: a flight that started now would be cancelled while the group waits for it
                 self._tasks = None
 
     def join(
@@ -94,12 +94,12 @@ class SingleFlight(Generic[T]):
         after: Callable[[T], Awaitable[None]],
         hold: Callable[[], AbstractContextManager[None]],
     ) -> tuple[Flight[T], bool]:
-        """The flight of this key to wait for, and whether it begins with this call. What `run` does is done in a task
-        of its own, with the context variables of whoever began it. `after` has what came of it, unless that is an
-        error; until `after` ends, the flight can still be joined, and has its answer at once.
+        """The flight of this key, and whether this call started it. The work runs in its own task with the context
+        variables of the first caller. `after` gets the result unless it is an error; until `after` ends, the flight can
+        still be joined and answers at once.
 
-        `hold`: what `run` needs that its caller may close. It is entered before this returns, and left when the
-        flight is over.
+        `hold`: resources of the work that the caller may close. Entered before this returns, and left when the flight
+        ends.
 
         Raises:
             EngineFailed: "engine_unavailable": the service has not started, or has stopped.
@@ -110,7 +110,7 @@ class SingleFlight(Generic[T]):
         if self._tasks is None:
             raise EngineFailed("engine_unavailable", "The service is not running.")
         held = ExitStack()
-        held.enter_context(hold())  # here and not in the task: the caller may be gone before that begins
+        held.enter_context(hold())  # here and not in the task: the caller may leave before the task starts
         flight = self._flights[key] = Flight(run)
         self._tasks.start_soon(self._carry, key, flight, after, held)
         return flight, True
@@ -123,7 +123,7 @@ class SingleFlight(Generic[T]):
                 await flight.fly()
                 if not isinstance(flight.outcome, Exception):
                     await after(flight.outcome)
-        except Exception:  # the border of one flight: those who waited have their answer, and others fly on
+        except Exception:  # per-flight border: callers have their result, and other flights go on
             log.exception("shared_work_failed")
         finally:
             if self._flights.get(key) is flight:

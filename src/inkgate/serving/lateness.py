@@ -1,23 +1,23 @@
-"""Whether fewer works at once would have more of them done by their deadlines."""
+"""Decides whether lower concurrency would let more work meet its deadlines."""
 
 from __future__ import annotations
 
 _MANY = 0.2
-"""Part of the works, averaged over about 20, that may be ended by their deadlines before anything is done about it."""
+"""Tolerated share of timed-out work, averaged over about 20."""
 _FULL = 0.8
-"""Part of the usual throughput from which on an engine counts as full."""
+"""Share of the usual throughput from which on an engine counts as saturated."""
 _RISES, _FALLS = 1 / 2, 1 / 8
-"""How much of a higher and of a lower reading goes into what is usual."""
+"""Smoothing factors of the usual throughput for a higher and a lower reading."""
 _FORGETS = 0.002
-"""The same of a lower one that doesn't tell what the engine can: with little to do, or after works were made fewer."""
+"""Smoothing factor of a lower reading under low load or after the limit was lowered."""
 
 
 class LateWork:
-    """The part of the works that their deadlines ended at the engine, and whether it is for their number.
+    """The share of work that timed out at the engine, and whether concurrency is the cause.
 
-    An engine that is full divides its time among all that are there: with half as many each is done in half the time,
-    and as many are done. An engine that is not full does each as fast as it can: what is late there is late with any
-    number at once, for it is long, or its deadline short. Full is an engine while it brings as many tokens as usual.
+    A saturated engine divides its time among all concurrent work: with half as many, each finishes in half the time at
+    the same throughput. An engine that is not saturated runs each as fast as it can: work is late there because it is
+    large or its deadline is short. An engine counts as saturated while its throughput is as high as usual.
     """
 
     def __init__(self) -> None:
@@ -25,25 +25,25 @@ class LateWork:
         self._usual = 0.0
 
     def ended(self, *, late: bool) -> None:
-        """A work has ended: by its deadline, or otherwise."""
+        """Counts a work that ended, by its deadline or otherwise."""
         self.share += (late - self.share) / 20
 
     def read(self, tokens_per_s: float, *, busy: bool) -> None:
-        """The engine's throughput since the last change; `busy`: it had half of the works that it may have, or more."""
+        """Takes the engine's throughput since the last change; `busy`: at least half of the limit was in use."""
         falls = _FALLS if busy and self.is_low else _FORGETS
         self._usual += (tokens_per_s - self._usual) * (_RISES if tokens_per_s > self._usual else falls)
 
     @property
     def is_low(self) -> bool:
-        """Whether hardly any are late."""
+        """Whether hardly any work is late."""
         return self.share < _MANY / 2
 
     def calls_for_fewer(self, tokens_per_s: float) -> bool:
-        """Whether many are late, and the engine is full at this throughput."""
+        """Whether much work is late and the engine is saturated at this throughput."""
         return self.share > _MANY and self._full(tokens_per_s)
 
     def allows_more(self, tokens_per_s: float) -> bool:
-        """Whether hardly any are late, or those that are would be in any case."""
+        """Whether hardly any work is late, or is late for other reasons."""
         return self.is_low or not self._full(tokens_per_s)
 
     def _full(self, tokens_per_s: float) -> bool:

@@ -1,6 +1,6 @@
-"""The KV cache as an account: what is promised to works at the engine never passes a share of what there is.
+"""The KV cache as an account: tokens promised to running work never exceed a share of its capacity.
 
-It needs no feedback, so it can't oscillate, and goes on working while the engine's metrics are gone.
+It needs no feedback, so it can't oscillate, and works while the engine's metrics are missing.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from inkgate.serving.forecast import Forecast, WorkForecast
 
 
 class Charge:
-    """Tokens promised to one work, until `end`: those it is expected to take, and a margin."""
+    """Tokens promised to one work until `end`: the expected number and a margin."""
 
     __slots__ = ("_ended", "_grows", "_ledger", "_start", "_unused", "expected", "held", "margin", "slot")
 
     def __init__(self, ledger: Ledger, outlook: WorkForecast, slot: int, unused: int) -> None:
-        """`unused`: what it has of its last block without using it."""
+        """`unused`: unused tokens of its last block."""
         self._ledger = ledger
         self._ended = False
         self._grows = outlook.ends
@@ -32,10 +32,10 @@ class Charge:
         return WorkForecast(self.held, self.expected, self.margin, ends=self._grows)
 
     def used(self, tokens_so_far: int) -> None:
-        """Raises what is held to what the work has taken by now, prompt included; and what is expected, where that is
-        less: first at the cost of the margin, for that is what it was there for. One that grows beyond both is expected
-        to grow by as much again, at any time, and to stay: with a long tail of lengths, what is to come is the longer
-        the longer it took.
+        """Sets the tokens in use so far, prompt included. If they exceed the expected number, the margin is used first.
+        Work
+        that exceeds both is expected to grow by as much again at any time: with long-tailed lengths, the longer it
+        took, the longer the rest.
         """
         held = tokens_so_far + self._unused
         more, beyond = held - self.held, held - self.expected
@@ -55,29 +55,28 @@ class Charge:
         self._ledger.change(self, before)
 
     def end(self) -> None:
-        """Gives the tokens back. Twice is as good as once."""
+        """Returns the tokens. Idempotent."""
         if not self._ended:
             self._ended = True
             self._ledger.remove(self)
 
 
 class Ledger:
-    """Promises tokens while promised + foreign <= share * capacity, the new work included.
+    """Promises tokens while promised + external <= share * capacity, the new work included.
 
-    What is promised is the most that all works will hold together at any time (see Forecast), and no less than that:
-    a work that tells how far it is is not charged with its end before it gets there, and one that doesn't is. The sum
-    of all ends would leave a third of the cache empty. Used from one event loop.
+    The promised tokens are the maximum that all works will hold together at any time (see Forecast). Work that reports
+    its progress is charged as it grows, other work with its end from the start. Charging every work with its end would
+    leave a third of the cache empty. Used from one event loop.
 
     Attributes:
-        capacity: tokens that the KV cache holds; None where it isn't known, or nothing is to be bounded. May be set
-            at any time, when the engine says it.
-        block: tokens of one of its blocks, of which a work has whole ones: half of one more than it uses, on average.
-        foreign: tokens that are held at the engine beside what our works are known to hold, as far as its last reading
-            showed: others'.
+        capacity: tokens that the KV cache holds; None if unknown or unbounded. May be set at any time, when the engine
+            reports it.
+        block: tokens per block. A work holds whole blocks: on average half a block more than it uses.
+        foreign: external KV usage: tokens held at the engine by other clients, by its last reading.
     """
 
     def __init__(self, capacity_tokens: int | None, share: float = 0.85) -> None:
-        """`share` of the capacity is promised at most: estimates are a high quantile, and some will be passed."""
+        """`share`: the most that is promised, as a fraction: estimates are a quantile, and some works exceed them."""
         self.capacity = capacity_tokens
         self.block = 1
         self.foreign = 0
@@ -91,14 +90,14 @@ class Ledger:
 
     @property
     def promised(self) -> int:
-        """Tokens, to all works together."""
+        """Tokens promised to all works together."""
         return math.ceil(self._forecast.most())
 
     def fits(self, tokens: int, margin: int = 0, growing: int = 0) -> bool:
-        """Whether a work of `tokens` may be promised them; `margin` of them are its margin, and `growing` of the others
-        come one by one, and are told of (`Charge.used`).
+        """Whether `tokens` can be promised. `margin` of them are its margin; `growing` of the others are used one by
+        one and reported by `Charge.used`.
 
-        A work larger than the whole fits where nothing else is charged.
+        A work larger than the capacity fits if nothing else is charged.
         """
         if self.capacity is None or not self._expected:
             return True
@@ -110,33 +109,33 @@ class Ledger:
         return self._forecast.most_with(new) <= room
 
     def charge(self, tokens: int, margin: int = 0, growing: int = 0) -> Charge:
-        """Promises `tokens`, whether they fit or not: asking comes first, and there is nothing between."""
+        """Promises `tokens` without a check. Call `fits` first, with no await in between."""
         outlook = self._outlook(tokens, margin, growing)
         self._count(outlook, 1)
         return Charge(self, outlook, self._forecast.add(outlook), self.block // 2)
 
     def grew(self, charge: Charge, tokens: int) -> None:
-        """For a Charge: it holds so many more, of those that are expected."""
+        """Called by a Charge: it holds more of its expected tokens."""
         self._hold(tokens)
         self._forecast.grew(charge.slot, tokens)
 
     def change(self, charge: Charge, before: WorkForecast) -> None:
-        """For a Charge: its outlook was `before`."""
+        """Called by a Charge: its forecast changed from `before`."""
         outlook = charge.outlook
         self._count(before, -1)
         self._count(outlook, 1)
         self._forecast.change(charge.slot, outlook)
 
     def remove(self, charge: Charge) -> None:
-        """For a Charge: it has ended."""
+        """Called by a Charge: it ended."""
         self._count(charge.outlook, -1)
         self._forecast.remove(charge.slot)
 
     def seen(self, kv_usage: float | None) -> None:
-        """Learns from a reading of the engine (0 to 1; None: there is none) what is held there beside our works.
+        """Derives the external KV usage from a reading of the engine (0 to 1; None: no reading).
 
-        That is what is more than they held at any time since the reading before: a reading lags, and shows works of
-        ours that have ended. Without readings nothing is held against anybody.
+        It is what exceeds the most that our works held since the previous reading, because a reading lags and shows
+        works that have ended. Without readings it is 0.
         """
         held = 0.0 if kv_usage is None or self.capacity is None else kv_usage * self.capacity
         self.foreign = max(0, round(held) - self._held_most)

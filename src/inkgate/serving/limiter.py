@@ -1,8 +1,7 @@
-"""Who may come in: a Limiter admits or refuses at once, a Permit is the admitted one's right to run. admission.py has
-the Limiter that knows tenants and what the scheduler expects.
+"""The ports of admission: a Limiter admits or refuses at once; a Permit is the right to run. admission.py has the
+Limiter that knows tenants and the scheduler's expected wait.
 
-A permit reports how it ended, because only some ends say anything about the service: a rejected input, or a
-client that left, is no sample of how long work takes.
+A permit reports how the work ended. Rejected input, or a client that left, is no sample of how long work takes.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from inkgate.serving.work import Priority
 
 
 class WorkOutcome(StrEnum):
-    """How admitted work ended. `LATE`: its deadline ended it at the engine; only the scheduler tells that from LEFT."""
+    """How admitted work ended. `LATE`: it timed out at the engine; only the scheduler distinguishes that from LEFT."""
 
     OK = "ok"
     REJECTED = "rejected"
@@ -33,12 +32,12 @@ class WorkOutcome(StrEnum):
 
 
 class CallerLeft(Exception):
-    """Whoever asked for the work is gone: nobody is there to be answered."""
+    """The caller has left: there is nobody to answer."""
 
 
 class Permit:
-    """The right to run. Leaving the block gives it back and reports how it ended, judged by what was raised:
-    nothing is `ok`, InputRejected is `rejected`, CallerLeft or a cancellation is `left`, all else is `failed`.
+    """The right to run. Leaving the block releases it and reports the outcome by the exception: none is `ok`,
+    InputRejected is `rejected`, CallerLeft or cancellation is `left`, anything else is `failed`.
     """
 
     def __init__(self, release: Callable[[WorkOutcome], None]) -> None:
@@ -46,19 +45,19 @@ class Permit:
         self._reported: WorkOutcome | None = None
 
     def holds(self, body_bytes: int) -> None:
-        """Says how large the body is, once that is known: until then the largest allowed was counted, maybe."""
+        """Sets the body's size once it is known; until then the maximum may be counted."""
 
     @contextmanager
     def receiving(self) -> Iterator[None]:
-        """To be put around what waits for the body. Whoever takes long over it may be turned out in favour of others.
+        """Context for receiving the body. A slow upload may be evicted in favour of others.
 
         Raises:
-            Overloaded: it was.
+            Overloaded: it was evicted.
         """
         yield
 
     def report(self, outcome: WorkOutcome) -> None:
-        """Says how it ended where no exception will: an answer whose every page failed, for example."""
+        """Sets the outcome where no exception does, such as a response whose pages all failed."""
         self._reported = outcome
 
     async def __aenter__(self) -> Self:
@@ -71,7 +70,7 @@ class Permit:
 
 
 def outcome_of(error: BaseException | None) -> WorkOutcome:
-    """How work ended that raised `error`, or nothing."""
+    """The outcome of work that raised `error` (None: nothing)."""
     if error is None:
         return WorkOutcome.OK
     if isinstance(error, InputRejected):
@@ -83,12 +82,12 @@ def outcome_of(error: BaseException | None) -> WorkOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A request at the door, before its body was read.
+    """A request at admission, before its body is read.
 
     Attributes:
         tenant, priority, deadline: as in Work.
-        body_bytes: its Content-Length; the largest body that is allowed, where it comes in chunks.
-        waits: it comes again if there is no room, and doesn't count as refused.
+        body_bytes: its Content-Length; the maximum allowed for chunked bodies.
+        waits: it will be retried if there is no room, and does not count as refused.
     """
 
     tenant: str = ""
@@ -102,19 +101,19 @@ ANYBODY = Arrival()
 
 
 class Limiter(Protocol):
-    """Admits work, or refuses it at once. Used from one event loop."""
+    """Admits or refuses work at once. Used from one event loop."""
 
     def admit(self, arrival: Arrival = ANYBODY) -> Permit:
-        """A permit, to be entered with `async with`.
+        """A permit to enter with `async with`.
 
         Raises:
-            Overloaded: there is no room; it says when to come back.
+            Overloaded: there is no room; it says when to retry.
         """
         ...
 
 
 class FixedLimiter:
-    """Admits up to a fixed number at once."""
+    """Admits up to a fixed number of concurrent works."""
 
     def __init__(self, max_in_flight: int, retry_after_s: float = 2.0) -> None:
         self.in_flight = 0

@@ -1,4 +1,4 @@
-"""Watches model servers, and tells the limit and the ledger what they say."""
+"""Reads the metrics of model servers for the limit and the ledger."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from inkgate.serving.scheduler import Scheduler
 log = structlog.get_logger(__name__)
 
 _DEADLINE_S = 1.0
-"""How long a look waits for servers. /metrics takes milliseconds; one that is busy with images answers later."""
+"""Timeout of one reading. /metrics takes milliseconds; a server that is busy with images answers later."""
 
 
 @dataclass(frozen=True, slots=True)
 class EachServer:
-    """A Limit of `each` for every server that takes calls; of one, where none does: its call waits for a server."""
+    """A Limit of `each` per server in service; at least for one server, whose calls then wait for it."""
 
     each: Limit
     count: Callable[[], int]
@@ -53,13 +53,13 @@ class _ServerRead:
 
 
 class Monitor:
-    """Reads every server each second or so. `run` has to run beside the scheduler.
+    """Reads every server about once a second. Its background task is `run`.
 
-    The limit is one for all servers, which are alike: it follows the one that is pressed the most. The ledger has the
-    KV cache of those that take calls.
+    All servers are alike and share one limit, which follows the server under the highest pressure. The ledger has the
+    KV cache of the servers in service.
 
     Attributes:
-        read: what each said last, and how it is pressed; only of those that answered then.
+        read: the last reading and pressure of each server that answered.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Monitor:
         interval_s: float,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
-        """`limit`: None where it is fixed."""
+        """`limit`: None if it is fixed."""
         self._gauges = {replica: PressureGauge() for replica in replicas}
         self._limit = limit
         self._ledger = ledger
@@ -84,24 +84,24 @@ class Monitor:
 
     @property
     def up(self) -> int:
-        """Servers that take calls."""
+        """Servers in service."""
         return sum(replica.state is ReplicaState.UP for replica in self._gauges)
 
     async def run(self) -> None:
-        """Reads, until cancelled. A server that doesn't answer keeps the others from being heard for a second, once."""
+        """Reads until cancelled. A server that does not answer delays the others by a second, once."""
         async with anyio.create_task_group() as tasks:
             while True:
                 await self._look(tasks)
                 await anyio.sleep(self._interval_s)
 
     async def look(self) -> None:
-        """Reads every server once, side by side."""
+        """Reads every server once, concurrently."""
         async with anyio.create_task_group() as tasks:
             await self._look(tasks)
 
     async def _look(self, tasks: TaskGroup) -> None:
-        """Has every server read that isn't being read already, and tells what came within the deadline. What comes
-        later is told with the next look.
+        """Reads every server that is not being read already, and applies what arrives in time. Later readings are
+        applied in the next round.
         """
         begun = [_ServerRead(replica) for replica in self._gauges if replica.state is not ReplicaState.OUT]
         begun = [each for each in begun if each.replica not in self._reading]
@@ -112,7 +112,7 @@ class Monitor:
             for each in begun:
                 await each.ended.wait()
         arrived, self._arrived = self._arrived, {}
-        # Of a server that is slow to answer, the last reading stands until the next one comes, or none does.
+        # A slow server's last reading is kept until the next one arrives or fails.
         self.read = {replica: read for replica, read in self.read.items() if replica in self._reading} | arrived
         if arrived or not self._reading:
             self._tell(arrived)
@@ -122,7 +122,7 @@ class Monitor:
         reading: ServerReading | None = None
         try:
             reading = await this.replica.server.readings()
-        except Exception:  # the border of one server: whatever it says, the others are heard
+        except Exception:  # per-server border: the others are still read
             log.exception("model_server_metrics_not_read", url=this.replica.name)
         finally:
             self._reading.discard(this.replica)
