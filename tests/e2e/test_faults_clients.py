@@ -84,8 +84,10 @@ async def all_send_slowly(url: str) -> None:
 
 def test_hundreds_of_slow_senders_keep_nobody_out(service: ServiceUnderLoad) -> None:
     with service.fault(*BUSY) as window, start_blocking_portal() as portal:
+        window.pause_load()  # so that they take every slot
         senders = portal.start_task_soon(all_send_slowly, service.server.url)
         until(lambda: turned_away(window) >= SLOW_SENDERS - SLOTS, lambda: f"{turned_away(window)} senders turned away")
+        window.resume_load()
         window.until_answered(RIGHT, times=60)
         assert window.metric("inkgate_refusals_total", reason="share_exceeded")
         senders.cancel()

@@ -87,6 +87,13 @@ class FaultWindow:
     def wrong(self) -> list[str]:
         return self._load.wrong[self._first_wrong :]
 
+    def pause_load(self) -> None:
+        """Returns when all requests are answered; until `resume_load` no more come."""
+        self._load.pause()
+
+    def resume_load(self) -> None:
+        self._load.resume()
+
     def until_answered(self, *outcomes: str, times: int = 1) -> None:
         """Returns when so many requests more were answered with one of these."""
         before = self._answered(outcomes)
