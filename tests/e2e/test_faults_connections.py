@@ -6,7 +6,7 @@ import resource
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 
 import httpx
 import pytest
@@ -16,6 +16,8 @@ from support.scenario import Footprint, ServiceUnderLoad
 from support.server import Server
 from support.waiting import AT_MOST_S, until
 
+FILES = 1024
+"""The usual limit of open files."""
 CONNECTIONS = 768
 """That the gateway may have open (support/scenario.py)."""
 APART = 100
@@ -31,6 +33,18 @@ def many_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@contextmanager
+def limited_files(server: Server, files: int) -> Iterator[None]:
+    """In the block it may have so many files open."""
+    pid = server.process.pid
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (files, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def connect(server: Server) -> socket.socket:
@@ -52,7 +66,7 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def test_connections_that_say_little_or_nothing_keep_nobody_out(service: ServiceUnderLoad) -> None:
-    with service.fault() as window, ExitStack() as stack:
+    with service.fault() as window, limited_files(service.server, FILES), ExitStack() as stack:
         connections = []
         for number in range(2 * CONNECTIONS):
             connections.append(stack.enter_context(connect(service.server)))
@@ -86,14 +100,11 @@ def test_endless_header_lines_keep_nobody_out(service: ServiceUnderLoad) -> None
 
 
 def test_running_out_of_files_ends_nothing(service: ServiceUnderLoad) -> None:
-    pid = service.server.process.pid
-    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     few = Footprint.of(service.server).files + 100
     # Out of files, libuv accepts what waits for it and closes it at once.
-    with service.fault(UNANSWERED, "upstream_unreachable", "service_full") as window, ExitStack() as stack:
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (few, hard))
-        stack.callback(resource.prlimit, pid, resource.RLIMIT_NOFILE, (soft, hard))
-        idle = [stack.enter_context(connect(service.server)) for _ in range(2 * few)]
-        until(lambda: Footprint.of(service.server).files >= few, "no more files")
-        until(lambda: all(map(is_closed, idle)), "connections are closed")
+    with service.fault(UNANSWERED, "upstream_unreachable", "service_full") as window:
+        with limited_files(service.server, few), ExitStack() as stack:
+            idle = [stack.enter_context(connect(service.server)) for _ in range(2 * few)]
+            until(lambda: Footprint.of(service.server).files >= few, "no more files")
+            until(lambda: all(map(is_closed, idle)), "connections are closed")
         window.until_answered(RIGHT)
