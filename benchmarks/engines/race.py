@@ -20,7 +20,7 @@ from inkgate.settings import load_settings
 
 CLIENTS = (1, 2, 4, 8, 16)
 HTTP = "inkgate, HTTP"
-FULL_CARE = {"INKGATE_SERVING__LADDER__ENABLED": "false"}
+FULL_CARE = {"INKGATE_SERVING__DEGRADATION__ENABLED": "false"}
 """Sixteen clients in a closed loop are more than `target_wait_s`: pages would be read with less care, and faster."""
 
 
