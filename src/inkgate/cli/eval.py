@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from inkgate.cli.messages import failure, misuse
-from inkgate.errors import EngineFailed, InputRejected, install_extra
+from inkgate.cli.messages import failure, misuse, needs_extra
+from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import PdfText, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -61,13 +61,11 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
     """
     settings = _settings(config, engine)
-    try:
+    with needs_extra("bench"):
         from inkgate.bench.accuracy.manifest import ManifestInvalid, load_manifest, select
         from inkgate.bench.accuracy.peers import PeerMissing, find_peer
         from inkgate.bench.accuracy.report import as_json, tables
         from inkgate.bench.accuracy.scores import check_truths
-    except ModuleNotFoundError as error:
-        raise misuse(f"{error.name} is not installed: {install_extra('bench')}.") from error
     try:
         entries = select(load_manifest(manifest), folder, limit)
         if not entries:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import typer
+
+from inkgate.errors import install_extra
 
 FAILED = 1
 MISUSE = 2
@@ -42,3 +46,12 @@ def failure(*lines: str) -> typer.Exit:
     """Prints why the command failed; returns the exception to raise."""
     say(*lines)
     return typer.Exit(FAILED)
+
+
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Imports inside belong to an extra of inkgate: where one is missing, say how to install it, and exit."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise misuse(f"{error.name} is not installed: {install_extra(extra)}.") from error
