@@ -1,12 +1,12 @@
-"""How many requests a second `inkgate loadtest` can send, and whether its latencies are those that others measure.
+"""How many requests a second `inkgate loadtest` sends, and whether its latencies agree with those of wrk and hey.
 
-    apt-get install wrk hey
+    apt-get install wrk hey     # optional: without them only inkgate is measured
     python -m benchmarks.loadtest_ceiling --json FILE
 
-The service is `swallow.py` in a process of its own, which does nothing but read and answer; bodies have 0.2 MB.
-Ceiling: a closed loop (wrk and hey beside it, in turns), and the highest rate of an open loop at which the generator
-does not call itself the bottleneck. Agreement: the same service, which takes 20 to 40 ms
-for a request, measured by all three in turns; ratios to wrk within a round, and the median of the rounds.
+The service is `swallow.py` in a process of its own, which only reads and answers; bodies have 0.2 MB.
+Ceiling: a closed loop of each tool in turns, and the highest rate of an open loop at which the generator
+is not the bottleneck. Agreement: the same service, which takes 20 to 40 ms for a request, measured by all tools
+in turns; ratios to wrk within a round, and the median of the rounds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import os
 import platform
 import re
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -25,7 +26,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -33,9 +33,8 @@ import anyio
 
 from inkgate.bench.load.pages import LoadPage
 from inkgate.bench.load.plan import Load, Plan
-from inkgate.bench.load.processes import run_in_processes
 from inkgate.bench.load.results import Axis
-from inkgate.bench.load.run import Measured, run
+from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.target import ProtocolName, Target
 
 PAGE = LoadPage("page.jpg", os.urandom(150_000), "image/jpeg", 1)
@@ -46,7 +45,7 @@ UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
 
 @dataclass(frozen=True)
-class Taken:
+class ToolResult:
     """What one tool measured: answers a second, and latencies in milliseconds."""
 
     per_s: float
@@ -74,23 +73,22 @@ def service(take_ms: int) -> Iterator[str]:
             process.terminate()
 
 
-def measured(url: str, axis: Axis, level: float, seconds: float, processes: int = 1) -> Measured:
+def measured(url: str, axis: Axis, level: float, seconds: float) -> LoadResult:
     plan = Plan(axis, level, seconds, warm_s=1.0, deadline_s=1.0)
     load = Load(Target(url, ProtocolName.SIMPLE), (PAGE,), plan)
-    send = run if processes == 1 else partial(run_in_processes, processes=processes)
-    return anyio.run(send, load, backend_options={"use_uvloop": True})
+    return anyio.run(run, load, backend_options={"use_uvloop": True})
 
 
-def own(url: str, clients: int, seconds: float, processes: int = 1) -> Taken:
-    found = measured(url, Axis.CONCURRENCY, clients, seconds, processes)
+def own(url: str, clients: int, seconds: float) -> ToolResult:
+    found = measured(url, Axis.CONCURRENCY, clients, seconds)
     latency = found.summary.latency
     assert latency is not None
     assert not found.summary.errors
     p50_ms, p90_ms, p99_ms = 1000 * latency.p50_s, 1000 * latency.p90_s, 1000 * latency.p99_s
-    return Taken(found.summary.answered_per_s, p50_ms, p90_ms, p99_ms, found.own.busy_share)
+    return ToolResult(found.summary.answered_per_s, p50_ms, p90_ms, p99_ms, found.own.busy_share)
 
 
-def wrk(url: str, clients: int, seconds: float, body: Path) -> Taken:
+def wrk(url: str, clients: int, seconds: float, body: Path) -> ToolResult:
     script = body.with_suffix(".lua")
     script.write_text(
         f'local file = io.open("{body}", "rb")\nwrk.body = file:read("*all")\nfile:close()\n'
@@ -101,7 +99,7 @@ def wrk(url: str, clients: int, seconds: float, body: Path) -> Taken:
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     [per_s] = re.findall(r"Requests/sec: +([0-9.]+)", told)
     times = dict(re.findall(r"^ +(50|90|99)% +([0-9.]+(?:us|ms|s|m))$", told, re.MULTILINE))
-    return Taken(float(per_s), *(_ms(times[share]) for share in ("50", "90", "99")))
+    return ToolResult(float(per_s), *(_ms(times[share]) for share in ("50", "90", "99")))
 
 
 def _ms(text: str) -> float:
@@ -109,21 +107,21 @@ def _ms(text: str) -> float:
     return float(number) * UNITS_MS[unit]
 
 
-def hey(url: str, clients: int, seconds: float, body: Path) -> Taken:
+def hey(url: str, clients: int, seconds: float, body: Path) -> ToolResult:
     command = ["hey", "-z", f"{seconds:g}s", "-c", str(clients), "-m", "POST", "-T", "application/json"]
     told = subprocess.run([*command, "-D", str(body), url], capture_output=True, text=True, check=True).stdout
     [per_s] = re.findall(r"Requests/sec:\s+([0-9.]+)", told)
     times = dict(re.findall(r"(50|90|99)%+ in ([0-9.]+) secs", told))
-    return Taken(float(per_s), *(1000 * float(times[share]) for share in ("50", "90", "99")))
+    return ToolResult(float(per_s), *(1000 * float(times[share]) for share in ("50", "90", "99")))
 
 
-def open_ceiling(url: str, seconds: float, processes: int) -> tuple[float, float]:
+def open_ceiling(url: str, seconds: float) -> tuple[float, float]:
     """The highest rate that was sent without being the bottleneck, and the processor share at it."""
     best = (0.0, 0.0)
     for rate in RATES:
-        found = measured(url, Axis.RATE, rate, seconds, processes)
+        found = measured(url, Axis.RATE, rate, seconds)
         print(
-            f"  {processes} process(es), {rate}/s asked: {found.summary.answered_per_s:7.0f}/s answered, "
+            f"  {rate}/s offered: {found.summary.answered_per_s:7.0f}/s answered, "
             f"p99 {1000 * found.own.late_p99_s:.1f} ms late, {found.own.busy_share:.0%} busy  {found.own.why}"
         )
         if found.own.bottleneck:
@@ -132,7 +130,7 @@ def open_ceiling(url: str, seconds: float, processes: int) -> tuple[float, float
     return best
 
 
-def show(name: str, taken: Taken) -> None:
+def show(name: str, taken: ToolResult) -> None:
     print(f"  {name:<22} {taken.per_s:8.1f}/s  p50 {taken.p50:7.2f}  p90 {taken.p90:7.2f}  p99 {taken.p99:7.2f} ms")
 
 
@@ -159,46 +157,39 @@ def main() -> None:
         asked.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
+def one_round(url: str, asked: argparse.Namespace, body: Path) -> dict[str, ToolResult]:
+    results = {"inkgate": own(url, asked.clients, asked.seconds)}
+    for name, tool in (("wrk", wrk), ("hey", hey)):
+        if shutil.which(name):
+            results[name] = tool(url, asked.clients, asked.seconds, body)
+    for name, each in results.items():
+        show(name, each)
+    return results
+
+
 def ceiling(asked: argparse.Namespace, body: Path) -> dict[str, object]:
     print(f"Ceiling, bodies of {BODY_BYTES} bytes, {asked.clients} clients")
-    rounds: list[dict[str, Taken]] = []
     with service(0) as url:
-        for _ in range(asked.rounds):
-            taken = {
-                "inkgate": own(url, asked.clients, asked.seconds),
-                "inkgate, 2 processes": own(url, asked.clients, asked.seconds, 2),
-                "wrk": wrk(url, asked.clients, asked.seconds, body),
-                "hey": hey(url, asked.clients, asked.seconds, body),
-            }
-            rounds.append(taken)
-            for name, each in taken.items():
-                show(name, each)
-        opened = {processes: open_ceiling(url, asked.seconds, processes) for processes in (1, 2)}
-    for processes, (rate, busy) in opened.items():
-        print(f"open loop, {processes} process(es): {rate:g}/s, {busy:.0%} of a core")
-    return {"closed": [{name: asdict(each) for name, each in taken.items()} for taken in rounds], "open": opened}
+        rounds = [one_round(url, asked, body) for _ in range(asked.rounds)]
+        rate, busy = open_ceiling(url, asked.seconds)
+    print(f"open loop: {rate:g}/s, {busy:.0%} of a core")
+    return {
+        "closed": [{name: asdict(each) for name, each in taken.items()} for taken in rounds],
+        "open": {"rate": rate, "busy_share": busy},
+    }
 
 
 def agreement(asked: argparse.Namespace, body: Path) -> dict[str, object]:
     print(f"Agreement, 20 to 40 ms, {asked.clients} clients")
-    rounds: list[dict[str, Taken]] = []
     with service(20) as url:
-        for _ in range(asked.rounds):
-            rounds.append(
-                {
-                    "inkgate": own(url, asked.clients, asked.seconds),
-                    "wrk": wrk(url, asked.clients, asked.seconds, body),
-                    "hey": hey(url, asked.clients, asked.seconds, body),
-                }
-            )
-            for name, each in rounds[-1].items():
-                show(name, each)
+        rounds = [one_round(url, asked, body) for _ in range(asked.rounds)]
     ratios = {
         f"{name} / wrk": {
             figure: round(median(getattr(taken[name], figure) / getattr(taken["wrk"], figure) for taken in rounds), 4)
             for figure in ("per_s", "p50", "p90", "p99")
         }
         for name in ("inkgate", "hey")
+        if {name, "wrk"} <= set(rounds[0])
     }
     for name, figures in ratios.items():
         print(f"  {name}: " + ", ".join(f"{figure} {value:.3f}" for figure, value in figures.items()))

@@ -31,7 +31,7 @@ from benchmarks.tuning.quiet import until_quiet
 from benchmarks.tuning.record import Run, short
 from benchmarks.tuning.setting import GRIDS, config_of, pages_of
 from benchmarks.tuning.sweep import PrintingBench, before_searches, swept
-from inkgate.bench.load.machine import this_machine
+from inkgate.bench.load.report import this_machine
 from inkgate.bench.tune.demand import find_demand
 from inkgate.bench.tune.journal import Journal
 from inkgate.bench.tune.prepare import SearchScope, search_scope

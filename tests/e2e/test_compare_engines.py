@@ -36,7 +36,7 @@ def test_an_engine_is_measured_and_written_down(tmp_path: Path) -> None:
     (tmp_path / "pages" / "a.txt").write_text("Hello ink 42", encoding="utf-8")
     file, out = settings(tmp_path), tmp_path / "out"
     written = [part for suffix in ("json", "csv", "md") for part in ("-o", str(out / f"found.{suffix}"))]
-    load = ["--pages", str(tmp_path / "pages"), "-c", "2", "-z", "500ms", "--warm-up", "100ms"]
+    load = ["--pages", str(tmp_path / "pages"), "-c", "2", "-z", "500ms", "--warm-up", "100ms", "--rounds", "1"]
     done = inkgate("compare-engines", str(file), "nobody=http://127.0.0.1:9", *load, *written)
     assert done.returncode == 1  # one could not be measured
     one, nobody = json.loads((out / "found.json").read_bytes())["engines"]
@@ -44,7 +44,7 @@ def test_an_engine_is_measured_and_written_down(tmp_path: Path) -> None:
     assert one["accuracy"]["cer"] == 0
     assert one["runs"][0]["answered"] > 0
     assert one["memory_mb"] > 50
-    assert "Nobody listens" in nobody["why_not"]
+    assert "Nothing listens" in nobody["why_not"]
     assert "one-thread" in (out / "found.md").read_text(encoding="utf-8")
     assert (out / "found.csv").read_text(encoding="utf-8").count("\n") == 3
     assert "one-thread" in done.stdout.decode()
@@ -57,7 +57,7 @@ def interfered(
     """What a comparison of the service of `file` found, and its exit status; `what` is done once it has `said`."""
     draw(folder / "a.png", "Hello ink 42")
     out = folder / "found.json"
-    load = ["--pages", str(folder / "a.png"), "-z", seconds, "--warm-up", "0s", "-o", str(out)]
+    load = ["--pages", str(folder / "a.png"), "-z", seconds, "--warm-up", "0s", "--rounds", "1", "-o", str(out)]
     command = [sys.executable, "-m", "inkgate", "compare-engines", str(file), *load]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=clean_environment(), text=True

@@ -7,11 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from inkgate.bench.compare.contenders import parse
-from inkgate.bench.compare.documents import documents
-from inkgate.bench.compare.results import EngineComparison, EngineMeasured
-from inkgate.bench.compare.run import Comparing, compare
-from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.compare.contenders import documents, parse
+from inkgate.bench.compare.results import EngineComparison, EngineResult
+from inkgate.bench.compare.run import ComparisonPlan, compare
+from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.plan import Plan
 from inkgate.bench.load.results import Axis
 from support.comparisons import MACHINE
@@ -32,11 +31,11 @@ def pages(folder: Path) -> Path:
 
 async def compared(source: Path, *specs: str, rounds: int = 1, stop: anyio.Event | None = None) -> EngineComparison:
     said: list[str] = []
-    comparing = Comparing(documents(source), PLAN, rounds=rounds)
+    comparing = ComparisonPlan(documents(source), PLAN, rounds=rounds)
     return await compare(parse(specs), comparing, MACHINE, None, stop or anyio.Event(), said.append)
 
 
-async def only(source: Path, *specs: str) -> EngineMeasured:
+async def only(source: Path, *specs: str) -> EngineResult:
     (engine,) = (await compared(source, *specs)).engines
     return engine
 
@@ -59,7 +58,7 @@ async def test_each_gets_the_same_pages_and_its_figures(tmp_path: Path) -> None:
 async def test_nobody_at_an_address_is_told_and_the_others_are_measured(tmp_path: Path) -> None:
     with running_stub(Reply(["hello world"])) as there:
         gone, found = (await compared(pages(tmp_path), f"gone={NOBODY}", f"there={there.url}", rounds=2)).engines
-    assert "Nobody listens" in gone.why_not
+    assert "Nothing listens" in gone.why_not
     assert gone.runs == ()
     assert len(found.runs) == 2
 
@@ -104,5 +103,5 @@ async def test_a_manifest_is_read_and_what_does_not_open_is_left_out(tmp_path: P
 
 
 def test_a_folder_without_pages_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LoadImpossible, match="no file"):
+    with pytest.raises(LoadImpossible, match="holds no image or PDF"):
         documents(tmp_path)

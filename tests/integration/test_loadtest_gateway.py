@@ -14,9 +14,9 @@ from PIL import Image
 
 from inkgate.bench.load.pages import load_pages
 from inkgate.bench.load.plan import Load, Plan
-from inkgate.bench.load.preflight import try_once
 from inkgate.bench.load.results import Axis
 from inkgate.bench.load.run import run
+from inkgate.bench.load.sender import try_once
 from inkgate.bench.load.target import ProtocolName, detect
 from inkgate.bootstrap import serve
 from inkgate.settings import Settings, load_settings

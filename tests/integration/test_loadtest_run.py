@@ -9,12 +9,12 @@ import anyio
 import pytest
 from aiohttp import web
 
-from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.pages import LoadPage
-from inkgate.bench.load.plan import Load, Share
-from inkgate.bench.load.preflight import try_once
+from inkgate.bench.load.plan import CallerShare, Load
 from inkgate.bench.load.results import Second
 from inkgate.bench.load.run import run
+from inkgate.bench.load.sender import try_once
 from inkgate.bench.load.target import ProtocolName, Target, detect
 from support.load_target import PAGE, closed_plan, load_target, open_plan, refusal, stream, text
 
@@ -62,7 +62,7 @@ async def test_what_may_not_be_on_its_way_is_counted_and_said() -> None:
         plan = open_plan(rate=100, seconds=0.2, max_in_flight=4, timeout_s=0.3)
         measured = await target.put_on(plan)
     assert measured.summary.timed_out == 4
-    assert measured.own.unsent == measured.summary.errors["not sent: 4 on their way"] == 16
+    assert measured.own.unsent == measured.summary.errors["not sent: 4 in flight"] == 16
     assert measured.own.bottleneck
     assert "not sent" in measured.own.why
     assert measured.summary.offered == 20
@@ -115,7 +115,7 @@ async def test_nobody_waits_longer_than_the_timeout() -> None:
     async with load_target(Stalled(until=1000)) as target:
         summary = (await target.put_on(open_plan(rate=50, seconds=0.1, timeout_s=0.05))).summary
     assert summary.timed_out == summary.offered == 5
-    assert summary.errors == {"no answer in 0.05 s": 5}
+    assert summary.errors == {"no response in 0.05 s": 5}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ async def test_a_streamed_answer_is_whole_only_with_its_end_and_no_error(
 
 
 async def test_who_asks_is_mixed_by_weights() -> None:
-    mix = (Share("interactive", "alpha", 3.0), Share("batch", "beta", 1.0))
+    mix = (CallerShare("interactive", "alpha", 3.0), CallerShare("batch", "beta", 1.0))
     async with load_target() as target:
         await target.put_on(open_plan(rate=500, seconds=0.2, mix=mix, tells_deadline=True))
     asked = [(head.get("X-Inkgate-Priority"), head["Authorization"]) for head in target.heads]
@@ -204,19 +204,19 @@ async def test_every_second_is_told() -> None:
 
 async def test_a_wrong_key_or_address_is_told_before_any_load() -> None:
     async with load_target(refusal(401, "unauthenticated")) as target:
-        with pytest.raises(LoadImpossible, match="asks for an API key"):
+        with pytest.raises(LoadImpossible, match="requires a valid API key"):
             await try_once(target.load(ProtocolName.SIMPLE, open_plan()))
         assert len(target.bodies) == 1
     async with load_target(refusal(404, "route_unknown")) as target:
-        with pytest.raises(LoadImpossible, match=r"nothing to post pages to .*404 route_unknown"):
+        with pytest.raises(LoadImpossible, match=r"accepts no pages \(404 route_unknown"):
             await try_once(target.load(ProtocolName.OCR, open_plan()))
         url = target.url
     async with load_target() as target:
-        with pytest.raises(LoadImpossible, match="not in the form of ocr: another --protocol"):
+        with pytest.raises(LoadImpossible, match="unexpected body for protocol ocr: try another --protocol"):
             await try_once(target.load(ProtocolName.OCR, open_plan()))
-    with pytest.raises(LoadImpossible, match="Nobody listens"):
+    with pytest.raises(LoadImpossible, match="Nothing listens"):
         await try_once(Load(Target(url, ProtocolName.SIMPLE), (PAGE,), open_plan()))
-    with pytest.raises(LoadImpossible, match="Nobody listens"):
+    with pytest.raises(LoadImpossible, match="Nothing listens"):
         await detect(url)
 
 
@@ -240,7 +240,7 @@ async def test_the_protocol_is_found_out() -> None:
         assert (await detect(f"{target.url}/read/page")).url == f"{target.url}/read/page"
         with pytest.raises(LoadImpossible, match="lists no model"):
             await detect(f"{target.url}/v1")
-    with pytest.raises(LoadImpossible, match="is no address"):
+    with pytest.raises(LoadImpossible, match="is not an address"):
         await detect("http://")
     for secret in ("http://me:hidden@127.0.0.1:1", "http://127.0.0.1:1/ocr?key=hidden"):
         with pytest.raises(LoadImpossible, match="--key") as told:

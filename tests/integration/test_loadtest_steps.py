@@ -8,13 +8,11 @@ import anyio
 import pytest
 from aiohttp import web
 
-from inkgate.bench.load.bench import Bench, Progress
-from inkgate.bench.load.climb import Steps
-from inkgate.bench.load.readings import Reading
+from inkgate.bench.load.knee import Steps
+from inkgate.bench.load.readings import Scraper, ServerReading
 from inkgate.bench.load.results import Axis, Second, ServerSide, Summary
 from inkgate.bench.load.run import run
-from inkgate.bench.load.scrape import Scraper
-from inkgate.bench.load.steps import run_once, run_steps
+from inkgate.bench.load.steps import LoadInstruments, RunProgress, run_once, run_steps
 from inkgate.bench.load.target import ProtocolName
 from support.load_target import closed_plan, load_target, open_plan, text
 
@@ -24,8 +22,8 @@ pytestmark = pytest.mark.anyio
 class Answering:
     """A source that says always the same."""
 
-    def read(self) -> Reading:
-        return Reading(kv_share=0.5)
+    def read(self) -> ServerReading:
+        return ServerReading(kv_share=0.5)
 
 
 class StopsAtSecond:
@@ -35,11 +33,11 @@ class StopsAtSecond:
         self._number = number
         self._stop = stop
 
-    def begins(self, progress: Progress) -> None:
+    def begins(self, progress: RunProgress) -> None:
         if progress.number == self._number:
             self._stop.set()
 
-    def second(self, second: Second, reading: Reading | None) -> None:
+    def second(self, second: Second, reading: ServerReading | None) -> None:
         return
 
     def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
@@ -49,7 +47,7 @@ class StopsAtSecond:
 async def test_steps_of_clients_are_measured_with_requests() -> None:
     async with load_target() as target:
         load = target.load(ProtocolName.SIMPLE, closed_plan())
-        stepped = await run_steps(load, Steps((1, 2), repeats=2), Bench(run, Scraper([Answering()])))
+        stepped = await run_steps(load, Steps((1, 2), repeats=2), LoadInstruments(run, Scraper([Answering()])))
     assert [(point.level, len(point.runs)) for point in stepped.points] == [(1, 2), (2, 2)]
     assert all(summary.answered == summary.offered > 0 for point in stepped.points for summary in point.runs)
     assert all(point.server == ServerSide(kv_share=0.5) for point in stepped.points)
@@ -69,7 +67,7 @@ async def test_a_service_that_fails_at_a_step_is_tried_until_it_answers() -> Non
 
     async with load_target(reply) as target:
         load = target.load(ProtocolName.SIMPLE, replace(open_plan(), axis=Axis.RATE))
-        stepped = await run_steps(load, Steps((50, 100, 200)), Bench(run, Scraper(())))
+        stepped = await run_steps(load, Steps((50, 100, 200)), LoadInstruments(run, Scraper(())))
     assert failing == 2
     assert [point.level for point in stepped.points] == [50, 100, 200]
     assert sum(summary.failed for point in stepped.points for summary in point.runs) == 2
@@ -80,7 +78,7 @@ async def test_interruption_ends_the_step_that_goes_on_and_keeps_those_before() 
     stop = anyio.Event()
     async with load_target() as target:
         load = target.load(ProtocolName.SIMPLE, closed_plan())
-        bench = Bench(run, Scraper(()), StopsAtSecond(2, stop), stop)
+        bench = LoadInstruments(run, Scraper(()), StopsAtSecond(2, stop), stop)
         stepped = await run_steps(load, Steps((1, 2, 4)), bench)
     assert stepped.partial
     assert stepped.points[0].level == 1
@@ -89,7 +87,7 @@ async def test_interruption_ends_the_step_that_goes_on_and_keeps_those_before() 
 
 async def test_one_load_alone_is_one_point() -> None:
     async with load_target() as target:
-        stepped = await run_once(target.load(ProtocolName.SIMPLE, open_plan()), Bench(run, Scraper(())))
+        stepped = await run_once(target.load(ProtocolName.SIMPLE, open_plan()), LoadInstruments(run, Scraper(())))
     [point] = stepped.points
     assert point.level == 100
     assert point.runs[0].answered == 30

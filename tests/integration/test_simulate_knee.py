@@ -13,20 +13,16 @@ def test_knee_of_the_4090d_lies_where_it_begins_to_run_out_of_memory() -> None:
     knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)
     assert knee.reached
     assert knee.level in {16, 24}
-    assert knee.low is not None
-    assert knee.high is not None
-    assert knee.low >= 8
-    assert knee.high <= 64
     assert "mostly connection refused" in knee.why
 
 
 def test_knee_of_a_card_with_memory_enough_lies_where_answers_come_too_late() -> None:
-    points = curve(Simulated(RTX_4090D.undying().slower(4), seconds=60), (4, 8, 16, 32, 64), 2)
+    points = curve(Simulated(RTX_4090D.undying().slower(4), seconds=60), (4, 8, 16, 32, 64), 3)
     knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)
     assert knee.level == 16
-    assert "come after the deadline of 5 s" in knee.why
+    assert "of responses take longer than 5 s" in knee.why
 
 
 def test_too_low_steps_do_not_reach_the_knee() -> None:
-    knee = find_knee(curve(Simulated(seconds=20), (1, 2, 4, 8), 2), Axis.CONCURRENCY, 5.0, 0.001)
+    knee = find_knee(curve(Simulated(seconds=20), (1, 2, 4, 8), 3), Axis.CONCURRENCY, 5.0, 0.001)
     assert not knee.reached

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineMeasured
+from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineResult
 from inkgate.bench.load.results import Latency, Machine, OwnLimits, Summary
 
 MACHINE = Machine("here", "a processor", 2, 24.0)
@@ -30,7 +30,7 @@ def summary(answered: int, failed: int = 0, p50_s: float = 0.2, seconds: float =
     )
 
 
-FAST = EngineMeasured(
+FAST = EngineResult(
     "ppocr",
     "PP-OCRv6 small",
     "openvino bf16",
@@ -41,9 +41,9 @@ FAST = EngineMeasured(
     memory_mb=812.4,
     accuracy=Accuracy(5, 1, 0.021, 0.97, None),
 )
-GONE = EngineMeasured("vllm|big", why_not="The service ended with status 1: no GPU.")
+GONE = EngineResult("vllm|big", why_not="The service ended with status 1: no GPU.")
 
 
-def comparison(*engines: EngineMeasured, partial: bool = False) -> EngineComparison:
+def comparison(*engines: EngineResult, partial: bool = False) -> EngineComparison:
     """Of these engines."""
     return EngineComparison("2026-11-21T18:00:00+00:00", 12, 3.456, 8, 10.0, 2, 5.0, MACHINE, engines, partial=partial)

@@ -16,7 +16,7 @@ LEVELS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 SECONDS = 60.0
 
 
-def usl(capacity: float, contention: float, coherency: float) -> Shape:
+def rises_and_falls(capacity: float, contention: float, coherency: float) -> Shape:
     return lambda n: capacity * n / (1 + contention * (n - 1) + coherency * n * (n - 1))
 
 
@@ -31,13 +31,6 @@ def straight(slope: float) -> Shape:
 def cliff(shape: Shape, after: float) -> Shape:
     """Nothing at all above `after`."""
     return lambda n: shape(n) if n <= after else 0.0
-
-
-def true_knee(shape: Shape, top: float) -> float:
-    """The least load at which the curve comes within 5 % of its highest up to `top`."""
-    loads = np.linspace(0.5, top, 20_000)
-    goodputs = np.array([shape(load) for load in loads])
-    return float(loads[np.flatnonzero(goodputs >= 0.95 * goodputs.max())[0]])
 
 
 @dataclass(frozen=True)

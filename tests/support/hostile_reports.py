@@ -33,7 +33,7 @@ def hostile_load() -> LoadReport:
         points=points,
         own=OwnLimits(bottleneck=True, why=HOSTILE, late_p99_s=0.1, busy_share=1.0, unsent=1),
         machine=_MACHINE,
-        knee=Knee(True, 16, 8, 24, 1.0, 2.0, HOSTILE, HOSTILE),
+        knee=Knee(True, 16, 1.0, 0.1, 2.0, HOSTILE, HOSTILE),
         asked={HOSTILE: HOSTILE},
         notes=(HOSTILE,),
     )

@@ -14,7 +14,7 @@ from aiohttp import web
 from inkgate.bench.load.pages import LoadPage
 from inkgate.bench.load.plan import Arrivals, Load, Plan
 from inkgate.bench.load.results import Axis
-from inkgate.bench.load.run import Measured, run
+from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.target import ProtocolName, Target
 from support.api_client import png
 
@@ -35,7 +35,7 @@ class LoadTarget:
         path = "/v1/chat/completions" if protocol is ProtocolName.CHAT else "/ocr"
         return Load(Target(self.url + path, protocol, model="reader"), (PAGE,), plan)
 
-    async def put_on(self, plan: Plan, protocol: ProtocolName = ProtocolName.SIMPLE) -> Measured:
+    async def put_on(self, plan: Plan, protocol: ProtocolName = ProtocolName.SIMPLE) -> LoadResult:
         """What a load test shows."""
         with anyio.fail_after(60):
             return await run(self.load(protocol, plan))

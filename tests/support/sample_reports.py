@@ -168,11 +168,10 @@ def _knee(faster: float) -> Knee:
     return Knee(
         reached=True,
         level=16 if faster == 1 else 20,
-        low=12 if faster == 1 else 16,
-        high=20 if faster == 1 else 24,
         goodput=9.6 * faster,
+        deviation=0.2 * faster,
         best=9.9 * faster,
-        method="The least load with a goodput within 5 % of the best step; the interval is a bootstrap over repeats.",
+        method="smallest level whose mean goodput is within 5 % of the best mean",
         why="the model server's batch is full: goodput no longer rises, latency does",
     )
 
@@ -185,8 +184,8 @@ def one_point(seed: int = 2) -> LoadReport:
 def unreached(seed: int = 3) -> LoadReport:
     """Steps that end before the knee, interrupted."""
     knee = Knee(
-        reached=False, level=None, low=None, high=None, goodput=None, best=7.1,
-        method="The least load whose goodput is within 5 % of the best step's.",
+        reached=False, level=None, goodput=None, deviation=None, best=7.1,
+        method="smallest level whose mean goodput is within 5 % of the best mean",
         why="goodput still rose at the highest step: try more than 8 in flight",
     )  # fmt: skip
     return replace(load_report(seed, levels=(1, 2, 4, 6, 8)), knee=knee, partial=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from inkgate.bench.load.plan import Load, Plan
 from inkgate.bench.load.results import Axis, OwnLimits, Second
-from inkgate.bench.load.run import Measured
+from inkgate.bench.load.run import LoadResult
 from inkgate.bench.load.samples import Samples
 from inkgate.bench.load.target import ProtocolName, Target
 from support.curves import FAULTLESS, Measuring, Shape, summary
@@ -24,7 +24,7 @@ def load(axis: Axis = Axis.CONCURRENCY, seconds: float = 20.0) -> Load:
 
 @dataclass
 class ScriptedService:
-    """A `bench.Measure`. `asked`: the plans that it was measured with; `down_for`: probes that get no answer;
+    """A `steps.RunLoad`. `asked`: the plans that it was measured with; `down_for`: probes that get no answer;
     `piles_up`: by how many a second those on their way become more, by level.
     """
 
@@ -40,7 +40,7 @@ class ScriptedService:
 
     async def __call__(
         self, what: Load, on_second: Callable[[Second], None] | None, stop: anyio.Event | None
-    ) -> Measured:
+    ) -> LoadResult:
         plan = what.plan
         if on_second is None:
             self.probes += 1
@@ -52,10 +52,10 @@ class ScriptedService:
             on_second(second)
         if stop is not None and len(self.asked) >= self.stop_after:
             stop.set()
-            return Measured(measured.summary, measured.timeline, self.own, Samples(), plan.warming_s, partial=True)
+            return LoadResult(measured.summary, measured.timeline, self.own, Samples(), plan.warming_s, partial=True)
         return measured
 
-    def _measured(self, plan: Plan, goodput: float, error: float) -> Measured:
+    def _measured(self, plan: Plan, goodput: float, error: float) -> LoadResult:
         rng = np.random.default_rng(plan.seed)
         told = summary(goodput, error, Measuring(noise=self.noise, seconds=plan.seconds), rng)
         a_second = round(told.in_time / plan.seconds)
@@ -63,7 +63,7 @@ class ScriptedService:
             Second(float(at), plan.level, a_second, a_second, a_second, 0, self._on_way(plan, at), 0.4, 1.0)
             for at in range(1, round(plan.warming_s + plan.seconds) + 1)
         )
-        return Measured(told, timeline, self.own, Samples(), plan.warming_s)
+        return LoadResult(told, timeline, self.own, Samples(), plan.warming_s)
 
     def _on_way(self, plan: Plan, at: int) -> int:
         return 1 + round(at * self.piles_up(plan.level))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.bench.compare.contenders import Contender, ContenderInvalid, Given, parse
+from inkgate.bench.compare.contenders import Contender, ContenderInvalid, RunningService, parse
 from inkgate.bench.load.service import Serve
 
 
@@ -17,7 +17,7 @@ def test_an_engine_is_started_with_the_settings_that_are_given() -> None:
 
 def test_an_engine_at_an_address_is_the_gateway_before_that_model_server() -> None:
     (contender,) = parse(["paddleocr-vl@http://gpu:8000/v1"])
-    assert contender.place == Serve({"engine.name": "paddleocr-vl", "engine.vllm.urls": '["http://gpu:8000/v1"]'})
+    assert contender.service == Serve({"engine.name": "paddleocr-vl", "engine.vllm.urls": '["http://gpu:8000/v1"]'})
 
 
 def test_a_file_of_settings_is_a_contender_under_its_name(tmp_path: Path) -> None:
@@ -28,7 +28,10 @@ def test_a_file_of_settings_is_a_contender_under_its_name(tmp_path: Path) -> Non
 
 def test_an_address_is_measured_as_it_is() -> None:
     url = "http://gpu:8000/v1?a=b"
-    assert parse([url, f"bare vLLM={url}"]) == (Contender(url, Given(url)), Contender("bare vLLM", Given(url)))
+    assert parse([url, f"bare vLLM={url}"]) == (
+        Contender(url, RunningService(url)),
+        Contender("bare vLLM", RunningService(url)),
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from inkgate.bench.compare.memory import MemoryWatch, gpu_bytes
+from inkgate.bench.compare.memory import MemoryMonitor, gpu_bytes
 from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
 
 MB = 1_000_000
@@ -28,17 +28,17 @@ class Gpus:
 @pytest.mark.anyio
 async def test_the_most_that_was_seen_counts_and_of_gpus_what_was_not_there_before() -> None:
     resident = iter([3 * MB, 9 * MB, 4 * MB])
-    watch = MemoryWatch(Gpus([MB, MB], [5 * MB, MB], None, [2 * MB, 2 * MB]), lambda _: next(resident))
+    monitor = MemoryMonitor(Gpus([MB, MB], [5 * MB, MB], None, [2 * MB, 2 * MB]), lambda _: next(resident))
     for _ in range(3):
-        await watch.look(1)
-    assert (watch.memory_mb, watch.gpu_memory_mb) == (9.0, 4.0)
+        await monitor.sample(1)
+    assert (monitor.memory_mb, monitor.gpu_memory_mb) == (9.0, 4.0)
 
 
 @pytest.mark.anyio
 async def test_without_a_process_and_gpus_nothing_is_known() -> None:
-    watch = MemoryWatch(None)
-    await watch.look(None)
-    assert (watch.memory_mb, watch.gpu_memory_mb) == (None, None)
+    monitor = MemoryMonitor(None)
+    await monitor.sample(None)
+    assert (monitor.memory_mb, monitor.gpu_memory_mb) == (None, None)
 
 
 def test_gpus_that_do_not_say_are_not_known() -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from inkgate.bench.compare.results import EngineMeasured
+from inkgate.bench.compare.results import EngineResult
 from inkgate.bench.compare.tables import as_csv, as_json, as_markdown, as_table, from_json, remarks
 from support.comparisons import FAST, GONE, OWN, comparison, summary
 
@@ -23,7 +23,7 @@ def test_rounds_count_together_in_rates_and_by_their_median_in_latencies() -> No
 
 def test_what_was_never_measured_is_not_known() -> None:
     assert (GONE.answered_per_s, GONE.p50_s, GONE.error_share, GONE.errors) == (None, None, None, {})
-    assert EngineMeasured("mute", runs=(summary(0, failed=3),)).p50_s is None
+    assert EngineResult("mute", runs=(summary(0, failed=3),)).p50_s is None
 
 
 def test_json_is_read_back_the_same() -> None:
@@ -34,7 +34,7 @@ def test_json_is_read_back_the_same() -> None:
 def test_markdown_has_the_columns_that_are_known_and_an_empty_cell_for_what_is_not() -> None:
     head, rule, fast, gone, *rest = as_markdown(comparison(FAST, GONE)).splitlines()
     assert head == (
-        "| engine | reads | answers/s | in time/s | p50 | p95 | errors | memory, MB | start | CER | F1 | not read |"
+        "| engine | reads | answered/s | in time/s | p50 | p95 | errors | memory, MB | start | CER | F1 | unread |"
     )
     assert rule.count("---") == 12
     assert fast == (
@@ -62,10 +62,10 @@ def test_a_terminal_gets_the_same_table_and_hears_that_it_was_interrupted() -> N
 
 
 def test_remarks_name_who_they_are_about() -> None:
-    noted = EngineMeasured("given", notes=("A run was interrupted.",))
+    noted = EngineResult("given", notes=("A run was interrupted.",))
     assert remarks(comparison(noted)) == ("given: A run was interrupted.",)
 
 
 def test_a_load_generator_that_was_the_limit_is_told() -> None:
     limited = replace(FAST, runs=(), own=replace(OWN, bottleneck=True, why="it was late"))
-    assert remarks(comparison(limited)) == ("ppocr: the load generator was the limit, in a run at least: it was late.",)
+    assert remarks(comparison(limited)) == ("ppocr: the load generator was the bottleneck: it was late.",)

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.bench.load.arrivals import asks, drawing, moments
-from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.arrivals import draw_requests, due_times, requests_of
 from inkgate.bench.load.pages import LoadPage
-from inkgate.bench.load.plan import Arrivals, Load, Plan, Share
-from inkgate.bench.load.replay import Recorded
+from inkgate.bench.load.plan import Arrivals, CallerShare, Load, Plan, RecordedRequest
 from inkgate.bench.load.results import Axis
 from inkgate.bench.load.target import ProtocolName, Target
 
 TARGET = Target("http://127.0.0.1:1/ocr", ProtocolName.OCR)
+KEYS = ("first", "second")
 PAGES = tuple(LoadPage(f"{size}.png", bytes(size), "image/png", 1) for size in (10, 1000, 100_000))
+TWO_KEYS = tuple(CallerShare(priority, key, weight) for priority, weight in (("", 1.0), ("batch", 0.0)) for key in KEYS)
 rates = st.floats(0.1, 5000)
 seeds = st.integers(0, 2**31)
 
@@ -31,13 +32,13 @@ def plan(arrivals: Arrivals, rate: float, **more: object) -> Plan:
 
 
 def within(of: Plan, begin_s: float, end_s: float) -> list[float]:
-    return [at for at in takewhile(lambda at: at < end_s, moments(of)) if at >= begin_s]
+    return [at for at in takewhile(lambda at: at < end_s, due_times(of)) if at >= begin_s]
 
 
 @given(rates, seeds)
 def test_poisson_arrivals_have_the_rate_that_was_asked_for(rate: float, seed: int) -> None:
     many = 2000
-    taken = list(islice(moments(plan(Arrivals.POISSON, rate, seed=seed)), many))
+    taken = list(islice(due_times(plan(Arrivals.POISSON, rate, seed=seed)), many))
     assert taken == sorted(taken)
     assert taken[0] > 0
     # The sum of n gaps has a deviation of sqrt(n): five of them are a chance of one in a million.
@@ -50,15 +51,15 @@ def test_poisson_arrivals_have_the_rate_that_was_asked_for(rate: float, seed: in
 @given(seeds)
 def test_the_same_seed_gives_the_same_moments(seed: int) -> None:
     first, again, other = (
-        list(islice(moments(plan(Arrivals.POISSON, 10, seed=number)), 20)) for number in (seed, seed, seed + 1)
+        list(islice(due_times(plan(Arrivals.POISSON, 10, seed=number)), 20)) for number in (seed, seed, seed + 1)
     )
     assert first == again != other
 
 
-@given(rates, st.floats(0, 0.99))
-def test_constant_arrivals_are_at_equal_distances(rate: float, phase: float) -> None:
-    taken = list(islice(moments(plan(Arrivals.CONSTANT, rate, phase=phase)), 50))
-    assert taken == [pytest.approx((number + phase) / rate) for number in range(50)]
+@given(rates)
+def test_constant_arrivals_are_at_equal_distances(rate: float) -> None:
+    taken = list(islice(due_times(plan(Arrivals.CONSTANT, rate)), 50))
+    assert taken == [pytest.approx(number / rate) for number in range(50)]
 
 
 @given(st.floats(20, 100), st.floats(20, 100), seeds)
@@ -80,7 +81,7 @@ def test_a_ramp_rises_evenly_within_the_window_and_stays(first: float, last: flo
 
 
 def test_every_page_comes_once_in_each_round_and_in_another_order() -> None:
-    drawn = drawing(Load(TARGET, PAGES, plan(Arrivals.POISSON, 1)))
+    drawn = draw_requests(Load(TARGET, PAGES, plan(Arrivals.POISSON, 1)))
     rounds = [[next(drawn)[0] for _ in PAGES] for _ in range(20)]
     assert all(sorted(each) == [0, 1, 2] for each in rounds)
     assert len({tuple(each) for each in rounds}) > 1
@@ -88,13 +89,13 @@ def test_every_page_comes_once_in_each_round_and_in_another_order() -> None:
 
 def test_a_recording_is_replayed_with_its_pages_sizes_and_classes() -> None:
     recorded = (
-        Recorded(0.0, page="1000.png"),
-        Recorded(0.5, sent_bytes=90_000, priority="batch"),
-        Recorded(2.0, sent_bytes=1),
-        Recorded(2.0),
+        RecordedRequest(0.0, page="1000.png"),
+        RecordedRequest(0.5, sent_bytes=90_000, priority="batch"),
+        RecordedRequest(2.0, sent_bytes=1),
+        RecordedRequest(2.0),
     )
-    replay = plan(Arrivals.REPLAY, 1, replay=recorded, mix=(Share("interactive"), Share("batch")))
-    found = list(asks(Load(TARGET, PAGES, replay)))
+    replay = plan(Arrivals.REPLAY, 1, replay=recorded, mix=(CallerShare("interactive"), CallerShare("batch")))
+    found = list(requests_of(Load(TARGET, PAGES, replay)))
     assert [ask.due for ask in found] == [0.0, 0.5, 2.0, 2.0]
     assert [ask.page for ask in found[:3]] == [1, 2, 0]
     assert found[1].share == 1
@@ -104,32 +105,31 @@ def test_a_recording_is_replayed_with_its_pages_sizes_and_classes() -> None:
 
 def test_each_recorded_tenant_has_a_key_of_its_own_and_classes_are_kept() -> None:
     recorded = tuple(
-        Recorded(float(number), tenant=tenant, priority=priority)
+        RecordedRequest(float(number), tenant=tenant, priority=priority)
         for number, (tenant, priority) in enumerate(
             [("b", "batch"), ("a", ""), ("b", ""), ("a", "batch"), ("c", "batch"), ("", "batch")]
         )
     )
-    mix = (Share("", "first"), Share("", "second"), Share("batch", "first", 0.0), Share("batch", "second", 0.0))
-    replay = plan(Arrivals.REPLAY, 1, replay=recorded, mix=mix)
-    found = [mix[ask.share] for ask in asks(Load(TARGET, PAGES, replay))]
+    replay = plan(Arrivals.REPLAY, 1, replay=recorded, mix=TWO_KEYS)
+    found = [TWO_KEYS[ask.share] for ask in requests_of(Load(TARGET, PAGES, replay))]
     assert [share.key for share in found[:5]] == ["first", "second", "first", "second", "first"]
     assert [share.priority for share in found] == ["batch", "", "", "batch", "batch", "batch"]
 
 
 def test_requests_of_a_class_that_nobody_in_particular_sent_are_spread_over_all_keys() -> None:
-    recorded = tuple(Recorded(number / 10, priority="batch") for number in range(200))
-    mix = (Share("", "first"), Share("", "second"), Share("batch", "first", 0.0), Share("batch", "second", 0.0))
+    recorded = tuple(RecordedRequest(number / 10, priority="batch") for number in range(200))
     found = Counter(
-        mix[ask.share].key for ask in asks(Load(TARGET, PAGES, plan(Arrivals.REPLAY, 1, replay=recorded, mix=mix)))
+        TWO_KEYS[ask.share].key
+        for ask in requests_of(Load(TARGET, PAGES, plan(Arrivals.REPLAY, 1, replay=recorded, mix=TWO_KEYS)))
     )
     assert 60 < found["first"] < 140
     assert found.total() == 200
 
 
 def test_a_recording_of_a_page_that_is_not_there_is_told() -> None:
-    replay = plan(Arrivals.REPLAY, 1, replay=(Recorded(0.0, page="gone.png"),))
+    replay = plan(Arrivals.REPLAY, 1, replay=(RecordedRequest(0.0, page="gone.png"),))
     with pytest.raises(LoadImpossible, match=r"'gone\.png'"):
-        asks(Load(TARGET, PAGES, replay))
+        requests_of(Load(TARGET, PAGES, replay))
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_a_recording_of_a_page_that_is_not_there_is_told() -> None:
     [
         ({"level": 0.0}, "level"),
         ({"seconds": float("inf")}, "length"),
-        ({"deadline_s": -1.0}, "deadline"),
+        ({"deadline_s": -1.0}, "latency target"),
         ({"axis": Axis.CONCURRENCY, "level": 1.5}, "whole number"),
         ({"arrivals": Arrivals.RAMP}, "ramp"),
         ({"arrivals": Arrivals.REPLAY}, "nothing to replay"),
-        ({"mix": (Share("urgent"),)}, "priority"),
+        ({"mix": (CallerShare("urgent"),)}, "Unknown priority 'urgent'"),
         ({"mix": ()}, "weights"),
-        ({"mix": (Share(weight=-1.0), Share())}, "weights"),
+        ({"mix": (CallerShare(weight=-1.0), CallerShare())}, "weights"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_told(more: dict[str, object], words: str) -> None:

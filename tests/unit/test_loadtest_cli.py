@@ -8,15 +8,15 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from inkgate.bench.load.impossible import LoadImpossible
-from inkgate.bench.load.plan import Arrivals, Plan, Share
+from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.plan import Arrivals, CallerShare, Plan
 from inkgate.bench.load.results import Axis
 from inkgate.cli.app import app
 from inkgate.cli.durations import duration, seconds_of, share
-from inkgate.cli.loadtest_plan import Wanted, mix_of, plan_of
+from inkgate.cli.loadtest_options import LoadOptions, mix_of, plan_of
 from support.api_client import png
 
-NOTHING = Wanted(None, None, None, None, 1.0, "poisson", "", ())
+NOTHING = LoadOptions(None, None, None, None, 1.0, "poisson", "", ())
 COMMON = Plan(Axis.CONCURRENCY, 1.0, 60.0)
 
 
@@ -50,7 +50,7 @@ def test_options_are_loads(tmp_path: Path) -> None:
 
     def asked(**more: object) -> Plan:
         fields: dict[str, object] = {name: getattr(NOTHING, name) for name in NOTHING.__slots__}
-        return plan_of(Wanted(**{**fields, **more}), COMMON)  # type: ignore[arg-type]  # the fields are the test's own
+        return plan_of(LoadOptions(**{**fields, **more}), COMMON)  # type: ignore[arg-type]  # the fields are the test's own
 
     assert asked() == COMMON
     assert (asked(clients=20).axis, asked(clients=20).level) == (Axis.CONCURRENCY, 20.0)
@@ -60,7 +60,7 @@ def test_options_are_loads(tmp_path: Path) -> None:
     assert (ramp.arrivals, ramp.level, ramp.until_level) == (Arrivals.RAMP, 1.0, 100.0)
     replay = asked(replay=traffic, speed=2.0)
     assert (replay.arrivals, replay.replay[-1].at) == (Arrivals.REPLAY, 2.0)
-    assert replay.mix == (Share(), Share("batch", None, 0.0))
+    assert replay.mix == (CallerShare(), CallerShare("batch", None, 0.0))
     assert replay.level == pytest.approx(1.0, rel=0.01)
     for wrong in ({"clients": 1, "rate": 1.0}, {"ramp": "up"}, {"rate": 1.0, "arrivals": "bursts"}, {"rate": 0.0}):
         with pytest.raises(LoadImpossible):
@@ -68,12 +68,12 @@ def test_options_are_loads(tmp_path: Path) -> None:
 
 
 def test_priorities_and_keys_are_mixed() -> None:
-    assert mix_of("", ()) == (Share(),)
+    assert mix_of("", ()) == (CallerShare(),)
     assert mix_of("interactive=3, batch", ("a", "b")) == (
-        Share("interactive", "a", 3.0),
-        Share("batch", "a", 1.0),
-        Share("interactive", "b", 3.0),
-        Share("batch", "b", 1.0),
+        CallerShare("interactive", "a", 3.0),
+        CallerShare("batch", "a", 1.0),
+        CallerShare("interactive", "b", 3.0),
+        CallerShare("batch", "b", 1.0),
     )
     with pytest.raises(LoadImpossible, match="interactive=3"):
         mix_of("interactive=many", ())
@@ -88,7 +88,7 @@ def test_what_can_not_be_tested_is_told_in_a_line(tmp_path: Path) -> None:
     assert "image or PDF" in nothing.stderr
     nobody = runner.invoke(app, ["loadtest", "http://127.0.0.1:1", "--pages", str(tmp_path)])
     assert (nobody.exit_code, nobody.stderr.count("\n")) == (3, 1)
-    assert "Nobody listens at http://127.0.0.1:1" in nobody.stderr
+    assert "Nothing listens at http://127.0.0.1:1" in nobody.stderr
     both = runner.invoke(app, ["loadtest", "http://127.0.0.1:1", "--pages", str(tmp_path), "-c", "2", "--rate", "5"])
     assert both.exit_code == 2
     assert "--clients and --rate" in both.stderr

@@ -3,33 +3,41 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from inkgate.bench.load.curve import shown_curve
-from inkgate.bench.load.files import POINT_COLUMNS, read_json, write_json, write_points_csv, write_seconds_csv
-from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.knee import find_knee
 from inkgate.bench.load.plan import Load, Plan
-from inkgate.bench.load.report import Circumstances, assemble
+from inkgate.bench.load.report import (
+    POINT_COLUMNS,
+    ReportContext,
+    assemble,
+    curve_text,
+    read_json,
+    write_json,
+    write_points_csv,
+    write_seconds_csv,
+)
 from inkgate.bench.load.results import Axis, LoadReport, OwnLimits, Point, Second, ServerSide
-from inkgate.bench.load.steps import Stepped
+from inkgate.bench.load.steps import StepResults
 from inkgate.bench.load.target import ProtocolName, Target
 from support import curves
 
 
 def report() -> LoadReport:
-    points = curves.measured(curves.usl(2.0, 0.05, 0.002), 1)
+    points = curves.measured(curves.rises_and_falls(2.0, 0.05, 0.002), 1)
     points[4] = Point(16.0, points[4].runs, ServerSide(kv_share=0.5, memory_mb=2150.0, preemptions=3))
     timeline = tuple(Second(float(at), 1.0, 2, 2, 2, 0, 1, 0.4, None, ((10, 2),), {"a": 1}) for at in range(3))
     own = OwnLimits(bottleneck=False, why="", late_p99_s=0.001, busy_share=0.1, unsent=0)
     knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)
-    stepped = Stepped(tuple(points), timeline, own, knee, partial=False, notes=("One note.",))
+    stepped = StepResults(tuple(points), timeline, own, knee, partial=False, notes=("One note.",))
     target = Target("http://user:secret@127.0.0.1:7860/ocr?key=secret", ProtocolName.OCR, key="secret")
-    around = Circumstances(datetime(2026, 1, 2, 3, 4, tzinfo=UTC), 0.001, {"steps": "1,2"}, {"vllm": "0.32"})
+    around = ReportContext(datetime(2026, 1, 2, 3, 4, tzinfo=UTC), 0.001, {"steps": "1,2"}, {"vllm": "0.32"})
     return assemble(Load(target, (), Plan(Axis.CONCURRENCY, 1, 60)), stepped, around)
 
 
@@ -86,22 +94,21 @@ def test_seconds_are_a_row_each(tmp_path: Path) -> None:
 
 
 def test_curve_in_words_marks_the_knee_and_says_how_it_was_found() -> None:
-    text = shown_curve(report())
+    text = curve_text(report())
     head = text.splitlines()[0]
-    assert head.split()[:4] == ["at", "once", "runs", "answered/s"]
+    assert head.split()[:3] == ["clients", "runs", "answered/s"]
     assert "KV" in head
     assert "GPU" not in head
     marked = [line for line in text.splitlines() if line.endswith("<- knee")]
     assert [line.split()[0] for line in marked] == ["16"]
-    assert "Knee: 16 at once (95 %: 8 to 16)" in text
-    assert "Method: the smallest level" in text
-    assert "Universal Scalability Law" in text
+    assert re.search(r"Knee: 16 clients, 14\.\d+ ± 0\.\d+ responses/s in time", text)
+    assert "Method: smallest level" in text
     assert text.endswith("One note.")
 
 
 def test_knee_that_was_not_reached_is_said() -> None:
     points = curves.measured(curves.straight(1.0), 1)
     knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)
-    text = shown_curve(replace(report(), points=tuple(points), knee=knee))
-    assert "Knee: not reached. Goodput still rose at 64 at once" in text
+    text = curve_text(replace(report(), points=tuple(points), knee=knee))
+    assert "Knee: not reached. At 64 clients, the highest level, goodput still rose" in text
     assert "<- knee" not in text

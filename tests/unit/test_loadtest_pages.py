@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.pages import LoadPage, load_pages
-from inkgate.bench.load.protocols import Answer, wire_of
-from inkgate.bench.load.samples import Outcome
+from inkgate.bench.load.protocols import ServiceResponse, protocol_of
+from inkgate.bench.load.samples import RequestOutcome
 from inkgate.bench.load.target import ProtocolName, Target
 from support.api_client import pdf, png, tiff
 
@@ -48,7 +48,7 @@ def test_nothing_to_send_is_told(tmp_path: Path) -> None:
 
 
 def test_inkgates_form_has_the_file_and_its_name() -> None:
-    body = wire_of(Target("", ProtocolName.OCR)).body(PAGE)
+    body = protocol_of(Target("", ProtocolName.OCR)).body(PAGE)
     message = message_from_bytes(f"Content-Type: {body.content_type}\r\n\r\n".encode() + body.content)
     parts = message.get_payload()
     assert isinstance(parts, list)
@@ -61,10 +61,10 @@ def test_inkgates_form_has_the_file_and_its_name() -> None:
 
 
 def test_simple_and_chat_requests_have_the_page_in_base64() -> None:
-    simple = json.loads(wire_of(Target("", ProtocolName.SIMPLE)).body(PAGE).content)
+    simple = json.loads(protocol_of(Target("", ProtocolName.SIMPLE)).body(PAGE).content)
     assert base64.b64decode(simple["image"]) == png()
     target = Target("", ProtocolName.CHAT, model="reader", prompt="Read:", max_tokens=7)
-    chat = json.loads(wire_of(target).body(PAGE).content)
+    chat = json.loads(protocol_of(target).body(PAGE).content)
     assert (chat["model"], chat["max_tokens"], chat["stream"]) == ("reader", 7, True)
     image, words = chat["messages"][0]["content"]
     assert base64.b64decode(image["image_url"]["url"].removeprefix("data:image/png;base64,")) == png()
@@ -73,43 +73,49 @@ def test_simple_and_chat_requests_have_the_page_in_base64() -> None:
 
 def test_chat_takes_no_pdf() -> None:
     with pytest.raises(LoadImpossible, match="is a PDF"):
-        wire_of(Target("", ProtocolName.CHAT)).body(LoadPage("a.pdf", pdf(1), "application/pdf", 1))
+        protocol_of(Target("", ProtocolName.CHAT)).body(LoadPage("a.pdf", pdf(1), "application/pdf", 1))
 
 
 @pytest.mark.parametrize(
     ("protocol", "status", "body", "outcome", "kind"),
     [
-        (ProtocolName.OCR, 200, {"pages": [{"error": None}]}, Outcome.ANSWERED, ""),
+        (ProtocolName.OCR, 200, {"pages": [{"error": None}]}, RequestOutcome.ANSWERED, ""),
         (
             ProtocolName.OCR,
             200,
             {"pages": [{"error": {"code": "page_broken"}}]},
-            Outcome.FAILED,
+            RequestOutcome.FAILED,
             "200 partial page_broken",
         ),
-        (ProtocolName.OCR, 408, {"code": "deadline_exceeded"}, Outcome.TIMED_OUT, "408 deadline_exceeded"),
-        (ProtocolName.OCR, 504, {"code": "service_timeout"}, Outcome.TIMED_OUT, "504 service_timeout"),
-        (ProtocolName.OCR, 200, {"pages": []}, Outcome.FAILED, "200 partial"),
-        (ProtocolName.OCR, 200, {"text": "x"}, Outcome.FAILED, "200 not in the form of ocr"),
-        (ProtocolName.OCR, 302, {}, Outcome.FAILED, "302"),
-        (ProtocolName.SIMPLE, 200, {"text": ""}, Outcome.ANSWERED, ""),
-        (ProtocolName.SIMPLE, 200, {"error": "no"}, Outcome.FAILED, "200 error"),
-        (ProtocolName.SIMPLE, 200, {"errorCode": 500, "code": "internal"}, Outcome.FAILED, "200 error internal"),
-        (ProtocolName.SIMPLE, 500, [], Outcome.FAILED, "500"),
-        (ProtocolName.CHAT, 200, {"choices": [{}]}, Outcome.ANSWERED, ""),
-        (ProtocolName.CHAT, 200, {"choices": []}, Outcome.FAILED, "200 not in the form of chat"),
-        (ProtocolName.CHAT, 429, {"error": {"type": "rate_limit_error"}}, Outcome.REFUSED, "429 rate_limit_error"),
-        (ProtocolName.CHAT, 400, {"error": {"code": 400, "type": "Bad"}}, Outcome.REJECTED, "400 Bad"),
+        (ProtocolName.OCR, 408, {"code": "deadline_exceeded"}, RequestOutcome.TIMED_OUT, "408 deadline_exceeded"),
+        (ProtocolName.OCR, 504, {"code": "service_timeout"}, RequestOutcome.TIMED_OUT, "504 service_timeout"),
+        (ProtocolName.OCR, 200, {"pages": []}, RequestOutcome.FAILED, "200 partial"),
+        (ProtocolName.OCR, 200, {"text": "x"}, RequestOutcome.FAILED, "200 unexpected body for protocol ocr"),
+        (ProtocolName.OCR, 302, {}, RequestOutcome.FAILED, "302"),
+        (ProtocolName.SIMPLE, 200, {"text": ""}, RequestOutcome.ANSWERED, ""),
+        (ProtocolName.SIMPLE, 200, {"error": "no"}, RequestOutcome.FAILED, "200 error"),
+        (ProtocolName.SIMPLE, 200, {"errorCode": 500, "code": "internal"}, RequestOutcome.FAILED, "200 error internal"),
+        (ProtocolName.SIMPLE, 500, [], RequestOutcome.FAILED, "500"),
+        (ProtocolName.CHAT, 200, {"choices": [{}]}, RequestOutcome.ANSWERED, ""),
+        (ProtocolName.CHAT, 200, {"choices": []}, RequestOutcome.FAILED, "200 unexpected body for protocol chat"),
+        (
+            ProtocolName.CHAT,
+            429,
+            {"error": {"type": "rate_limit_error"}},
+            RequestOutcome.REFUSED,
+            "429 rate_limit_error",
+        ),
+        (ProtocolName.CHAT, 400, {"error": {"code": 400, "type": "Bad"}}, RequestOutcome.REJECTED, "400 Bad"),
     ],
 )
 def test_an_answer_is_worth_what_it_says(
-    protocol: ProtocolName, status: int, body: object, outcome: Outcome, kind: str
+    protocol: ProtocolName, status: int, body: object, outcome: RequestOutcome, kind: str
 ) -> None:
-    verdict = wire_of(Target("", protocol)).judge(Answer(status, {}, json.dumps(body).encode()))
+    verdict = protocol_of(Target("", protocol)).judge(ServiceResponse(status, {}, json.dumps(body).encode()))
     assert (verdict.outcome, verdict.kind) == (outcome, kind)
 
 
 def test_pages_read_with_less_care_are_told() -> None:
     body = json.dumps({"pages": [{"degraded": []}, {"degraded": ["image"]}]}).encode()
-    verdict = wire_of(Target("", ProtocolName.OCR)).judge(Answer(200, {}, body))
+    verdict = protocol_of(Target("", ProtocolName.OCR)).judge(ServiceResponse(200, {}, body))
     assert (verdict.degraded, verdict.pages) == (True, 2)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.bench.load.climb import Steps
-from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.knee import Steps
 from inkgate.bench.load.plan import Arrivals, Plan
 from inkgate.bench.load.results import Axis
-from inkgate.cli.loadtest_run import steps_of
+from inkgate.cli.loadtest_options import steps_of
 
 CLIENTS = Plan(Axis.CONCURRENCY, 3, 10)
 RATE = Plan(Axis.RATE, 2.5, 10)
@@ -16,7 +16,7 @@ RAMP = Plan(Axis.RATE, 1, 10, arrivals=Arrivals.RAMP, until_level=5)
 
 
 def test_without_steps_the_plan_is_as_it_was() -> None:
-    assert steps_of(None, None, 1, RATE) == (None, RATE)
+    assert steps_of(None, None, None, RATE) == (None, RATE)
 
 
 def test_steps_of_clients_and_of_rates_set_the_axis() -> None:
@@ -29,7 +29,7 @@ def test_steps_of_clients_and_of_rates_set_the_axis() -> None:
 
 
 def test_auto_begins_with_the_load_that_is_given_along_the_same_axis() -> None:
-    assert steps_of("auto", None, 1, CLIENTS)[0] == Steps((), 1, first=3)
+    assert steps_of("auto", None, None, CLIENTS)[0] == Steps((), 3, first=3)
     assert steps_of(None, "auto", 1, RATE)[0] == Steps((), 1, first=2.5)
     assert steps_of(None, "auto", 1, CLIENTS)[0] == Steps((), 1, first=1)
 

@@ -10,9 +10,8 @@ import pytest
 from rich.console import Console
 
 from inkgate.bench.load.results import OwnLimits, ServerSide, Summary
-from inkgate.bench.load.run import Measured
-from inkgate.bench.load.samples import Outcome as Ending
-from inkgate.bench.load.samples import Sample, Samples
+from inkgate.bench.load.run import LoadResult
+from inkgate.bench.load.samples import RequestOutcome, RequestSample, Samples
 from inkgate.bench.tune.demand import DemandProbe, NothingAnswered, fastest, find_demand, notes, probe_of
 from inkgate.bench.tune.plan import DEMAND_FACTOR
 from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial
@@ -75,11 +74,11 @@ async def test_a_service_that_answers_nothing_is_told_with_what_was_asked_and_wh
 def test_pages_that_take_longer_than_the_window_are_counted_where_they_end() -> None:
     samples = Samples()
     for ended in (5.5, 8.0, 10.9):  # all were asked for while it warmed up
-        samples.add(Sample(0.0, 0.0, ended, Ending.ANSWERED))
-    samples.add(Sample(0.0, 0.0, 3.0, Ending.REFUSED, "503 service_full"))
+        samples.add(RequestSample(0.0, 0.0, ended, RequestOutcome.ANSWERED))
+    samples.add(RequestSample(0.0, 0.0, 3.0, RequestOutcome.REFUSED, "503 service_full"))
     window = replace(summary(0, 0), seconds=6.0)
     probe = probe_of(
-        Measured(
+        LoadResult(
             window, (), OwnLimits(bottleneck=False, why="", late_p99_s=0.0, busy_share=0.0, unsent=0), samples, 5.0
         ),
         4,

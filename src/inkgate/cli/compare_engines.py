@@ -1,4 +1,4 @@
-"""`inkgate compare-engines`: the same pages through several engines, on this machine."""
+"""`inkgate compare-engines`: several engines on the same pages and the same machine."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import anyio
 import typer
 
+from inkgate.bench.statistics import LEAST_REPEATS
 from inkgate.cli.durations import duration
 from inkgate.cli.interrupts import stop_when_told
 from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
@@ -19,11 +20,11 @@ from inkgate.errors import install_extra
 if TYPE_CHECKING:
     from inkgate.bench.compare.contenders import Contender
     from inkgate.bench.compare.results import EngineComparison
-    from inkgate.bench.compare.run import Comparing
+    from inkgate.bench.compare.run import ComparisonPlan
 
 PIPED_WIDTH = 240
-"""Columns of a table that goes to a file or a pipe, which have no width of their own."""
-_STOPPING = "Stopping: what was measured is shown."
+"""Width of a table that goes to a file or a pipe."""
+_STOPPING = "Stopping; partial results follow."
 
 
 def compare_engines(  # noqa: PLR0913  # one parameter for each option of the command
@@ -31,8 +32,9 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
         list[str],
         typer.Argument(
             metavar="[NAME=]ENGINE...",
-            help="What is compared: an engine (ppocr, transformers, paddleocr-vl), ENGINE@URL for one before a model "
-            "server that runs, a file of settings (FILE.toml), or the address of any OCR or OpenAI-compatible service.",
+            help="Engines to compare: an engine name (ppocr, transformers, paddleocr-vl), ENGINE@URL for an engine "
+            "with a running model server, a settings file (FILE.toml), or the address of any OCR or "
+            "OpenAI-compatible service.",
         ),
     ],
     *,
@@ -41,68 +43,68 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
         typer.Option(
             exists=True,
             metavar="PATH",
-            help="Images and PDFs: a folder (with PAGE.txt beside PAGE.png where the text is known), a file, or a "
-            "manifest as docs/guides/accuracy.md has it.",
+            help="Images and PDFs: a folder (PAGE.txt beside PAGE.png is its text), a file, or a manifest "
+            "(docs/guides/accuracy.md).",
         ),
     ],
-    clients: Annotated[int, typer.Option("-c", "--clients", min=1, help="Each asks again when it was answered.")] = 8,
+    clients: Annotated[int, typer.Option("-c", "--clients", min=1, help="Number of clients, one request each.")] = 8,
     seconds: Annotated[
-        float, typer.Option("-z", "--duration", parser=duration, metavar="TIME", help="Of each load, such as 2m.")
+        float, typer.Option("-z", "--duration", parser=duration, metavar="TIME", help="Length of each run, e.g. 2m.")
     ] = 30.0,
     warm_up: Annotated[
-        float, typer.Option(parser=duration, metavar="TIME", help="Load before it that does not count.")
+        float, typer.Option(parser=duration, metavar="TIME", help="Warm-up before each run; not counted.")
     ] = 5.0,
-    rounds: Annotated[int, typer.Option(min=1, help="Loads of each, every second round in the other order.")] = 1,
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Runs of each engine; at least 3 to tell which is faster.")
+    ] = LEAST_REPEATS,
     deadline: Annotated[
-        float, typer.Option(parser=duration, metavar="TIME", help="An answer is in time up to then.")
+        float, typer.Option(parser=duration, metavar="TIME", help="Latency target: slower responses don't count.")
     ] = 5.0,
     timeout: Annotated[
-        float, typer.Option(parser=duration, metavar="TIME", help="After which a client gives up.")
+        float, typer.Option(parser=duration, metavar="TIME", help="How long a client waits for a response.")
     ] = 120.0,
     output: Annotated[
         list[Path] | None,
-        typer.Option(
-            "-o", "--output", metavar="FILE", help="Write it there, too: .json, .csv or .md. May be repeated."
-        ),
+        typer.Option("-o", "--output", metavar="FILE", help="Also write to a .json, .csv or .md file; repeatable."),
     ] = None,
-    key: Annotated[str, typer.Option(envvar="INKGATE_API_KEY", help="API key of the addresses.")] = "",
+    key: Annotated[str, typer.Option(envvar="INKGATE_API_KEY", help="API key for engines given as addresses.")] = "",
     model: Annotated[
-        str, typer.Option(metavar="NAME", help="Model of chat endpoints. Default: the first listed.")
+        str, typer.Option(metavar="NAME", help="Model for chat services. Default: the first listed.")
     ] = "",
-    prompt: Annotated[str, typer.Option(metavar="TEXT", help="Said beside the image at chat endpoints.")] = "OCR:",
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Of an answer of chat endpoints.")] = None,
+    prompt: Annotated[str, typer.Option(metavar="TEXT", help="Prompt for chat services.")] = "OCR:",
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit for chat services.")] = None,
     config: Annotated[
         Path | None,
-        typer.Option(envvar="INKGATE_CONFIG", metavar="FILE", help="Settings of engines that are named, as TOML."),
+        typer.Option(envvar="INKGATE_CONFIG", metavar="FILE", help="Settings (TOML) for engines given by name."),
     ] = None,
 ) -> None:
-    """Measure how fast, how large and how right several engines are, with your pages, on this machine.
+    """Compare the speed, memory and accuracy of OCR engines on this machine, with your pages.
 
-    Each is started as a service of its own, read with (where the text of pages is known), put under the same load, and
-    stopped, one after the other. Ctrl-C ends it early, with what there is. docs/guides/comparing-engines.md says what
-    the figures mean.
+    Engines are started one after the other, read each document once (where its text is known), take the same load, and
+    are stopped. Ctrl-C ends the comparison early and shows what it has. See docs/guides/comparing-engines.md.
 
-    The exit status is 0 where all could be measured, 1 where one could not.
+    Exit status: 0 all measured; 1 an engine could not be measured.
     """
     from inkgate.bench.accuracy.manifest import ManifestInvalid
-    from inkgate.bench.compare.contenders import ContenderInvalid, parse
-    from inkgate.bench.compare.documents import documents
-    from inkgate.bench.compare.run import Comparing
+    from inkgate.bench.compare.contenders import ContenderInvalid, documents, parse
+    from inkgate.bench.compare.run import ComparisonPlan
     from inkgate.bench.compare.tables import FORMS
-    from inkgate.bench.load.impossible import LoadImpossible
+    from inkgate.bench.load import LoadImpossible
     from inkgate.bench.load.plan import Plan
     from inkgate.bench.load.results import Axis
 
     for file in output or ():
         if file.suffix not in FORMS:
-            raise misuse(f"{file}: the name ends in one of {', '.join(FORMS)}.")
+            raise misuse(f"{file} must end in {', '.join(FORMS)}.")
     plan = Plan(Axis.CONCURRENCY, clients, seconds, warm_s=warm_up, deadline_s=deadline, timeout_s=timeout)
     try:
         contenders = parse(engines, config)
         entries = documents(pages)
-        _need_evaluation(any(entry.scored for entry in entries))
-        comparing = Comparing(entries, plan, rounds, key, model, prompt, max_tokens)
-        comparison = anyio.run(_compare, contenders, comparing, backend_options={"use_uvloop": sys.platform != "win32"})
+        _check_accuracy_extra(any(entry.scored for entry in entries))
+        comparison_plan = ComparisonPlan(entries, plan, rounds, key, model, prompt, max_tokens)
+        comparison = anyio.run(
+            _compare, contenders, comparison_plan, backend_options={"use_uvloop": sys.platform != "win32"}
+        )
     except (ContenderInvalid, ManifestInvalid, LoadImpossible) as error:
         raise misuse(str(error)) from error
     _show(comparison, output or ())
@@ -112,20 +114,22 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
         raise typer.Exit(FAILED)
 
 
-def _need_evaluation(wanted: bool) -> None:
-    """Told before the first engine is started, not after an hour."""
+def _check_accuracy_extra(wanted: bool) -> None:
+    """Before the first engine starts, not after an hour."""
     if not wanted:
         return
     try:
         import inkgate.bench.accuracy.metrics  # noqa: F401  # whether it can be
     except ModuleNotFoundError as error:
-        raise misuse(f"{error.name} is not installed, which accuracy needs: {install_extra('bench')}.") from error
+        raise misuse(
+            f"{error.name} is not installed, which measuring accuracy needs: {install_extra('bench')}."
+        ) from error
 
 
-async def _compare(contenders: Sequence[Contender], comparing: Comparing) -> EngineComparison:
+async def _compare(contenders: Sequence[Contender], plan: ComparisonPlan) -> EngineComparison:
     from inkgate.bench.compare.memory import gpu_reader
     from inkgate.bench.compare.run import compare
-    from inkgate.bench.load.machine import this_machine
+    from inkgate.bench.load.report import this_machine
     from inkgate.concurrency import single_error
 
     stop = anyio.Event()
@@ -133,9 +137,9 @@ async def _compare(contenders: Sequence[Contender], comparing: Comparing) -> Eng
         async with anyio.create_task_group() as tasks:
             await tasks.start(stop_when_told, stop, _STOPPING)
             gpus = gpu_reader(stack)
-            found = await compare(contenders, comparing, this_machine(), gpus, stop, say)
+            comparison = await compare(contenders, plan, this_machine(), gpus, stop, say)
             tasks.cancel_scope.cancel()
-    return found
+    return comparison
 
 
 def _show(comparison: EngineComparison, files: Sequence[Path]) -> None:

@@ -1,9 +1,12 @@
-"""`inkgate loadtest`: load on a running service, and what it shows."""
+"""`inkgate loadtest`: puts load on a running service and reports what it can take."""
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,23 +14,25 @@ import anyio
 import typer
 
 from inkgate.cli.durations import duration, share
-from inkgate.cli.loadtest_plan import Wanted, plan_of
-from inkgate.cli.loadtest_run import Course, measure, steps_of
+from inkgate.cli.interrupts import stop_when_told
+from inkgate.cli.loadtest_options import LoadOptions, plan_of, steps_of
 from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
 
 if TYPE_CHECKING:
+    from inkgate.bench.load.knee import Steps
+    from inkgate.bench.load.live import LiveView, PlainLines
     from inkgate.bench.load.pages import LoadPage
-    from inkgate.bench.load.plan import Plan
-    from inkgate.bench.load.results import LoadReport
+    from inkgate.bench.load.plan import Load, Plan
+    from inkgate.bench.load.results import Axis, LoadReport
     from inkgate.bench.load.target import Target
 
-NOT_ASKED = 3
-"""Exit status: the service could not be asked, as with `inkgate doctor`."""
+UNREACHABLE = 3
+"""Exit status: the service could not be reached, as with `inkgate doctor`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Where:
-    """What the options say of the service."""
+class _TargetOptions:
+    """The options that describe the service."""
 
     url: str
     key: str
@@ -37,79 +42,97 @@ class _Where:
     max_tokens: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _TestOptions:
+    """The other options. `steps`: None for a single load; `asked`: all options, for the report."""
+
+    steps: Steps | None
+    max_error: float
+    metrics_url: str
+    asked: Mapping[str, str]
+
+
 def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help="The service, such as http://127.0.0.1:7860, or http://host:8000/v1.")],
+    url: Annotated[str, typer.Argument(help="Service to test, e.g. http://127.0.0.1:7860 or http://host:8000/v1.")],
     *,
-    pages: Annotated[Path, typer.Option(metavar="DIR", help="Images and PDFs to send; a folder, or one file.")],
-    clients: Annotated[int | None, typer.Option("--clients", "-c", min=1, help="A closed loop of N clients.")] = None,
-    rate: Annotated[float | None, typer.Option(help="An open loop of so many requests a second.")] = None,
+    pages: Annotated[Path, typer.Option(metavar="PATH", help="Images and PDFs to send: a folder or a file.")],
+    clients: Annotated[
+        int | None, typer.Option("--clients", "-c", min=1, help="Closed loop: this many clients, one request each.")
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Open loop: this many requests per second.")] = None,
     steps: Annotated[
-        str | None, typer.Option(metavar="LEVELS", help="One after the other so many clients: 1,2,4,8; or auto.")
+        str | None, typer.Option(metavar="LEVELS", help="Numbers of clients to test, e.g. 1,2,4,8, or auto.")
     ] = None,
     rate_steps: Annotated[
-        str | None, typer.Option(metavar="LEVELS", help="So many requests a second: 5,10,20; or auto.")
+        str | None, typer.Option(metavar="LEVELS", help="Request rates to test, e.g. 5,10,20, or auto.")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How often each step is made, in rounds.")] = 1,
-    ramp: Annotated[str | None, typer.Option(metavar="FROM:TO", help="An open loop whose rate rises: 1:100.")] = None,
-    replay: Annotated[Path | None, typer.Option(metavar="FILE", help="Requests when recorded ones came.")] = None,
-    speed: Annotated[float, typer.Option(help="Of a replay: 2 is twice as fast as it was.")] = 1.0,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each step. Default: 3, which the knee needs.")
+    ] = None,
+    ramp: Annotated[
+        str | None, typer.Option(metavar="FROM:TO", help="Open loop at a changing rate, e.g. 1:100.")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Replay recorded requests, e.g. inkgate's JSON log.")
+    ] = None,
+    speed: Annotated[float, typer.Option(help="Speed of the replay; 2 is twice as fast as recorded.")] = 1.0,
     seconds: Annotated[
-        float, typer.Option("--duration", "-z", parser=duration, metavar="TIME", help="For how long requests count.")
+        float, typer.Option("--duration", "-z", parser=duration, metavar="TIME", help="Length of each run, e.g. 2m.")
     ] = 60.0,
     warm: Annotated[
-        float, typer.Option(parser=duration, metavar="TIME", help="How long load is put on before requests count.")
+        float, typer.Option(parser=duration, metavar="TIME", help="Warm-up before each run; not counted.")
     ] = 5.0,
     deadline: Annotated[
-        float, typer.Option(parser=duration, metavar="TIME", help="Until when an answer is in time.")
+        float, typer.Option(parser=duration, metavar="TIME", help="Latency target: slower responses don't count.")
     ] = 5.0,
-    timeout: Annotated[float, typer.Option(parser=duration, metavar="TIME", help="When a client leaves.")] = 60.0,
+    timeout: Annotated[
+        float, typer.Option(parser=duration, metavar="TIME", help="How long a client waits for a response.")
+    ] = 60.0,
     max_error: Annotated[
-        float, typer.Option(parser=share, metavar="SHARE", help="Of requests that may go unanswered: 0.1%.")
+        float, typer.Option(parser=share, metavar="SHARE", help="Maximum error rate at the knee, e.g. 0.1%.")
     ] = 0.001,
-    arrivals: Annotated[str, typer.Option(help="Of an open loop: poisson, or constant.")] = "poisson",
+    arrivals: Annotated[str, typer.Option(help="Arrivals of an open loop: poisson or constant.")] = "poisson",
     key: Annotated[
-        list[str] | None, typer.Option(envvar="INKGATE_API_KEY", help="An API key. Several are so many tenants.")
+        list[str] | None, typer.Option(envvar="INKGATE_API_KEY", help="API key. Repeat it to send as several tenants.")
     ] = None,
     priorities: Annotated[
-        str, typer.Option(metavar="MIX", help="Classes of requests and their weights: interactive=3,batch=1.")
+        str, typer.Option(metavar="MIX", help="Priorities and their weights, e.g. interactive=3,batch=1.")
     ] = "",
-    protocol: Annotated[str | None, typer.Option(help="ocr, simple or chat; else it is found out.")] = None,
-    model: Annotated[str, typer.Option(help="Of a chat completion; else the first that the service lists.")] = "",
-    prompt: Annotated[str, typer.Option(help="Of a chat completion.")] = "OCR:",
-    max_tokens: Annotated[int | None, typer.Option(min=1, help="Of a chat completion's answer.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="ocr, simple or chat. Default: detected.")] = None,
+    model: Annotated[str, typer.Option(help="Model for the chat protocol. Default: the first listed.")] = "",
+    prompt: Annotated[str, typer.Option(help="Prompt for the chat protocol.")] = "OCR:",
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit for the chat protocol.")] = None,
     tell_deadline: Annotated[
-        bool, typer.Option("--tell-deadline", help="Say the deadline to the service (X-Inkgate-Timeout).")
+        bool, typer.Option("--tell-deadline", help="Send the latency target as X-Inkgate-Timeout.")
     ] = False,
     insist: Annotated[
-        bool, typer.Option("--insist", help="Clients that were refused don't wait as Retry-After says.")
+        bool, typer.Option("--insist", help="Refused clients retry at once, ignoring Retry-After.")
     ] = False,
-    cached: Annotated[bool, typer.Option("--cached", help="Let inkgate answer from its cache of pages.")] = False,
-    max_in_flight: Annotated[int, typer.Option(min=1, help="Requests of an open loop on their way at most.")] = 20_000,
-    processes: Annotated[int, typer.Option(min=1, help="Processes that send, where one does not suffice.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of arrivals and of the order of pages.")] = 1,
+    cached: Annotated[bool, typer.Option("--cached", help="Allow responses from inkgate's page cache.")] = False,
+    max_in_flight: Annotated[int, typer.Option(min=1, help="Maximum requests in flight in an open loop.")] = 20_000,
+    seed: Annotated[int, typer.Option(help="Random seed for arrivals and page order.")] = 1,
     metrics_url: Annotated[
-        str, typer.Option(metavar="URL", help="A vLLM behind the service, to read its /metrics.")
+        str, typer.Option(metavar="URL", help="vLLM server behind the service, to read its /metrics.")
     ] = "",
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures there.")] = None,
-    csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write points.csv and seconds.csv there.")] = None,
+    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all figures as JSON.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="DIR", help="Write points.csv and seconds.csv.")] = None,
 ) -> None:
-    """Put load on an OCR service: inkgate, JSON {"image": ...}, or OpenAI's chat completions.
+    """Load-test an OCR service: inkgate, JSON {"image": ...}, or OpenAI chat completions.
 
-    Latency counts from the moment at which a request was due, so that a service that stands still shows as latency
-    and not as fewer requests. In steps it finds the knee: from where on more load buys nothing. Ctrl-C ends it early
-    and shows what there is. docs/guides/load-testing.md explains the figures.
+    Latency counts from when a request was due, so a stalled service shows as latency, not as fewer requests. Steps
+    find the knee: the smallest load with nearly the best goodput. Ctrl-C ends the test early and reports what it has.
+    See docs/guides/load-testing.md.
 
-    The exit status is 0 when it was measured; 1 when nothing was answered, or this load generator was the bottleneck;
-    3 when the service could not be asked.
+    Exit status: 0 measured; 1 no response, or this load generator was the bottleneck; 3 service unreachable.
     """
-    from inkgate.bench.load.impossible import LoadImpossible
+    from inkgate.bench.load import LoadImpossible
     from inkgate.bench.load.pages import load_pages
     from inkgate.bench.load.plan import Plan
     from inkgate.bench.load.results import Axis
 
-    wanted = Wanted(clients, rate, ramp, replay, speed, arrivals, priorities, tuple(key or ()))
-    where = _Where(url, (key or [""])[0], protocol, model, prompt, max_tokens)
+    load_options = LoadOptions(clients, rate, ramp, replay, speed, arrivals, priorities, tuple(key or ()))
+    target_options = _TargetOptions(url, (key or [""])[0], protocol, model, prompt, max_tokens)
     try:
         common = Plan(
             Axis.CONCURRENCY,
@@ -124,23 +147,23 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
             waits_when_refused=not insist,
             takes_kept=cached,
         )
-        taken, plan = steps_of(steps, rate_steps, repeats, plan_of(wanted, common))
-        found = load_pages(pages)
+        found_steps, plan = steps_of(steps, rate_steps, repeats, plan_of(load_options, common))
+        loaded = load_pages(pages)
     except LoadImpossible as error:
         raise misuse(str(error)) from error
-    _more_files(plan)
+    _raise_file_limit(plan)
     try:
-        course = Course(taken, max_error, metrics_url, _asked(context), processes)
+        options = _TestOptions(found_steps, max_error, metrics_url, _given_options(context))
         uvloop = {"use_uvloop": sys.platform != "win32"}
-        report = anyio.run(_measure, where, found, plan, course, backend_options=uvloop)
+        report = anyio.run(_measure, target_options, loaded, plan, options, backend_options=uvloop)
     except LoadImpossible as error:
         say(str(error))
-        raise typer.Exit(NOT_ASKED) from error
-    _end(report, json, csv)
+        raise typer.Exit(UNREACHABLE) from error
+    _finish(report, json, csv)
 
 
-def _more_files(plan: Plan) -> None:
-    """As many open files as this process may have: each request on its way is one."""
+def _raise_file_limit(plan: Plan) -> None:
+    """Every request in flight needs an open file."""
     if sys.platform == "win32":
         return
     import resource
@@ -152,8 +175,8 @@ def _more_files(plan: Plan) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
-def _asked(context: typer.Context) -> dict[str, str]:
-    """The options as they were given, but for what may hold a secret."""
+def _given_options(context: typer.Context) -> dict[str, str]:
+    """The options that were given, except those that may hold a secret."""
 
     def given(name: str) -> bool:
         source = context.get_parameter_source(name)
@@ -162,40 +185,70 @@ def _asked(context: typer.Context) -> dict[str, str]:
     return {name: str(value) for name, value in context.params.items() if value is not None and given(name)}
 
 
-async def _measure(where: _Where, pages: tuple[LoadPage, ...], plan: Plan, course: Course) -> LoadReport:
+async def _measure(
+    target_options: _TargetOptions, pages: tuple[LoadPage, ...], plan: Plan, options: _TestOptions
+) -> LoadReport:
+    """Runs the load test, shown while it runs, until its end or an interrupt."""
     from inkgate.bench.load.plan import Load
-    from inkgate.bench.load.preflight import try_once
+    from inkgate.bench.load.readings import Scraper, reading_sources
+    from inkgate.bench.load.report import ReportContext, assemble
+    from inkgate.bench.load.run import run
+    from inkgate.bench.load.sender import try_once
+    from inkgate.bench.load.steps import LoadInstruments, run_once, run_steps
 
-    load = Load(await _target(where), pages, plan)
+    load = Load(await _target(target_options), pages, plan)
     await try_once(load)
-    return await measure(load, course)
+    began = datetime.now(UTC)
+    stop = anyio.Event()
+    with ExitStack() as stack:
+        sources = stack.enter_context(reading_sources(load.target.origin, load.target.key, options.metrics_url))
+        view = _view(load)
+        stack.enter_context(view)
+        instruments = LoadInstruments(run, Scraper(sources), view, stop, options.max_error)
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(stop_when_told, stop)
+            if options.steps is None:
+                results = await run_once(load, instruments)
+            else:
+                results = await run_steps(load, options.steps, instruments)
+            tasks.cancel_scope.cancel()
+    return assemble(load, results, ReportContext(began, options.max_error, options.asked))
 
 
-async def _target(where: _Where) -> Target:
-    from dataclasses import replace
-
-    from inkgate.bench.load.impossible import LoadImpossible
+async def _target(options: _TargetOptions) -> Target:
+    from inkgate.bench.load import LoadImpossible
     from inkgate.bench.load.target import ProtocolName, detect
 
     names = [str(name) for name in ProtocolName]
-    if where.protocol is not None and where.protocol not in names:
-        raise LoadImpossible(f"There is no protocol {where.protocol!r}: it is one of {', '.join(names)}.")
-    spoken = None if where.protocol is None else ProtocolName(where.protocol)
-    target = await detect(where.url, where.key, protocol=spoken, model=where.model)
-    return replace(target, prompt=where.prompt, max_tokens=where.max_tokens)
+    if options.protocol is not None and options.protocol not in names:
+        raise LoadImpossible(f"--protocol is one of {', '.join(names)}, not {options.protocol!r}.")
+    protocol = None if options.protocol is None else ProtocolName(options.protocol)
+    target = await detect(options.url, options.key, protocol=protocol, model=options.model)
+    return replace(target, prompt=options.prompt, max_tokens=options.max_tokens)
 
 
-def _end(report: LoadReport, json: Path | None, csv: Path | None) -> None:
-    """Writes the report, shows it, and ends with the status that it deserves."""
-    from inkgate.bench.load.files import write_json, write_points_csv, write_seconds_csv
-    from inkgate.bench.load.text import shown
+def _view(load: Load) -> LiveView | PlainLines:
+    from rich.console import Console
+
+    from inkgate.bench.load.live import LiveView, PlainLines
+
+    console = Console(stderr=True)
+    axis: Axis = load.plan.axis
+    # The report goes to standard output: where that is a file, the live view still has a terminal.
+    title = f"{load.target.url} ({load.target.protocol})"
+    return LiveView(title, axis, console) if console.is_terminal else PlainLines(axis, console)
+
+
+def _finish(report: LoadReport, json: Path | None, csv: Path | None) -> None:
+    """Writes the report, prints it, and exits with its status."""
+    from inkgate.bench.load.report import report_text, write_json, write_points_csv, write_seconds_csv
 
     if json is not None:
         write_json(report, json)
     if csv is not None:
         write_points_csv(report, csv / "points.csv")
         write_seconds_csv(report, csv / "seconds.csv")
-    print(shown(report))
+    print(report_text(report))
     if report.partial:
         raise typer.Exit(INTERRUPTED)
     nothing = not any(run.answered for point in report.points for run in point.runs)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 import psutil
 
-from inkgate.bench.load.impossible import LoadImpossible
-from inkgate.bench.load.machine import this_machine
+from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.pages import LoadPage, load_pages
+from inkgate.bench.load.report import this_machine
 from inkgate.bench.load.service import ServiceNotStarted
 from inkgate.bench.tune.demand import NothingAnswered, find_demand, notes
 from inkgate.bench.tune.journal import Journal, JournalMismatch, read_task

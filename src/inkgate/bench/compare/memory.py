@@ -1,4 +1,4 @@
-"""The most memory that a service took while it was measured, looked at twice a second."""
+"""Peak memory of a service while it is measured, sampled twice a second."""
 
 from __future__ import annotations
 
@@ -12,70 +12,41 @@ from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
 from inkgate.telemetry.processes import tree_bytes
 
 EVERY_S = 0.5
-MB = 1e6
 
 
-def gpu_bytes(reader: GpuReader | None) -> int | None:
-    """Memory taken of all GPUs together, whoever took it; None where they don't say. Blocking, for milliseconds."""
-    if reader is None:
-        return None
-    try:
-        taken = [gpu.memory_used for gpu in reader.read()]
-    except GpuUnavailable:
-        return None
-    known = [used for used in taken if used is not None]
-    return sum(known) if known else None
+class MemoryMonitor:
+    """Peaks of a process tree and of all GPUs, whoever uses them. Make it before the service starts.
 
-
-class Peak:
-    """The highest of what was looked at; None before the first look."""
-
-    def __init__(self) -> None:
-        self.most: int | None = None
-
-    def see(self, taken: int | None) -> None:
-        """One look. None, and nothing at all, are what is not known."""
-        if taken:
-            self.most = max(self.most or 0, taken)
-
-    def megabytes(self, before: int = 0) -> float | None:
-        """Beyond `before` bytes."""
-        return None if self.most is None else max(0, self.most - before) / MB
-
-
-class MemoryWatch:
-    """Looks at a process tree and at the GPUs; from the moment it is made, which is to be before the start."""
+    `memory_mb`, `gpu_memory_mb`: in MB of a million bytes, None where unknown; of GPUs, beyond what was used before.
+    """
 
     def __init__(self, gpus: GpuReader | None, resident: Callable[[int], int] = tree_bytes) -> None:
         self._gpus = gpus
         self._resident = resident
-        self._threads = Threads("memory_watch", 1)
-        self._before = gpu_bytes(gpus)
-        self._tree, self._gpu = Peak(), Peak()
+        self._threads = Threads("memory_monitor", 1)
+        self._gpu_before = gpu_bytes(gpus) or 0
+        self.memory_mb: float | None = None
+        self.gpu_memory_mb: float | None = None
 
-    @property
-    def memory_mb(self) -> float | None:
-        return self._tree.megabytes()
+    async def sample(self, pid: int | None) -> None:
+        """Reads both once."""
+        await self._threads.run(self._sample, pid)
 
-    @property
-    def gpu_memory_mb(self) -> float | None:
-        return self._gpu.megabytes(self._before or 0)
-
-    async def look(self, pid: int | None) -> None:
-        """Once."""
-        await self._threads.run(self._look, pid)
-
-    def _look(self, pid: int | None) -> None:
-        self._tree.see(None if pid is None else self._resident(pid))
-        self._gpu.see(gpu_bytes(self._gpus))
+    def _sample(self, pid: int | None) -> None:
+        resident = 0 if pid is None else self._resident(pid)
+        if resident:
+            self.memory_mb = max(self.memory_mb or 0.0, resident / 1e6)
+        gpu = gpu_bytes(self._gpus)
+        if gpu:
+            self.gpu_memory_mb = max(self.gpu_memory_mb or 0.0, (gpu - self._gpu_before) / 1e6)
 
     @asynccontextmanager
-    async def watching(self, pid: Callable[[], int | None]) -> AsyncIterator[None]:
-        """Looks again and again while the block runs."""
+    async def running(self, pid: Callable[[], int | None]) -> AsyncIterator[None]:
+        """Samples while the block runs."""
 
         async def run() -> None:
             while True:
-                await self.look(pid())
+                await self.sample(pid())
                 await anyio.sleep(EVERY_S)
 
         with single_error():
@@ -87,8 +58,19 @@ class MemoryWatch:
                     tasks.cancel_scope.cancel()
 
 
+def gpu_bytes(reader: GpuReader | None) -> int | None:
+    """Used memory of all GPUs; None where they don't report it. Blocks for milliseconds."""
+    if reader is None:
+        return None
+    try:
+        used = [gpu.memory_used for gpu in reader.read() if gpu.memory_used is not None]
+    except GpuUnavailable:
+        return None
+    return sum(used) if used else None
+
+
 def gpu_reader(stack: ExitStack) -> GpuReader | None:
-    """NVIDIA's GPUs of this machine, until `stack` is left; None where there is none, or nothing to read them with."""
+    """NVIDIA's GPUs of this machine, until `stack` is left; None where there is none, or no library for them."""
     try:
         return stack.enter_context(NvmlReader())
     except GpuUnavailable:

@@ -1,6 +1,6 @@
-"""What a comparison of engines found: plain values, which pydantic writes as JSON and reads back.
+"""The results of a comparison of engines: plain values that pydantic writes as JSON and reads back.
 
-Times in seconds, memory in MB of a million bytes; a share is 0 to 1; None means that it is not known.
+Times in seconds, memory in MB of a million bytes; a share is 0 to 1; None: unknown.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ FORMAT = "inkgate.compare-engines/1"
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Of the documents whose content is known (docs/guides/accuracy.md says what the figures mean).
+    """Of the documents whose text is known; docs/guides/accuracy.md explains the figures.
 
     Attributes:
-        documents: that were compared; unread: of them those that were not read, or not whole.
-        cer: character error rate; f1: of words; line_recall: lines that were found. None without such a truth.
+        documents: that were compared; unread: of them those that failed, or a page of which failed.
+        cer: character error rate; f1: of words; line_recall: share of lines that were found.
         tests_passed, tests: unit tests.
     """
 
@@ -33,17 +33,17 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class EngineMeasured:
+class EngineResult:
     """One contender.
 
     Attributes:
-        name: as it was asked for; model, engine: what reads, and what computes it, as the service says.
-        started_here: whether it was started for this; start_s: from then until it was ready.
-        runs: a load each, in rounds; own: the load generator's own limits, of the run where it was worst.
-        memory_mb: most resident memory of all its processes together; gpu_memory_mb: most memory of all GPUs beyond
-            what was taken before it was started.
-        why_not: why it was not measured, or not to the end; empty where it was.
-        notes: what a reader has to know before comparing it with others.
+        name: from the command line; model, engine: as the service reports them.
+        started_here: whether it was started for the comparison; start_s: from then until it was ready.
+        runs: one a round; own: of the load generator, in its worst run.
+        memory_mb: peak resident memory of all its processes; gpu_memory_mb: peak memory of all GPUs beyond what was
+            used before the start.
+        why_not: why it was not measured to the end; empty where it was.
+        notes: what a reader should know.
     """
 
     name: str
@@ -67,13 +67,13 @@ class EngineMeasured:
 
     @property
     def goodput(self) -> float | None:
-        """Answers within the deadline a second, over all rounds."""
+        """Successful responses within the deadline per second, over all rounds."""
         seconds = sum(run.seconds for run in self.runs)
         return sum(run.in_time for run in self.runs) / seconds if seconds else None
 
     @property
     def error_share(self) -> float | None:
-        """Of the requests of all rounds, those not answered."""
+        """Of the requests of all rounds, those without a successful response."""
         offered = sum(run.offered for run in self.runs)
         return sum(run.offered - run.answered for run in self.runs) / offered if offered else None
 
@@ -107,13 +107,13 @@ def _median(values: list[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class EngineComparison:
-    """All contenders, in the order in which they were asked for.
+    """All contenders, in the order of the command line.
 
     Attributes:
-        began: moment in UTC, ISO 8601.
-        pages: files that were sent; megabytes: all of them together.
-        clients: in a closed loop; seconds: of a run; rounds: runs of each.
-        partial: it was interrupted, and shows what there was.
+        began: in UTC, ISO 8601.
+        pages: number of files; megabytes: of all of them.
+        clients: of the closed loop; seconds: of a run; rounds: runs of each contender.
+        partial: it was interrupted.
     """
 
     began: str
@@ -124,6 +124,6 @@ class EngineComparison:
     rounds: int
     deadline_s: float
     machine: Machine
-    engines: tuple[EngineMeasured, ...]
+    engines: tuple[EngineResult, ...]
     partial: bool = False
     format: str = field(default=FORMAT)

@@ -1,4 +1,4 @@
-"""The comparison itself: each contender is started, read with, put under the same load, and stopped, in turns."""
+"""The comparison: each contender is started, read with, put under the same load and stopped, one after the other."""
 
 from __future__ import annotations
 
@@ -10,35 +10,33 @@ from datetime import UTC, datetime
 import anyio
 
 from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bench.compare.contenders import Contender, Given
-from inkgate.bench.compare.documents import load_of
-from inkgate.bench.compare.memory import MB, MemoryWatch
-from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineMeasured
-from inkgate.bench.load.impossible import LoadImpossible
-from inkgate.bench.load.pages import LoadPage
+from inkgate.bench.compare.contenders import Contender, RunningService
+from inkgate.bench.compare.memory import MemoryMonitor
+from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineResult
+from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.pages import LoadPage, load_pages
 from inkgate.bench.load.plan import Load, Plan
 from inkgate.bench.load.readings import restarts_of
 from inkgate.bench.load.results import Machine, OwnLimits
-from inkgate.bench.load.run import Measured, run
+from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.service import ServiceNotStarted, ServiceProcess, serving
 from inkgate.bench.load.target import PROMPT, ProtocolName, Target, detect
+from inkgate.bench.statistics import LEAST_REPEATS
 from inkgate.client import AsyncInkgateClient, ServiceError
-from inkgate.concurrency import single_error
+from inkgate.concurrency import Threads, single_error
 from inkgate.telemetry.gpu import GpuReader
 
-READ_AT_ONCE = 4
-"""Documents that are read at once for accuracy: few enough that nobody refuses them."""
-
-Told = Callable[[str], None]
+READ_PARALLEL = 4
+"""Documents that are read at a time for accuracy: few enough that no service refuses them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Comparing:
-    """What is asked for. `key`, `model`, `prompt`, `max_tokens`: for contenders that are addresses."""
+class ComparisonPlan:
+    """What to compare. `key`, `model`, `prompt`, `max_tokens`: for contenders that are addresses."""
 
     entries: tuple[Entry, ...]
     plan: Plan
-    rounds: int = 1
+    rounds: int = LEAST_REPEATS
     key: str = ""
     model: str = ""
     prompt: str = PROMPT
@@ -46,169 +44,167 @@ class Comparing:
 
 
 @dataclass(slots=True)
-class _Found:
+class _EngineRecord:
     """What is known of a contender so far."""
 
-    measured: EngineMeasured
+    result: EngineResult
 
     def add(self, **fields: object) -> None:
-        self.measured = replace(self.measured, **fields)  # type: ignore[arg-type]  # names and values go together
+        self.result = replace(self.result, **fields)  # type: ignore[arg-type]  # names and values go together
 
-    def note(self, *notes: str) -> None:
-        fresh = [note for note in notes if note and note not in self.measured.notes]
-        self.add(notes=(*self.measured.notes, *fresh))
+    def note(self, note: str) -> None:
+        if note not in self.result.notes:
+            self.add(notes=(*self.result.notes, note))
 
 
 async def compare(
     contenders: Sequence[Contender],
-    comparing: Comparing,
+    plan: ComparisonPlan,
     machine: Machine,
     gpus: GpuReader | None,
     stop: anyio.Event,
-    told: Told,
+    report: Callable[[str], None],
 ) -> EngineComparison:
-    """Measures them one after the other, every second round in the other order, so that a machine that slows down is
-    unfair to none. Once `stop` is set it ends early, with what there is. `told` hears in words what is going on.
+    """Measures them one after the other, every second round in reverse order, so that a machine that slows down is
+    unfair to none. Setting `stop` ends it early, with what there is. `report` is called with what begins, in words.
 
     Raises:
-        LoadImpossible, ManifestInvalid: of the documents.
+        LoadImpossible, ManifestInvalid: a document can't be sent.
     """
     began = datetime.now(UTC).isoformat(timespec="seconds")
-    pages = load_of(comparing.entries)
-    found = {contender.name: _Found(EngineMeasured(contender.name)) for contender in contenders}
-    for number in range(comparing.rounds):
+    pages = tuple(page for entry in plan.entries for page in load_pages(entry.file))
+    records = {contender.name: _EngineRecord(EngineResult(contender.name)) for contender in contenders}
+    for number in range(plan.rounds):
+        suffix = f", round {number + 1} of {plan.rounds}" if plan.rounds > 1 else ""
         for contender in contenders if number % 2 == 0 else tuple(reversed(contenders)):
-            one = found[contender.name]
-            if stop.is_set() or one.measured.why_not:
-                continue
-            where = f", round {number + 1} of {comparing.rounds}" if comparing.rounds > 1 else ""
-            await _Visit(contender, comparing, one, told, where).make(pages, gpus, stop)
-    partial = stop.is_set()
-    if partial:
-        for one in found.values():
-            one.note("" if one.measured.runs else "Interrupted before it was measured.")
+            record = records[contender.name]
+            if not stop.is_set() and not record.result.why_not:
+                visit = _Visit(contender, plan, record, lambda text, suffix=suffix: report(text + suffix))  # type: ignore[misc]
+                await visit.run(pages, gpus, stop)
+    if stop.is_set():
+        for record in records.values():
+            if not record.result.runs:
+                record.note("Interrupted before it was measured.")
     return EngineComparison(
         began=began,
         pages=len(pages),
-        megabytes=sum(len(page.content) for page in pages) / MB,
-        clients=int(comparing.plan.level),
-        seconds=comparing.plan.seconds,
-        rounds=comparing.rounds,
-        deadline_s=comparing.plan.deadline_s,
+        megabytes=sum(len(page.content) for page in pages) / 1e6,
+        clients=int(plan.plan.level),
+        seconds=plan.plan.seconds,
+        rounds=plan.rounds,
+        deadline_s=plan.plan.deadline_s,
         machine=machine,
-        engines=tuple(found[contender.name].measured for contender in contenders),
-        partial=partial,
+        engines=tuple(record.result for record in records.values()),
+        partial=stop.is_set(),
     )
 
 
 class _Visit:
     """One contender in one round."""
 
-    def __init__(self, contender: Contender, comparing: Comparing, found: _Found, told: Told, where: str) -> None:
+    def __init__(
+        self, contender: Contender, plan: ComparisonPlan, record: _EngineRecord, report: Callable[[str], None]
+    ) -> None:
         self._contender = contender
-        self._comparing = comparing
-        self._found = found
-        self._told = told
-        self._where = where
+        self._plan = plan
+        self._record = record
+        self._report = report
         self._loading = False
 
-    async def make(self, pages: Sequence[LoadPage], gpus: GpuReader | None, stop: anyio.Event) -> None:
-        """Whatever goes wrong is told in `why_not`."""
+    async def run(self, pages: Sequence[LoadPage], gpus: GpuReader | None, stop: anyio.Event) -> None:
+        """Any failure goes to `why_not`."""
         try:
             with single_error():
                 async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._give_up, stop, tasks.cancel_scope)
-                    await self._measure(pages, MemoryWatch(gpus), stop)
+                    tasks.start_soon(self._cancel_at_stop, stop, tasks.cancel_scope)
+                    await self._measure(pages, MemoryMonitor(gpus), stop)
                     tasks.cancel_scope.cancel()
         except (ServiceNotStarted, LoadImpossible, ServiceError) as error:
-            self._found.add(why_not=str(error))
+            self._record.add(why_not=str(error))
 
-    async def _give_up(self, stop: anyio.Event, scope: anyio.CancelScope) -> None:
-        """A load ends by itself when it is told to stop, and has something to show; what comes before has not."""
+    async def _cancel_at_stop(self, stop: anyio.Event, scope: anyio.CancelScope) -> None:
+        """A load ends by itself at a stop, with partial results; what comes before it has none."""
         await stop.wait()
         if not self._loading:
             scope.cancel()
 
-    async def _measure(self, pages: Sequence[LoadPage], memory: MemoryWatch, stop: anyio.Event) -> None:
-        async with self._placed() as (url, service):
+    async def _measure(self, pages: Sequence[LoadPage], memory: MemoryMonitor, stop: anyio.Event) -> None:
+        async with self._service() as (url, service):
             target = await self._target(url)
-            if not self._found.measured.model:
-                await self._ask_about(target)
-            async with memory.watching(lambda: None if service is None else service.pid):
-                if self._found.measured.accuracy is None and any(entry.scored for entry in self._comparing.entries):
-                    self._say("reads each document once")
-                    self._found.add(accuracy=await _accuracy(self._contender.name, target, self._comparing.entries))
-                plan = self._comparing.plan
-                self._say(f"{plan.level:g} clients for {plan.seconds:g} s")
+            if not self._record.result.model:
+                await self._describe(target)
+            async with memory.running(lambda: None if service is None else service.pid):
+                if self._record.result.accuracy is None and any(entry.scored for entry in self._plan.entries):
+                    self._report(f"{self._contender.name}: reads each document once")
+                    accuracy = await _accuracy(self._contender.name, target, self._plan.entries)
+                    self._record.add(accuracy=accuracy)
+                plan = self._plan.plan
+                self._report(f"{self._contender.name}: {plan.level:g} clients for {plan.seconds:g} s")
                 self._loading = True
-                measured = await run(Load(target, pages, plan), stop=stop)
-            self._keep(measured)
+                result = await run(Load(target, pages, plan), stop=stop)
+            self._add(result)
             if service is not None:
-                self._keep_memory(memory)
-                await self._ask_for_deaths(target, service)
+                self._add_memory(memory)
+                await self._check_deaths(target, service)
 
     @asynccontextmanager
-    async def _placed(self) -> AsyncIterator[tuple[str, ServiceProcess | None]]:
-        place = self._contender.place
-        if isinstance(place, Given):
-            yield place.url, None
+    async def _service(self) -> AsyncIterator[tuple[str, ServiceProcess | None]]:
+        service = self._contender.service
+        if isinstance(service, RunningService):
+            yield service.url, None
             return
-        self._say("starts")
+        self._report(f"{self._contender.name}: starts")
         began = anyio.current_time()
-        async with serving(place) as service:
-            if self._found.measured.start_s is None:
-                self._found.add(started_here=True, start_s=anyio.current_time() - began)
-            yield service.url, service
+        async with serving(service) as process:
+            if self._record.result.start_s is None:
+                self._record.add(started_here=True, start_s=anyio.current_time() - began)
+            yield process.url, process
 
     async def _target(self, url: str) -> Target:
-        given = isinstance(self._contender.place, Given)
-        asked = self._comparing
-        target = await detect(url, asked.key if given else "", model=asked.model if given else "")
-        return replace(target, prompt=asked.prompt, max_tokens=asked.max_tokens)
+        plan, given = self._plan, isinstance(self._contender.service, RunningService)
+        target = await detect(url, plan.key if given else "", model=plan.model if given else "")
+        return replace(target, prompt=plan.prompt, max_tokens=plan.max_tokens)
 
-    async def _ask_about(self, target: Target) -> None:
+    async def _describe(self, target: Target) -> None:
         if target.protocol is not ProtocolName.OCR:
-            self._found.add(model=target.model, engine=f"{target.protocol.value} at {target.origin}")
+            self._record.add(model=target.model, engine=f"{target.protocol.value} at {target.origin}")
             return
         async with AsyncInkgateClient(target.origin, target.key) as client:
             state = await client.state()
-        self._found.add(model=state.build.model, engine=state.build.inference_engine)
+        self._record.add(model=state.build.model, engine=state.build.inference_engine)
 
-    async def _ask_for_deaths(self, target: Target, service: ServiceProcess) -> None:
-        """A model server or a worker that dies is started again: nothing of it is seen but errors."""
+    async def _check_deaths(self, target: Target, service: ServiceProcess) -> None:
+        """A model server or worker that dies is restarted: without this, only errors would show it."""
         if service.ended.is_set():
-            self._found.add(why_not=f"It ended under load, with status {service.status}.")
+            self._record.add(why_not=f"It ended under load, with status {service.status}.")
             return
         async with AsyncInkgateClient(target.origin, target.key) as client:
-            deaths = restarts_of(await client.state())
-        if deaths:
-            self._found.note(f"Processes of it died, and were started again: {deaths}.")
+            restarts = restarts_of(await client.state())
+        if restarts:
+            self._record.note(f"Its processes died and were restarted {restarts} times.")
 
-    def _keep_memory(self, memory: MemoryWatch) -> None:
-        before = self._found.measured
-        self._found.add(
-            memory_mb=_most(before.memory_mb, memory.memory_mb),
-            gpu_memory_mb=_most(before.gpu_memory_mb, memory.gpu_memory_mb),
+    def _add_memory(self, memory: MemoryMonitor) -> None:
+        before = self._record.result
+        self._record.add(
+            memory_mb=_larger(before.memory_mb, memory.memory_mb),
+            gpu_memory_mb=_larger(before.gpu_memory_mb, memory.gpu_memory_mb),
         )
 
-    def _keep(self, measured: Measured) -> None:
-        before = self._found.measured
-        self._found.add(runs=(*before.runs, measured.summary), own=_worse(before.own, measured.own))
-        if measured.summary.degraded:
-            self._found.note("Some answers were read with less care than asked for (docs/concepts/overload.md).")
-        if measured.partial:
-            self._found.note("A run was interrupted.")
-
-    def _say(self, what: str) -> None:
-        self._told(f"{self._contender.name}: {what}{self._where}")
+    def _add(self, result: LoadResult) -> None:
+        before = self._record.result
+        self._record.add(runs=(*before.runs, result.summary), own=_worse(before.own, result.own))
+        if result.summary.degraded:
+            self._record.note("Some pages were read at a degraded level (docs/concepts/overload.md).")
+        if result.partial:
+            self._record.note("A run was interrupted.")
 
 
 async def _accuracy(name: str, target: Target, entries: Sequence[Entry]) -> Accuracy:
     from inkgate.bench.accuracy.scores import score, summarize
-    from inkgate.bench.compare.asked import Asked
+    from inkgate.bench.compare.reader import ServiceReader
 
-    async with Asked(name, target, READ_AT_ONCE) as asked:
-        scores = await score(asked, entries, lambda *_: None)
+    reader = ServiceReader(name, target, Threads("compared_documents", 1), READ_PARALLEL)
+    scores = await score(reader, entries, lambda *_: None)
     summary = summarize(scores.files)
     return Accuracy(
         documents=summary.files,
@@ -221,9 +217,8 @@ async def _accuracy(name: str, target: Target, entries: Sequence[Entry]) -> Accu
     )
 
 
-def _most(before: float | None, now: float | None) -> float | None:
-    known = [value for value in (before, now) if value is not None]
-    return max(known) if known else None
+def _larger(before: float | None, now: float | None) -> float | None:
+    return max((value for value in (before, now) if value is not None), default=None)
 
 
 def _worse(before: OwnLimits | None, now: OwnLimits) -> OwnLimits:

@@ -1,4 +1,4 @@
-"""A comparison as a table: on a terminal, in Markdown, in CSV; and whole, as JSON."""
+"""A comparison as a table for a terminal, Markdown or CSV, and as JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineMeasured
+from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineResult
+from inkgate.bench.statistics import StatisticsError, Verdict, compare_repeats
 
 _COMPARISON: TypeAdapter[EngineComparison] = TypeAdapter(EngineComparison)
 _KINDS_OF_ERRORS = 4
@@ -22,15 +23,15 @@ Value = float | int | None
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """`name`: in CSV, with its unit; `title`: for people, who get `shown`."""
+    """`name`: in CSV, with its unit; `title`: for people, with the value as `text`."""
 
     name: str
     title: str
-    value: Callable[[EngineMeasured], Value]
-    shown: Callable[[float], str]
+    value: Callable[[EngineResult], Value]
+    text: Callable[[float], str]
 
 
-def _of(read: Callable[[Accuracy], Value]) -> Callable[[EngineMeasured], Value]:
+def _of(read: Callable[[Accuracy], Value]) -> Callable[[EngineResult], Value]:
     return lambda engine: None if engine.accuracy is None else read(engine.accuracy)
 
 
@@ -51,7 +52,7 @@ def _whole(value: float) -> str:
 
 
 COLUMNS: tuple[_Column, ...] = (
-    _Column("answered_per_s", "answers/s", lambda engine: engine.answered_per_s, _rate),
+    _Column("answered_per_s", "answered/s", lambda engine: engine.answered_per_s, _rate),
     _Column("in_time_per_s", "in time/s", lambda engine: engine.goodput, _rate),
     _Column("p50_s", "p50", lambda engine: engine.p50_s, _seconds),
     _Column("p95_s", "p95", lambda engine: engine.p95_s, _seconds),
@@ -63,7 +64,7 @@ COLUMNS: tuple[_Column, ...] = (
     _Column("f1", "F1", _of(lambda accuracy: accuracy.f1), _percent),
     _Column("line_recall", "lines", _of(lambda accuracy: accuracy.line_recall), _percent),
     _Column("tests_passed", "tests", _of(lambda accuracy: accuracy.tests_passed if accuracy.tests else None), _whole),
-    _Column("unread", "not read", _of(lambda accuracy: accuracy.unread), _whole),
+    _Column("unread", "unread", _of(lambda accuracy: accuracy.unread), _whole),
 )
 
 
@@ -78,7 +79,7 @@ def from_json(content: bytes) -> EngineComparison:
 
 
 def as_csv(comparison: EngineComparison) -> str:
-    """A row for each contender, every column, values as they are; empty where they are not known."""
+    """A row for each contender with every column, unrounded; empty where unknown."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["engine", "model", "computed_by", *(column.name for column in COLUMNS), "why_not"])
@@ -89,7 +90,7 @@ def as_csv(comparison: EngineComparison) -> str:
 
 
 def as_markdown(comparison: EngineComparison) -> str:
-    """A table with what is known of at least one contender, how it was measured, and what to know beside it."""
+    """The columns that are known of at least one contender, how it was measured, and remarks."""
     columns = _known(comparison.engines)
     rows = [["engine", "reads", *(column.title for column in columns)]]
     rows.append(["---"] * len(rows[0]))
@@ -113,41 +114,67 @@ def as_table(comparison: EngineComparison) -> RenderableType:
 
 
 def conditions(comparison: EngineComparison) -> str:
-    """How it was measured, in a sentence or two."""
+    """How it was measured."""
     machine = comparison.machine
     rounds = f" in each of {comparison.rounds} rounds" if comparison.rounds > 1 else ""
     gpus = f", {', '.join(machine.gpus)}" if machine.gpus else ""
     return (
-        f"{comparison.pages} files ({comparison.megabytes:.1f} MB), {comparison.clients} clients that ask again when "
-        f"they are answered, {comparison.seconds:g} s{rounds}; in time is within {comparison.deadline_s:g} s. "
-        f"{machine.cores} cores of {machine.processor}{gpus}. {comparison.began}"
-        + (" Interrupted: not all was measured." if comparison.partial else "")
+        f"{comparison.pages} files ({comparison.megabytes:.1f} MB), {comparison.clients} clients in a closed loop, "
+        f"{comparison.seconds:g} s{rounds}; latency target {comparison.deadline_s:g} s. {machine.cores} cores of "
+        f"{machine.processor}{gpus}. {comparison.began}"
+        + (" Interrupted: the results are partial." if comparison.partial else "")
     )
 
 
 def remarks(comparison: EngineComparison) -> tuple[str, ...]:
-    """What to know of single contenders: why not measured, notes, the load generator's own limits, errors by kind."""
-    found: list[str] = []
+    """Whether the fastest engine really is, and per engine: failures, notes, a generator that was the limit, errors."""
+    sentences = _speed_remarks(comparison)
     for engine in comparison.engines:
-        found += [f"{engine.name}: {said}" for said in (engine.why_not, *engine.notes) if said]
+        sentences += [f"{engine.name}: {text}" for text in (engine.why_not, *engine.notes) if text]
         if engine.own is not None and engine.own.bottleneck:
-            found.append(f"{engine.name}: the load generator was the limit, in a run at least: {engine.own.why}.")
+            sentences.append(f"{engine.name}: the load generator was the bottleneck: {engine.own.why}.")
         kinds = sorted(engine.errors.items(), key=lambda item: -item[1])[:_KINDS_OF_ERRORS]
         if kinds:
-            found.append(f"{engine.name}: errors: {', '.join(f'{kind} ({times})' for kind, times in kinds)}.")
-    return tuple(found)
+            sentences.append(f"{engine.name}: errors: {', '.join(f'{kind} ({times})' for kind, times in kinds)}.")
+    return tuple(sentences)
 
 
-def _known(engines: Sequence[EngineMeasured]) -> tuple[_Column, ...]:
+def _speed_remarks(comparison: EngineComparison) -> list[str]:
+    """How much slower each engine is than the fastest, with its 95 % interval, by Welch's test on their rounds."""
+    measured = [engine for engine in comparison.engines if engine.runs]
+    if len(measured) < 2:
+        return []
+    fastest = max(measured, key=lambda engine: engine.goodput or 0.0)
+    return [_slower(engine, fastest) for engine in measured if engine is not fastest]
+
+
+def _slower(engine: EngineResult, fastest: EngineResult) -> str:
+    a, b = ([run.goodput for run in each.runs] for each in (fastest, engine))
+    subject = f"{engine.name} against {fastest.name}, responses/s in time"
+    try:
+        fewest = min(run.in_time for run in (*engine.runs, *fastest.runs))
+        ratio = compare_repeats(a, b, resolution=1 / fewest if fewest else 0.0)
+    except (StatisticsError, ModuleNotFoundError) as error:
+        return f"{subject}: {error}."
+    interval = f"{ratio.ratio:.2f}x (95 % interval {ratio.low:.2f} to {ratio.high:.2f})"
+    verdict = {
+        Verdict.DIFFERENT: "",
+        Verdict.EQUAL: ": equally fast",
+        Verdict.UNCLEAR: ": not distinguishable; more rounds may tell",
+    }[ratio.verdict]
+    return f"{subject}: {interval}{verdict}."
+
+
+def _known(engines: Sequence[EngineResult]) -> tuple[_Column, ...]:
     return tuple(column for column in COLUMNS if any(column.value(engine) is not None for engine in engines))
 
 
-def _cells(engine: EngineMeasured, columns: Sequence[_Column]) -> list[str]:
+def _cells(engine: EngineResult, columns: Sequence[_Column]) -> list[str]:
     values = [(column, column.value(engine)) for column in columns]
-    return ["" if value is None else column.shown(value) for column, value in values]
+    return ["" if value is None else column.text(value) for column, value in values]
 
 
-def _reads(engine: EngineMeasured) -> str:
+def _reads(engine: EngineResult) -> str:
     return ", ".join(part for part in (engine.model, engine.engine) if part)
 
 

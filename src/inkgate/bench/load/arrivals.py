@@ -1,4 +1,7 @@
-"""When the requests of an open loop are due, which page each has, and who asks."""
+"""When the requests of an open loop are due, which page each carries and which caller sends it.
+
+Recorded traffic is read here too; docs/guides/load-testing.md has the format.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,39 @@ import itertools
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
+import orjson
+
+from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.pages import LoadPage
-from inkgate.bench.load.plan import Arrivals, Load, Plan
-from inkgate.bench.load.replay import pages_of
+from inkgate.bench.load.plan import Arrivals, Load, Plan, RecordedRequest
+
+READ_PATHS = frozenset({"/ocr", "/infer", "/v1/ocr", "/layout-parsing", "/v1/chat/completions"})
+"""Paths of the requests that are replayed from inkgate's access log."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A request: when it is due, in seconds from the beginning; the numbers of its page and of who asks."""
+class LoadRequest:
+    """A request: when it is due, in seconds from the start; the indexes of its page and of its caller in the mix."""
 
     due: float
     page: int
     share: int
 
 
-def moments(plan: Plan) -> Iterator[float]:
-    """When requests are due, in seconds from the beginning, ascending; without end, but for a replay."""
+def due_times(plan: Plan) -> Iterator[float]:
+    """When requests are due, in seconds from the start, ascending; endless except for a replay."""
     rng = random.Random(plan.seed)  # noqa: S311 - it draws arrivals, not secrets
     if plan.arrivals == Arrivals.REPLAY:
         return (recorded.at for recorded in plan.replay)
     if plan.arrivals == Arrivals.CONSTANT:
-        return ((number + plan.phase) / plan.level for number in itertools.count())
+        return (number / plan.level for number in itertools.count())
     if plan.arrivals == Arrivals.RAMP:
-        return (_ramped(plan, expected) for expected in _poisson(1.0, rng))
+        return (_on_ramp(plan, expected) for expected in _poisson(1.0, rng))
     return _poisson(plan.level, rng)
 
 
@@ -41,8 +52,8 @@ def _poisson(rate: float, rng: random.Random) -> Iterator[float]:
         yield at
 
 
-def _ramped(plan: Plan, expected: float) -> float:
-    """When so many requests are expected to have come: the inverse of the integral of the rate.
+def _on_ramp(plan: Plan, expected: float) -> float:
+    """When `expected` requests are due on the mean: the inverse of the integral of the rate.
 
     It turns a Poisson process of rate 1 into one of the ramp's rate (Cinlar, Introduction to Stochastic Processes,
     1975, chapter 4.7).
@@ -60,26 +71,37 @@ def _ramped(plan: Plan, expected: float) -> float:
     return plan.warming_s + 2 * expected / (first + math.sqrt(first * first + 2 * rise * expected))
 
 
-def asks(load: Load) -> Iterator[Ask]:
-    """The requests of an open loop. Raises LoadImpossible: a recording names a page that is not there."""
-    plan = load.plan
-    if plan.arrivals == Arrivals.REPLAY:
-        return _replayed(load, pages_of(plan.replay, load.pages))
-    drawn = drawing(load)
-    return (Ask(due, *next(drawn)) for due in moments(plan))
+def requests_of(load: Load) -> Iterator[LoadRequest]:
+    """The requests of an open loop. Raises LoadImpossible: a recording names a page that is missing."""
+    drawn = draw_requests(load)
+    if load.plan.arrivals != Arrivals.REPLAY:
+        return (LoadRequest(due, *next(drawn)) for due in due_times(load.plan))
+    pages = [_page_of(recorded, load.pages) for recorded in load.plan.replay]
+    return _replayed(load.plan, pages, drawn)
 
 
-def _replayed(load: Load, chosen: Sequence[int | None]) -> Iterator[Ask]:
-    drawn = drawing(load)
-    who = _who_asked(load.plan)
-    for recorded, page, share in zip(load.plan.replay, chosen, who, strict=True):
+def _replayed(plan: Plan, pages: Sequence[int | None], drawn: Iterator[tuple[int, int]]) -> Iterator[LoadRequest]:
+    for recorded, page, share in zip(plan.replay, pages, _recorded_shares(plan), strict=True):
         any_page, _ = next(drawn)
-        yield Ask(recorded.at, any_page if page is None else page, share)
+        yield LoadRequest(recorded.at, any_page if page is None else page, share)
 
 
-def _who_asked(plan: Plan) -> Iterator[int]:
-    """The share that stands for who sent each recorded request: of its priority, and with its tenant's key. Tenants get
-    the keys in the order in which they first appear, and share them where they are more.
+def _page_of(recorded: RecordedRequest, pages: Sequence[LoadPage]) -> int | None:
+    """The index of the page that stands for a recorded one; None where any does. Raises LoadImpossible."""
+    if recorded.page:
+        for number, page in enumerate(pages):
+            if page.name == recorded.page:
+                return number
+        raise LoadImpossible(f"The recording names the page {recorded.page!r}, which --pages doesn't have.")
+    if recorded.sent_bytes is None:
+        return None
+    size = recorded.sent_bytes
+    return min(range(len(pages)), key=lambda number: abs(len(pages[number].content) - size))
+
+
+def _recorded_shares(plan: Plan) -> Iterator[int]:
+    """For each recorded request the index of a caller with its priority and with its tenant's key. Tenants get keys in
+    the order in which they first appear, and share them where there are more tenants than keys.
     """
     rng = random.Random(f"{plan.seed} who")  # noqa: S311 - as above
     keys = list(dict.fromkeys(share.key for share in plan.mix))
@@ -87,27 +109,88 @@ def _who_asked(plan: Plan) -> Iterator[int]:
     for recorded in plan.replay:
         if recorded.tenant:
             tenants.setdefault(recorded.tenant, keys[len(tenants) % len(keys)])
-        fits = [
+        matching = [
             number
             for number, share in enumerate(plan.mix)
             if (share.priority == recorded.priority if recorded.priority else share.weight)
             and (not recorded.tenant or share.key == tenants[recorded.tenant])
         ] or list(range(len(plan.mix)))
-        weights = [plan.mix[number].weight for number in fits]
-        yield rng.choices(fits, weights if any(weights) else None)[0]
+        weights = [plan.mix[number].weight for number in matching]
+        yield rng.choices(matching, weights if any(weights) else None)[0]
 
 
-def drawing(load: Load) -> Iterator[tuple[int, int]]:
-    """Pages and those who ask, without end: every page once in each round, in an order that changes."""
+def draw_requests(load: Load) -> Iterator[tuple[int, int]]:
+    """Pages and callers, without end: each page once a round, in a new order every round."""
     rng = random.Random(f"{load.plan.seed} pages")  # noqa: S311 - as above
     weights = [share.weight for share in load.plan.mix]
-    shares = range(len(weights))
-    for page in _rounds(load.pages, rng):
-        yield page, rng.choices(shares, weights)[0] if len(weights) > 1 else 0
-
-
-def _rounds(pages: Sequence[LoadPage], rng: random.Random) -> Iterator[int]:
-    order = list(range(len(pages)))
+    order = list(range(len(load.pages)))
     while True:
         rng.shuffle(order)
-        yield from order
+        for page in order:
+            yield page, rng.choices(range(len(weights)), weights)[0] if len(weights) > 1 else 0
+
+
+def read_recording(file: Path, speed: float = 1.0) -> tuple[RecordedRequest, ...]:
+    """The requests that `file` has recorded, in order of time, the first at 0. `speed`: 2 replays twice as fast.
+
+    inkgate's own JSON log is a recording too; its lines that aren't requests are left out.
+
+    Raises:
+        LoadImpossible: the file can't be read, a line can't be parsed, or there is no request.
+    """
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise LoadImpossible(f"{file} can't be read: {error.strerror}.") from error
+    requests = [
+        recorded
+        for number, line in enumerate(lines, 1)
+        if line.strip() and (recorded := _parse_line(line, f"{file}, line {number}")) is not None
+    ]
+    if not requests:
+        raise LoadImpossible(f"{file} holds no request.")
+    requests.sort(key=lambda recorded: recorded.at)
+    first = requests[0].at
+    return tuple(replace(recorded, at=(recorded.at - first) / speed) for recorded in requests)
+
+
+def _parse_line(line: bytes, where: str) -> RecordedRequest | None:
+    try:
+        fields = orjson.loads(line)
+        if not isinstance(fields, dict):
+            raise TypeError("not a JSON object")
+        return _from_log(fields) if "event" in fields else _from_recording(fields)
+    except (ValueError, TypeError, KeyError) as error:
+        raise LoadImpossible(
+            f"{where}: can't be parsed ({error}). docs/guides/load-testing.md has the format."
+        ) from error
+
+
+def _from_recording(fields: dict[str, Any]) -> RecordedRequest:
+    size = fields.get("bytes")
+    return RecordedRequest(
+        _seconds(fields["at"]),
+        str(fields.get("page", "")),
+        None if size is None else int(size),
+        str(fields.get("priority", "")),
+        str(fields.get("tenant", "")),
+    )
+
+
+def _from_log(fields: dict[str, Any]) -> RecordedRequest | None:
+    """The log line was written `duration_ms` after the request arrived."""
+    if fields["event"] != "request" or fields.get("path") not in READ_PATHS:
+        return None
+    size = fields.get("received_bytes")
+    at = _seconds(fields["timestamp"]) - float(fields["duration_ms"]) / 1000
+    return RecordedRequest(at, sent_bytes=None if size is None else int(size), tenant=str(fields.get("caller", "")))
+
+
+def _seconds(value: object) -> float:
+    """A number of seconds, or a time in ISO 8601 (UTC unless it says otherwise) as seconds since 1970."""
+    if isinstance(value, str):
+        moment = datetime.fromisoformat(value)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if isinstance(value, int | float):
+        return float(value)
+    raise TypeError(f"a time is a number of seconds or ISO 8601, not {value!r}")

@@ -1,169 +1,262 @@
-"""Finds the knee: the least load from which on more of it buys nothing. Stated whole in docs/guides/load-testing.md.
+"""The knee: the smallest load at which the service gives nearly its best goodput, and what limits it beyond.
 
-A level is *allowed* when at it, and at each level below, no more than `max_error` of the requests offered were not
-answered. The best is the allowed level of most goodput (answers within the deadline, a second). The knee is the
-smallest allowed level whose goodput is less than the best's by no more than 5 % or no more than one standard error of
-the difference, whichever is more (the one-standard-error rule of L. Breiman et al., Classification and Regression
-Trees, 1984, section 3.4.3). It is not reached where no level 1.25 times as high was measured.
-
-Its interval holds with 95 % the load at which the true curve comes within 5 % of its highest: above the last level
-that is tellably less than 95 % of the best, up to the first that tellably is not (multiple comparisons with the best;
-J. C. Hsu, Annals of Statistics 12, 1984), or to the step after it where goodput falls there or the error bound breaks.
+A level is within the bound when at it, and at each level below, at most `max_error` of the requests failed. Of those
+levels that were measured at least three times, the knee is the smallest whose mean goodput is within 5 % of the best
+mean. It is not reached where no level 1.25 times as high was measured.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import fmean
 
-import numpy as np
-from numpy.typing import NDArray
+from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.results import Axis, Knee, Point, ServerSide
+from inkgate.bench.statistics import EQUAL_WITHIN, LEAST_REPEATS, summarize_repeats
 
-from inkgate.bench.load import usl
-from inkgate.bench.load.results import Axis, Knee, Point, Second, Usl
-from inkgate.bench.load.spread import Spread, Z, mean_goodput, resample
-from inkgate.bench.load.why import Bounds, why_here, why_not_reached
-
-MARGIN = 0.05
-"""Of the best goodput: what nobody would notice."""
 BEYOND = 1.25
-"""Steps at a knee and a little above it can't show that goodput has stopped rising."""
-_CONFIDENCE = 0.975
+"""Levels just above a knee can't show that goodput has stopped rising."""
+FULL = 0.95
+"""Use of a KV cache or GPU from which on it is the limit."""
+REFINEMENTS = 2
+FLAT_DOUBLINGS = 2
+"""Doublings in a row without a gain end the search: a single one may be chance."""
 
 
-def find_knee(
-    points: Sequence[Point], axis: Axis, deadline_s: float, max_error: float, timeline: Sequence[Second] = ()
-) -> Knee:
-    """The knee of what was measured, or why there is none. `timeline` tells the noise where each level ran once."""
-    measured = sorted((point for point in points if point.runs), key=lambda point: point.level)
-    allowed = _allowed(measured, max_error)
-    law = _law(allowed, axis)
-    bounds = Bounds(axis, deadline_s, max_error)
-    if not allowed or max(map(mean_goodput, allowed)) <= 0:
-        return _not_reached(measured, allowed, bounds, law)
-    curve = _Curve(allowed, resample(allowed, timeline))
-    at = curve.knee()
-    broken = measured[len(allowed)] if len(allowed) < len(measured) else None
-    if broken is None and measured[-1].level < BEYOND * allowed[at].level:
-        return _not_reached(measured, allowed, bounds, law)
-    first, last = curve.interval()
-    first, last = min(first, at), max(last, at)
-    return Knee(
-        reached=True,
-        level=allowed[at].level,
-        low=allowed[first - 1].level if first else float(axis is Axis.CONCURRENCY),
-        high=_end(curve, last, broken),
-        goodput=float(curve.goodputs[at]),
-        best=float(curve.goodputs.max()),
-        method=_method(curve.spread.how, bounds),
-        why=why_here(allowed, at, broken, bounds),
-        usl=law,
-    )
+@dataclass(frozen=True, slots=True)
+class StepBounds:
+    """What a level is, and what it must keep to."""
+
+    axis: Axis
+    deadline_s: float
+    max_error: float
+
+    def at(self, level: float) -> str:
+        """Such as `At 16 clients` or `At 2.5 requests/s`."""
+        return f"At {level_text(self.axis, level)}"
+
+
+def level_text(axis: Axis, level: float) -> str:
+    """Such as `16 clients` or `2.5 requests/s`."""
+    if axis is Axis.RATE:
+        return f"{level:g} requests/s"
+    return f"{level:g} client{'' if level == 1 else 's'}"
+
+
+def mean_goodput(point: Point) -> float:
+    """Successful responses within the deadline per second, the mean of the level's runs."""
+    return fmean(run.goodput for run in point.runs) if point.runs else 0.0
 
 
 def error_share(point: Point) -> float:
-    """Of all requests offered at a level, in all runs, those not answered."""
+    """Of all requests of a level, those without a successful response."""
     offered = sum(run.offered for run in point.runs)
     return sum(run.offered - run.answered for run in point.runs) / offered if offered else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """Goodput by allowed level, and its draws."""
-
-    points: Sequence[Point]
-    spread: Spread
-
-    @property
-    def goodputs(self) -> NDArray[np.float64]:
-        return np.array([mean_goodput(point) for point in self.points])
-
-    def knee(self) -> int:
-        """Index of the smallest level that is within 5 %, or one standard error, of the best."""
-        goodputs, draws = self.goodputs, self.spread.draws
-        best = int(goodputs.argmax())
-        error = (draws - draws[:, [best]]).std(axis=0)
-        return int(np.flatnonzero(goodputs >= goodputs[best] - np.maximum(MARGIN * goodputs[best], error))[0])
-
-    def interval(self) -> tuple[int, int]:
-        """Indexes of the first level not tellably below 95 % of the best, and of the first tellably not below it.
-
-        The latter is no later than the last level before goodput tellably falls: a curve rises, then falls.
-        """
-        last = len(self.points) - 1
-        first = next((level for level in range(last) if not self.less(level)), last)
-        falls = next(
-            (level for level in range(int(self.goodputs.argmax()) + 1, last + 1) if self.less(level)), last + 1
-        )
-        return first, next((level for level in range(falls - 1) if self._surely_enough(level)), falls - 1)
-
-    def less(self, level: int) -> bool:
-        """It is tellably less than 95 % of some other level: of the largest of its studentised differences."""
-        difference, draws = self._differences(level)
-        errors = draws.std(axis=0)
-        certain = errors < 1e-12
-        if (difference[certain] < 0).any():
-            return True
-        difference, draws, errors = difference[~certain], draws[:, ~certain], errors[~certain]
-        if not len(errors):
-            return False
-        largest = np.quantile(((draws - difference) / errors).max(axis=1), _CONFIDENCE)
-        return bool((difference / errors).min() < -max(float(largest), Z))
-
-    def _surely_enough(self, level: int) -> bool:
-        """It is tellably not less than 95 % of any other level."""
-        difference, draws = self._differences(level)
-        return bool((difference >= Z * draws.std(axis=0)).all())
-
-    def _differences(self, level: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """By how much the level is above 95 % of each other one: as measured, and by draw."""
-        others = [other for other in range(len(self.points)) if other != level]
-        draws = self.spread.draws
-        return (
-            self.goodputs[level] - (1 - MARGIN) * self.goodputs[others],
-            draws[:, [level]] - (1 - MARGIN) * draws[:, others],
-        )
+def find_knee(points: Sequence[Point], axis: Axis, deadline_s: float, max_error: float) -> Knee:
+    """The knee of the measured levels, or why there is none."""
+    bounds = StepBounds(axis, deadline_s, max_error)
+    measured = sorted((point for point in points if point.runs), key=lambda point: point.level)
+    allowed = _allowed(measured, max_error)
+    repeated = [point for point in allowed if len(point.runs) >= LEAST_REPEATS]
+    best = max(map(mean_goodput, repeated), default=0.0)
+    if len(measured) < 2 or not best:
+        return _not_reached(_why_none(measured, allowed, repeated, bounds), None, bounds)
+    knee = _smallest_near_best(repeated)
+    broken = measured[len(allowed)] if len(allowed) < len(measured) else None
+    if not _is_reached(knee, allowed, broken):
+        why = f"{bounds.at(allowed[-1].level)}, the highest level, goodput still rose: test higher levels."
+        return _not_reached(why, best, bounds)
+    repeats = summarize_repeats([run.goodput for run in knee.runs])
+    beyond = [point for point in allowed if point.level > knee.level]
+    return Knee(
+        reached=True,
+        level=knee.level,
+        goodput=repeats.mean,
+        deviation=repeats.deviation,
+        best=best,
+        method=_method(bounds),
+        why=_why_here(knee, beyond, broken, bounds),
+    )
 
 
 def _allowed(measured: Sequence[Point], max_error: float) -> list[Point]:
-    allowed: list[Point] = []
-    for point in measured:
-        if error_share(point) > max_error:
-            break
-        allowed.append(point)
-    return allowed
+    """The levels below the first that exceeds the error bound."""
+    over = next((number for number, point in enumerate(measured) if error_share(point) > max_error), len(measured))
+    return list(measured[:over])
 
 
-def _end(curve: _Curve, last: int, broken: Point | None) -> float:
-    """The upper end of the interval: the step after `last` where the top may lie between the two."""
-    if last + 1 == len(curve.points):
-        return broken.level if broken is not None else curve.points[last].level
-    falls = curve.less(last + 1)
-    return curve.points[last + 1 if falls else last].level
+def _smallest_near_best(points: Sequence[Point]) -> Point:
+    best = max(map(mean_goodput, points))
+    return next(point for point in points if mean_goodput(point) >= (1 - EQUAL_WITHIN) * best)
 
 
-def _law(allowed: Sequence[Point], axis: Axis) -> Usl | None:
-    """The law over requests in flight: those asked for, or those that a rate led to."""
-    at_once = [
-        point.level if axis is Axis.CONCURRENCY else float(np.mean([run.in_flight for run in point.runs]))
-        for point in allowed
-    ]
-    return usl.fit(at_once, [float(np.mean([run.answered_per_s for run in point.runs])) for point in allowed])
+def _is_reached(knee: Point, allowed: Sequence[Point], broken: Point | None) -> bool:
+    """Whether a level far enough above shows that goodput has stopped rising."""
+    return broken is not None or allowed[-1].level >= BEYOND * knee.level
 
 
-def _not_reached(measured: Sequence[Point], allowed: Sequence[Point], bounds: Bounds, law: Usl | None) -> Knee:
-    best = max(map(mean_goodput, allowed), default=None)
-    why = why_not_reached(measured, allowed, bounds)
-    return Knee(
-        reached=False, level=None, low=None, high=None, goodput=None, best=best, method=_method("", bounds), why=why,
-        usl=law,
-    )  # fmt: skip
+def _not_reached(why: str, best: float | None, bounds: StepBounds) -> Knee:
+    return Knee(reached=False, level=None, goodput=None, deviation=None, best=best, method=_method(bounds), why=why)
 
 
-def _method(how: str, bounds: Bounds) -> str:
-    told = f"; 95 % interval by bootstrap over {how} and comparison with the best" if how else ""
+def _method(bounds: StepBounds) -> str:
     return (
-        f"the smallest level whose answers within {bounds.deadline_s:g} s, a second, are within {MARGIN:.0%} or one "
-        f"standard error of the best, of the levels up to which at most {bounds.max_error:.2%} of requests were not "
-        f"answered{told}"
+        f"smallest level whose mean goodput (responses within {bounds.deadline_s:g} s, per second) is within "
+        f"{EQUAL_WITHIN:.0%} of the best mean; at least {LEAST_REPEATS} runs of a level; error rate at most "
+        f"{bounds.max_error:.2%}"
     )
+
+
+def _why_none(
+    measured: Sequence[Point], allowed: Sequence[Point], repeated: Sequence[Point], bounds: StepBounds
+) -> str:
+    if not measured:
+        return "Nothing was measured."
+    if not allowed:
+        return f"No level kept to the maximum error rate. {_exceeded(measured[0], bounds)}"
+    if not any(map(mean_goodput, allowed)):
+        return f"No response came within {bounds.deadline_s:g} s."
+    if len(measured) < 2:
+        return "Only one level was measured: test several."
+    if not repeated:
+        return f"Repeat each level at least {LEAST_REPEATS} times (--repeats {LEAST_REPEATS}): one run may be chance."
+    return f"No response of the repeated levels came within {bounds.deadline_s:g} s."
+
+
+def _why_here(knee: Point, beyond: Sequence[Point], broken: Point | None, bounds: StepBounds) -> str:
+    """Why more load gains nothing. `beyond`: higher levels within the bound; `broken`: the first that exceeds it."""
+    sentences = [_compared(knee, beyond[-1], bounds)] if beyond else []
+    if broken is not None:
+        sentences.append(_exceeded(broken, bounds))
+    sentences += _server_signs([knee, *beyond, *([broken] if broken else [])], bounds)
+    offered = sum(run.offered for run in knee.runs)
+    if offered and not error_share(knee) and 3 / offered > bounds.max_error:  # rule of three, 95 %
+        sentences.append(f"All {offered} requests there succeeded; the true error rate may still be {3 / offered:.2%}.")
+    return " ".join(sentences)
+
+
+def _compared(knee: Point, beyond: Point, bounds: StepBounds) -> str:
+    """What the highest level within the bound gains over the knee."""
+    change = mean_goodput(beyond) / mean_goodput(knee) - 1
+    load = beyond.level / knee.level
+    text = f"{bounds.at(beyond.level)}, {load:.3g}x the load, goodput is {abs(change):.0%} "
+    text += "higher" if change >= 0 else "lower"
+    before, after = _median_s(knee), _median_s(beyond)
+    if before and after:
+        text += f" and the median latency {after / before:.1f}x"
+    late = 1 - sum(run.in_time for run in beyond.runs) / max(sum(run.answered for run in beyond.runs), 1)
+    if late >= 0.01:
+        text += f"; {late:.0%} of responses take longer than {bounds.deadline_s:g} s"
+    return text + "."
+
+
+def _exceeded(broken: Point, bounds: StepBounds) -> str:
+    """That a level exceeds the error bound, and with which errors."""
+    kinds: Counter[str] = Counter()
+    for run in broken.runs:
+        kinds.update(run.errors)
+    mostly = f", mostly {kinds.most_common(1)[0][0]}" if kinds else ""
+    failed = f"{error_share(broken):.2%} of requests failed{mostly}"
+    return f"{bounds.at(broken.level)} {failed}; the maximum is {bounds.max_error:.2%}."
+
+
+def _server_signs(points: Sequence[Point], bounds: StepBounds) -> list[str]:
+    """Each sign of a limit, at the first level that shows it."""
+    sentences: dict[str, str] = {}
+    for point in points:
+        server = point.server or ServerSide()
+        signs = {
+            "gpu": f"the GPU was {server.gpu_share:.0%} busy" if (server.gpu_share or 0) >= FULL else "",
+            "kv": f"the KV cache was {server.kv_share:.0%} full" if (server.kv_share or 0) >= FULL else "",
+            "preemptions": f"the model server preempted {server.preemptions} requests" if server.preemptions else "",
+            "restarts": f"the model server was restarted {server.restarts} times" if server.restarts else "",
+        }
+        for kind, text in signs.items():
+            if text:
+                sentences.setdefault(kind, f"{bounds.at(point.level)} {text}.")
+    return list(sentences.values())
+
+
+def _median_s(point: Point) -> float | None:
+    medians = [run.latency.p50_s for run in point.runs if run.latency is not None]
+    return fmean(medians) if medians else None
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Levels to test.
+
+    Attributes:
+        levels: ascending; empty: searched for by doubling from `first`, up to `most`.
+        repeats: runs of each level, in rounds.
+    """
+
+    levels: tuple[float, ...] = ()
+    repeats: int = LEAST_REPEATS
+    first: float = 1.0
+    most: float = 1024.0
+
+
+def parse_steps(text: str, axis: Axis) -> tuple[float, ...]:
+    """Levels from `1,2,4,8`, ascending and distinct; none from `auto`.
+
+    Raises:
+        LoadImpossible: it is neither.
+    """
+    if text.strip().lower() == "auto":
+        return ()
+    try:
+        levels = sorted({float(level) for level in text.split(",")})
+    except ValueError as error:
+        raise LoadImpossible(f"Levels are numbers separated by commas, or auto, not {text!r}.") from error
+    if not 0 < levels[0] <= levels[-1] < float("inf"):
+        raise LoadImpossible("Every level must be above 0.")
+    if axis is Axis.CONCURRENCY and any(level != int(level) for level in levels):
+        raise LoadImpossible("Numbers of clients must be whole numbers.")
+    return tuple(levels)
+
+
+def round_order(levels: Sequence[float], number: int) -> list[float]:
+    """The levels of the round `number` (from 0): up, then down, and so on, so that a machine that slows down over time
+    is unfair to none.
+    """
+    return sorted(levels, reverse=bool(number % 2))
+
+
+def next_level(points: Sequence[Point], steps: Steps, max_error: float) -> float | None:
+    """Twice the last level, `first` to begin with; None where goodput falls or stays, or the bound is exceeded."""
+    if not points:
+        return steps.first
+    goodputs = [mean_goodput(point) for point in points]
+    if error_share(points[-1]) > max_error or goodputs[-1] < (1 - EQUAL_WITHIN) * max(goodputs):
+        return None
+    flat = [after <= (1 + EQUAL_WITHIN) * before for before, after in pairwise(goodputs)]
+    if len(flat) >= FLAT_DOUBLINGS and all(flat[-FLAT_DOUBLINGS:]) and goodputs[-1] > 0:
+        return None
+    doubled = 2 * points[-1].level
+    return doubled if doubled <= steps.most else None
+
+
+def levels_around_knee(points: Sequence[Point], max_error: float) -> list[float]:
+    """The level that looks like the knee after single runs, with its neighbours; empty where it is not reached."""
+    allowed = _allowed(points, max_error)
+    if not allowed or not any(map(mean_goodput, allowed)):
+        return []
+    knee = _smallest_near_best(allowed)
+    if not _is_reached(knee, allowed, points[len(allowed)] if len(allowed) < len(points) else None):
+        return []
+    levels = [point.level for point in points]
+    at = levels.index(knee.level)
+    return levels[max(at - 1, 0) : at + 2]
+
+
+def levels_between(levels: Sequence[float], axis: Axis) -> list[float]:
+    """New levels halfway between neighbours that are more than a quarter apart."""
+    halves = [(low + high) / 2 for low, high in pairwise(levels) if high > BEYOND * low]
+    rounded = [float(round(half)) if axis is Axis.CONCURRENCY else float(f"{half:.3g}") for half in halves]
+    return [level for level in rounded if level not in levels]

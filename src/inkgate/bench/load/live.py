@@ -1,9 +1,10 @@
-"""A load test as it goes on: a picture that is drawn anew every second, or plain lines where there is no terminal."""
+"""A load test while it runs: a table that is redrawn every second, or plain lines without a terminal."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -13,24 +14,79 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from inkgate.bench.load.bench import Progress
-from inkgate.bench.load.readings import Reading
-from inkgate.bench.load.results import Axis, Second, ServerSide, Summary
-from inkgate.bench.load.seen import Ended, Seen
+from inkgate.bench.load.knee import level_text
+from inkgate.bench.load.readings import COLUMNS, ServerReading, server_columns
+from inkgate.bench.load.results import SIZES_AN_OCTAVE, Axis, Second, ServerSide, Summary
+from inkgate.bench.load.steps import RunProgress
 
+RECENT_S = 10
+"""Seconds that percentiles are computed of: those of a single one would jump."""
 _KINDS = 5
-"""Of errors, the most frequent ones."""
+"""Kinds of errors that are named, the most frequent ones."""
 _BAR = 24
 _MANY_ERRORS = 0.001
 
 
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    level: float
+    summary: Summary
+    server: ServerSide | None
+
+
+@dataclass(slots=True)
+class LiveFigures:
+    """A LoadObserver that keeps what is shown. `kinds`: errors of the current run."""
+
+    progress: RunProgress | None = None
+    last: Second | None = None
+    reading: ServerReading | None = None
+    recent: deque[Second] = field(default_factory=lambda: deque(maxlen=RECENT_S))
+    kinds: Counter[str] = field(default_factory=Counter)
+    runs: list[FinishedRun] = field(default_factory=list)
+
+    def begins(self, progress: RunProgress) -> None:
+        self.progress = progress
+        self.last = None
+        self.recent.clear()
+        self.kinds.clear()
+
+    def second(self, second: Second, reading: ServerReading | None) -> None:
+        self.last = second
+        self.reading = reading
+        self.recent.append(second)
+        self.kinds.update(second.kinds)
+
+    def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
+        self.runs.append(FinishedRun(level, summary, server))
+
+    def percentiles(self) -> dict[str, str]:
+        """p50, p95 and p99 of the recent responses, within 2 %."""
+        shares = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+        sizes = [second.sizes for second in self.recent]
+        return {name: ms(percentile(sizes, share)) for name, share in shares.items()}
+
+
+def percentile(sizes: Sequence[Sequence[tuple[int, int]]], share: float) -> float | None:
+    """Of latencies by size, as `Second.sizes` has them, in seconds; None without any."""
+    counts: Counter[int] = Counter()
+    for each in sizes:
+        counts.update(dict(each))
+    below = 0
+    for size in sorted(counts):
+        below += counts[size]
+        if below >= share * counts.total():
+            return float(2 ** ((size + 0.5) / SIZES_AN_OCTAVE) / 1000)  # the middle of its class
+    return None
+
+
 class LiveView:
-    """A Watcher at a terminal; with `with`. What it showed last stays there."""
+    """A LoadObserver that draws on a terminal; use with `with`. The last picture stays."""
 
     def __init__(self, title: str, axis: Axis, console: Console) -> None:
         self._title = title
         self._axis = axis
-        self._seen = Seen()
+        self._figures = LiveFigures()
         self._live = Live(console=console, auto_refresh=False)
 
     def __enter__(self) -> Self:
@@ -42,29 +98,29 @@ class LiveView:
     ) -> None:
         self._live.stop()
 
-    def begins(self, progress: Progress) -> None:
-        self._seen.begins(progress)
+    def begins(self, progress: RunProgress) -> None:
+        self._figures.begins(progress)
         self._draw()
 
-    def second(self, second: Second, reading: Reading | None) -> None:
-        self._seen.second(second, reading)
+    def second(self, second: Second, reading: ServerReading | None) -> None:
+        self._figures.second(second, reading)
         self._draw()
 
     def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
-        self._seen.ended(level, summary, server)
+        self._figures.ended(level, summary, server)
         self._draw()
 
     def _draw(self) -> None:
-        self._live.update(picture(self._seen, self._title, self._axis), refresh=True)
+        self._live.update(picture(self._figures, self._title, self._axis), refresh=True)
 
 
 class PlainLines:
-    """A Watcher for a log: a line a second, and one when a run begins and ends. With `with`, as LiveView."""
+    """A LoadObserver for a log: a line a second, and one where a run begins and ends. Use with `with`."""
 
     def __init__(self, axis: Axis, console: Console) -> None:
         self._axis = axis
         self._console = console
-        self._seen = Seen()
+        self._figures = LiveFigures()
 
     def __enter__(self) -> Self:
         return self
@@ -74,147 +130,116 @@ class PlainLines:
     ) -> None:
         return
 
-    def begins(self, progress: Progress) -> None:
-        self._seen.begins(progress)
-        self._say(_where(progress, self._axis))
+    def begins(self, progress: RunProgress) -> None:
+        self._figures.begins(progress)
+        self._print(_run_title(progress, self._axis))
 
-    def second(self, second: Second, reading: Reading | None) -> None:
-        self._seen.second(second, reading)
-        p50, p95, p99 = self._seen.percentiles(0.5, 0.95, 0.99)
+    def second(self, second: Second, reading: ServerReading | None) -> None:
+        self._figures.second(second, reading)
         parts = [
             f"{second.at:5.0f} s",
             f"answered {second.answered}/s",
             f"in time {second.in_time}/s",
             f"errors {second.errors}",
             f"in flight {second.in_flight}",
-            f"p50 {ms(p50)} p95 {ms(p95)} p99 {ms(p99)}",
-            *(f"{name} {value}" for name, value in _said(reading)),
+            " ".join(f"{name} {value}" for name, value in self._figures.percentiles().items()),
+            *(f"{name} {value}" for name, value in server_columns(reading).items()),
         ]
-        self._say("  ".join(parts))
+        self._print("  ".join(parts))
 
     def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
-        self._seen.ended(level, summary, server)
+        self._figures.ended(level, summary, server)
         p50 = summary.latency.p50_s if summary.latency else None
-        self._say(
-            f"{unit(self._axis, level)}: {summary.goodput:.2f} answers in time a second, p50 {ms(p50)}, "
-            f"{summary.error_share:.2%} not answered" + (f" ({_errors(summary.errors)})" if summary.errors else "")
+        self._print(
+            f"{level_text(self._axis, level)}: {summary.goodput:.2f} responses/s in time, p50 {ms(p50)}, "
+            f"{summary.error_share:.2%} errors" + (f" ({_error_list(summary.errors)})" if summary.errors else "")
         )
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def picture(seen: Seen, title: str, axis: Axis) -> RenderableType:
-    """All that there is to see: what goes on now, and the curve so far."""
+def picture(figures: LiveFigures, title: str, axis: Axis) -> RenderableType:
+    """The current run, and a row for each finished one."""
     parts: list[RenderableType] = [Text(title, style="bold")]
-    if seen.progress is not None:
-        parts += [_along(seen, axis), _now(seen)]
-    if seen.kinds:
-        parts.append(Text(f"errors: {_errors(seen.kinds)}", style="red"))
-    if seen.runs:
-        parts += [Text(), curve(seen.runs, axis)]
+    if figures.progress is not None:
+        parts += [_progress_bar(figures.progress, figures.last, axis), _current(figures)]
+    if figures.kinds:
+        parts.append(Text(f"errors: {_error_list(figures.kinds)}", style="red"))
+    if figures.runs:
+        parts += [Text(), _finished_runs(figures.runs, axis)]
     return Group(*parts)
 
 
-def curve(runs: list[Ended], axis: Axis) -> Table:
-    """A row for each run that is over, with the columns of what the service said."""
+def _finished_runs(runs: Sequence[FinishedRun], axis: Axis) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    name = "at once" if axis is Axis.CONCURRENCY else "offered/s"
-    server = _columns(runs)
-    for heading in (name, "answered/s", "in time/s", "p50", "p95", "p99", "errors", *server):
+    columns = [server_columns(run.server) for run in runs]
+    names = [name for name in COLUMNS if any(name in row for row in columns)]
+    for heading in (level_heading(axis), "answered/s", "in time/s", "p50", "p95", "p99", "errors", *names):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("")
-    most = max((run.summary.goodput for run in runs), default=0.0) or 1.0
-    for run in runs:
+    most = max(run.summary.goodput for run in runs) or 1.0
+    for run, server in zip(runs, columns, strict=True):
         summary, latency = run.summary, run.summary.latency
-        errors = Text(f"{summary.error_share:.2%}", "red" if summary.error_share > _MANY_ERRORS else "")
-        times = (latency.p50_s, latency.p95_s, latency.p99_s) if latency else (None, None, None)
-        said = dict(_said(run.server))
-        figures = (f"{run.level:g}", f"{summary.answered_per_s:.2f}", f"{summary.goodput:.2f}", *map(ms, times))
         table.add_row(
-            *figures,
-            errors,
-            *(said.get(column, "-") for column in server),
+            f"{run.level:g}",
+            f"{summary.answered_per_s:.2f}",
+            f"{summary.goodput:.2f}",
+            *map(ms, (latency.p50_s, latency.p95_s, latency.p99_s) if latency else (None, None, None)),
+            Text(f"{summary.error_share:.2%}", "red" if summary.error_share > _MANY_ERRORS else ""),
+            *(server.get(name, "-") for name in names),
             Text("█" * round(12 * summary.goodput / most), style="cyan"),
         )
     return table
 
 
-def _columns(runs: list[Ended]) -> list[str]:
-    """What the service said of any run, in a fixed order."""
-    named = {name for run in runs for name, _ in _said(run.server)}
-    return [name for name in _NAMES if name in named]
-
-
-_NAMES = ("KV", "running", "waiting", "preempted", "restarts", "GPU", "GPU memory", "memory")
-
-
-def _said(said: Reading | ServerSide | None) -> Iterator[tuple[str, str]]:
-    """Names and values of what is known."""
-    if said is None:
-        return
-    restarts = said.restarts if isinstance(said, ServerSide) else None
-    shares = {"KV": said.kv_share, "GPU": said.gpu_share, "GPU memory": said.gpu_memory_share}
-    counts = {"running": said.running, "waiting": said.waiting, "preempted": said.preemptions, "restarts": restarts}
-    memory = None if said.memory_mb is None else f"{said.memory_mb / 1000:.1f} GB"
-    known = {name: f"{share:.0%}" for name, share in shares.items() if share is not None}
-    known |= {name: f"{count:.4g}" for name, count in counts.items() if count is not None}
-    known |= {} if memory is None else {"memory": memory}
-    yield from ((name, known[name]) for name in _NAMES if name in known)
-
-
-def _along(seen: Seen, axis: Axis) -> RenderableType:
-    """Which run it is, and how far it has come."""
-    row = Table.grid(padding=(0, 2))
-    progress = seen.progress
-    if progress is None:
-        return row
-    at = seen.last.at if seen.last else 0.0
-    phase = "warming up" if at < progress.warm_s else "measuring" if at < progress.seconds else "waiting for the last"
+def _progress_bar(progress: RunProgress, last: Second | None, axis: Axis) -> RenderableType:
+    at = last.at if last else 0.0
+    phase = "warming up" if at < progress.warm_s else "measuring" if at < progress.seconds else "waiting for responses"
     bar = ProgressBar(total=progress.seconds, completed=min(at, progress.seconds), width=_BAR)
-    row.add_row(_where(progress, axis), bar, Text(f"{at:.0f} of {progress.seconds:.0f} s, {phase}", style="dim"))
+    row = Table.grid(padding=(0, 2))
+    row.add_row(_run_title(progress, axis), bar, Text(f"{at:.0f} of {progress.seconds:.0f} s, {phase}", style="dim"))
     return row
 
 
-def _now(seen: Seen) -> RenderableType:
-    last = seen.last
+def _current(figures: LiveFigures) -> RenderableType:
+    last = figures.last
     if last is None:
         return Text()
-    p50, p95, p99 = seen.percentiles(0.5, 0.95, 0.99)
-    values = [
-        ("offered/s", f"{last.offered}"),
-        ("answered/s", f"{last.answered}"),
-        ("in time/s", f"{last.in_time}"),
-        ("in flight", f"{last.in_flight}"),
-        *(("p50", ms(p50)), ("p95", ms(p95)), ("p99", ms(p99))),
-        ("errors/s", f"{last.errors}"),
-        *_said(seen.reading),
-    ]
+    values = {
+        "offered/s": f"{last.offered}",
+        "answered/s": f"{last.answered}",
+        "in time/s": f"{last.in_time}",
+        "in flight": f"{last.in_flight}",
+        **figures.percentiles(),
+        "errors/s": f"{last.errors}",
+        **server_columns(figures.reading),
+    }
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name, _ in values:
+    for name in values:
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_row(*(value for _, value in values))
+    table.add_row(*values.values())
     return table
 
 
-def _errors(kinds: Mapping[str, int]) -> str:
-    """The most frequent ones, such as `12 x 503 service_full, 3 others`; empty where there are none."""
+def _error_list(kinds: Mapping[str, int]) -> str:
+    """The most frequent ones, such as `12 x 503 service_full, 3 others`."""
     common = Counter(kinds).most_common()
-    rest = sum(many for _, many in common[_KINDS:])
-    told = [f"{many} x {kind}" for kind, many in common[:_KINDS]]
-    return ", ".join([*told, *([f"{rest} others"] if rest else [])])
+    rest = sum(count for _, count in common[_KINDS:])
+    named = [f"{count} x {kind}" for kind, count in common[:_KINDS]]
+    return ", ".join([*named, *([f"{rest} others"] if rest else [])])
 
 
-def _where(progress: Progress, axis: Axis) -> str:
-    of = f" of {progress.of}" if progress.of else ""
+def _run_title(progress: RunProgress, axis: Axis) -> str:
+    level = level_text(axis, progress.level)
     if progress.of == 1:
-        return unit(axis, progress.level)
-    return f"run {progress.number}{of}: {unit(axis, progress.level)}"
+        return level
+    return f"run {progress.number}{f' of {progress.of}' if progress.of else ''}: {level}"
 
 
-def unit(axis: Axis, level: float) -> str:
-    """Such as `16 at once` or `2.5 requests/s`."""
-    return f"{level:g} at once" if axis is Axis.CONCURRENCY else f"{level:g} requests/s"
+def level_heading(axis: Axis) -> str:
+    """The heading of a column of levels."""
+    return "clients" if axis is Axis.CONCURRENCY else "offered/s"
 
 
 def ms(seconds: float | None) -> str:

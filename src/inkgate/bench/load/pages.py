@@ -1,4 +1,4 @@
-"""What is sent: images and documents, held in memory from the beginning to the end of a load test."""
+"""The images and documents that are sent, held in memory during a load test."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pypdfium2
 from PIL import Image
 from PIL.TiffImagePlugin import TiffImageFile
 
-from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load import LoadImpossible
 from inkgate.documents.sniff import FileType, sniff
 from inkgate.errors import InputRejected
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPage:
-    """A file that is sent: mostly one page. `pages`: how many it has; None where that is not known."""
+    """A file that is sent, usually one page. `pages`: how many it has; None where that is unknown."""
 
     name: str
     content: bytes
@@ -27,12 +27,12 @@ class LoadPage:
 
 
 def load_pages(source: Path) -> tuple[LoadPage, ...]:
-    """The images and PDFs of a folder and all folders below it, sorted by name; or the one file.
+    """The images and PDFs of a folder and its subfolders, sorted by name; or the one file.
 
-    What is neither, such as ground truth beside the pages, is left out; a file that is asked for by name is not.
+    In a folder other files, such as ground truth, are skipped.
 
     Raises:
-        LoadImpossible: there is no such folder or file, it can't be read, or no image or PDF is there.
+        LoadImpossible: `source` doesn't exist, can't be read, or holds no image and no PDF.
     """
     if not source.exists():
         raise LoadImpossible(f"There is no file or folder {source}.")
@@ -43,8 +43,7 @@ def load_pages(source: Path) -> tuple[LoadPage, ...]:
     except OSError as error:
         raise LoadImpossible(f"{error.filename} can't be read: {error.strerror}.") from error
     if not pages:
-        what = f"{source} is no" if single else f"There is no file in {source} that is an"
-        raise LoadImpossible(f"{what} image or PDF: give a folder with pages as they are to be read.")
+        raise LoadImpossible(f"{source} is not an image or PDF." if single else f"{source} holds no image or PDF.")
     return tuple(pages)
 
 
@@ -58,7 +57,7 @@ def _page(file: Path, folder: Path) -> LoadPage | None:
 
 
 def _count(content: bytes, kind: FileType) -> int | None:
-    """Pages of a file; None where it is broken, which it may be on purpose: it is sent all the same."""
+    """Pages of a file; None where it is broken, which may be intended: it is sent anyway."""
     if kind is not FileType.PDF and kind is not FileType.TIFF:
         return 1
     try:

@@ -1,4 +1,4 @@
-"""What is asked of a load test: how much load, of which kind, for how long."""
+"""What a load test is to do: how much load, of which kind, for how long, and from which callers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from inkgate.bench.load.impossible import LoadImpossible
+from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.pages import LoadPage
-from inkgate.bench.load.replay import Recorded
 from inkgate.bench.load.results import Axis
 from inkgate.bench.load.target import Target
 
@@ -16,10 +15,10 @@ PRIORITIES = ("interactive", "normal", "batch")
 
 
 class Arrivals(StrEnum):
-    """How the requests of an open loop come.
+    """When the requests of an open loop arrive.
 
-    POISSON: as from many who don't know of each other. CONSTANT: at equal distances. RAMP: Poisson, with a rate that
-    rises (or falls) evenly from `level` to `until_level` within the window. REPLAY: when recorded ones came.
+    POISSON: as from many independent users. CONSTANT: at equal intervals. RAMP: Poisson, at a rate that changes
+    linearly from `level` to `until_level` within the window. REPLAY: when recorded requests arrived.
     """
 
     POISSON = "poisson"
@@ -29,11 +28,25 @@ class Arrivals(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """One kind of caller: a part `weight` of all requests has this class of priority and this key.
+class RecordedRequest:
+    """A request that arrived `at` seconds after the first, with the page of this name, else the one nearest in size.
 
-    `priority`: empty where none is said; `key`: None for the target's own. With inkgate a key is a tenant. A share of
-    weight 0 asks only where a recording says its priority.
+    `tenant`: who sent it, by any name; empty where the recording doesn't say.
+    """
+
+    at: float
+    page: str = ""
+    sent_bytes: int | None = None
+    priority: str = ""
+    tenant: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerShare:
+    """One kind of caller: `weight` is its part of all requests.
+
+    `priority`: empty sends none; `key`: None sends the target's own (with inkgate a key is a tenant). A share of weight
+    0 sends only those recorded requests that have its priority.
     """
 
     priority: str = ""
@@ -41,7 +54,7 @@ class Share:
     weight: float = 1.0
 
 
-ALIKE = (Share(),)
+ONE_CALLER = (CallerShare(),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +62,22 @@ class Plan:
     """A load.
 
     Attributes:
-        axis: CONCURRENCY: a closed loop of `level` clients, each of which asks again when it was answered.
+        axis: CONCURRENCY: a closed loop of `level` clients, each of which sends its next request after the response.
             RATE: an open loop of `level` requests a second, whether the service keeps up or not.
-        seconds: length of the window whose requests count. The load goes on until the last of them has ended: they
-            don't end in a service that empties.
-        warm_s: how long the load lasts before the window; those requests don't count.
-        deadline_s: an answer is in time up to then.
-        timeout_s: after which a client leaves.
-        until_level: of a ramp.
-        replay: of a replay, sorted by moment; the replay is the window, and `level` and `seconds` are not looked at.
-        mix: who asks.
-        seed: of moments, of the order of pages and of who asks.
-        max_in_flight: requests of an open loop on their way at most; one that is due beyond is `unsent`, and said.
-        waits_when_refused: a client of a closed loop that was refused waits as long as `Retry-After` says.
-        phase: of constant arrivals, the part of a period by which all are later: several senders take turns.
-        takes_kept: pages that inkgate has read before may be answered from its cache. Else it is asked to read them:
-            a load test sends the same pages again and again, which its users don't.
-        tells_deadline: says it in `X-Inkgate-Timeout`, so that inkgate refuses what can't be answered in time.
+        seconds: length of the window whose requests count. Load continues until the last of them has ended, so that
+            they don't end in an emptying service.
+        warm_s: length of the load before the window.
+        deadline_s: the latency target: slower responses don't count as goodput.
+        timeout_s: how long a client waits.
+        until_level: final rate of a ramp.
+        replay: recorded requests in order of time; they set the window and the rate.
+        mix: the callers.
+        seed: of arrival times, page order and callers.
+        max_in_flight: bound for an open loop; a request beyond it is not sent, and is reported.
+        waits_when_refused: clients of a closed loop obey `Retry-After`.
+        takes_kept: inkgate may answer from its page cache. By default it may not: a load test repeats its pages, users
+            don't.
+        tells_deadline: send the latency target in `X-Inkgate-Timeout`, so that inkgate can refuse what would be late.
     """
 
     axis: Axis
@@ -76,12 +88,11 @@ class Plan:
     timeout_s: float = 60.0
     arrivals: Arrivals = Arrivals.POISSON
     until_level: float | None = None
-    replay: tuple[Recorded, ...] = ()
-    mix: tuple[Share, ...] = ALIKE
+    replay: tuple[RecordedRequest, ...] = ()
+    mix: tuple[CallerShare, ...] = ONE_CALLER
     seed: int = 1
     max_in_flight: int = 20_000
     waits_when_refused: bool = True
-    phase: float = 0.0
     takes_kept: bool = False
     tells_deadline: bool = False
 
@@ -94,39 +105,44 @@ class Plan:
 
     @property
     def warming_s(self) -> float:
-        """How long it is until the window; a replay begins at once, as it was."""
+        """Seconds until the window; a replay starts at once, as the recording did."""
         return 0.0 if self.arrivals == Arrivals.REPLAY else self.warm_s
 
     def level_at(self, at: float) -> float:
-        """What is asked for `at` seconds after the beginning."""
+        """The level `at` seconds after the start."""
         if self.arrivals != Arrivals.RAMP or self.until_level is None:
             return self.level
-        along = min(1.0, max(0.0, (at - self.warming_s) / self.window_s))
-        return self.level + along * (self.until_level - self.level)
+        share = min(1.0, max(0.0, (at - self.warming_s) / self.window_s))
+        return self.level + share * (self.until_level - self.level)
 
     def check(self) -> None:
-        """Raises LoadImpossible where it makes no sense."""
-        positive = {"the level": self.level, "the length": self.window_s, "the deadline": self.deadline_s}
-        positive["the timeout"] = self.timeout_s
+        """Raises LoadImpossible: the plan contradicts itself."""
+        positive = {
+            "The level": self.level,
+            "The length": self.window_s,
+            "The latency target": self.deadline_s,
+            "The timeout": self.timeout_s,
+        }
         for name, value in positive.items():
             if not 0 < value < float("inf"):
-                raise LoadImpossible(f"Of a load test {name} must be above 0, not {value:g}.")
+                raise LoadImpossible(f"{name} of a load test must be above 0, not {value:g}.")
         if self.axis is Axis.CONCURRENCY and self.level != int(self.level):
-            raise LoadImpossible(f"There are no {self.level:g} clients: give a whole number.")
+            raise LoadImpossible(f"The number of clients must be a whole number, not {self.level:g}.")
         if self.arrivals == Arrivals.RAMP and not (self.until_level or 0) > 0:
-            raise LoadImpossible("A ramp needs the rate at its end, above 0.")
+            raise LoadImpossible("The final rate of a ramp must be above 0.")
         if self.arrivals == Arrivals.REPLAY and not self.replay:
-            raise LoadImpossible("There is nothing to replay.")
-        wrong = {share.priority for share in self.mix} - {"", *PRIORITIES}
+            raise LoadImpossible("The recording holds no request: there is nothing to replay.")
+        unknown = {share.priority for share in self.mix} - {"", *PRIORITIES}
+        if unknown:
+            raise LoadImpossible(f"Unknown priority {unknown.pop()!r}; priorities are {', '.join(PRIORITIES)}.")
         weights = [share.weight for share in self.mix]
-        if wrong or min(weights, default=0.0) < 0 or not 0 < sum(weights) < float("inf"):
-            known = ", ".join(PRIORITIES)
-            raise LoadImpossible(f"Those who ask have weights of 0 or more, not all 0; a priority is one of {known}.")
+        if min(weights, default=0.0) < 0 or not 0 < sum(weights) < float("inf"):
+            raise LoadImpossible("The weights of priorities must be 0 or more, and not all 0.")
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is sent where, and how much of it."""
+    """What is sent, to which service, and how much of it."""
 
     target: Target
     pages: Sequence[LoadPage]

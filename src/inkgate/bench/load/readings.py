@@ -1,22 +1,39 @@
-"""What a service says of itself at one moment, and what is made of many of them."""
+"""What the service reports about itself under load: its `/state`, a vLLM's `/metrics`, the GPUs of this machine.
+
+All of it is optional: what can't be read is None, and never ends a load test. Sources are read in a thread: time that
+the event loop spent on them would make requests late.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, fields
 from itertools import pairwise
+from statistics import fmean
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+import anyio
+import httpx
 
 from inkgate.bench.load.results import ServerSide
-from inkgate.telemetry.gpu import GpuReading
+from inkgate.client import InkgateClient, ServiceError
+from inkgate.concurrency import Threads
+from inkgate.engines.vllm.metrics import parse_metrics
+from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable, NvmlReader
 from inkgate.telemetry.state import State
 
 COMPUTING = frozenset({"engine", "vllm"})
-"""Kinds of processes that the engine computes in."""
+"""Kinds of processes in which the engine computes."""
+EVERY_S = 1.0
+_TIMEOUT_S = 3.0
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """One moment; shares 0 to 1. `preemptions`, `restarts`: counted since the server, or the service, was started."""
+class ServerReading:
+    """One moment; shares 0 to 1. `preemptions`, `restarts`: counted since the server, or the service, started."""
 
     kv_share: float | None = None
     running: float | None = None
@@ -28,11 +45,16 @@ class Reading:
     memory_mb: float | None = None
 
 
-def of_state(state: State) -> Reading:
-    """What a load test wants of a service's state."""
+_FIELDS = tuple(field.name for field in fields(ServerReading))
+_PEAKS = frozenset({"kv_share", "gpu_share", "gpu_memory_share", "memory_mb"})
+_MEANS = frozenset({"running", "waiting"})
+
+
+def of_state(state: State) -> ServerReading:
+    """What a load test uses of a service's state."""
     replicas = state.replicas
     gpus = [(gpu.utilisation, gpu.memory_used, gpu.memory_total) for gpu in state.gpus]
-    return Reading(
+    return ServerReading(
         kv_share=_most(replica.kv_usage for replica in replicas),
         running=_sum(replica.running for replica in replicas),
         waiting=_sum(replica.waiting for replica in replicas),
@@ -45,65 +67,49 @@ def of_state(state: State) -> Reading:
 
 
 def restarts_of(state: State) -> int:
-    """How often a process that computes was started again, since the service's start. First starts are none."""
+    """How often computing processes were restarted since the service started; the first start is none."""
     return sum(process.started - 1 for process in state.processes if process.kind in COMPUTING)
 
 
-def of_gpus(readings: Sequence[GpuReading]) -> Reading:
-    return Reading(
+def of_gpus(readings: Sequence[GpuReading]) -> ServerReading:
+    return ServerReading(
         gpu_share=_most(reading.utilisation for reading in readings),
         gpu_memory_share=_most(_part(reading.memory_used, reading.memory_total) for reading in readings),
     )
 
 
-def summed_up(readings: Sequence[Reading]) -> ServerSide:
-    """Of readings in the order in which they were taken."""
-    preemptions = _counted([reading.preemptions for reading in readings])
-    restarts = _known(reading.restarts for reading in readings)
-    return ServerSide(
-        kv_share=_most(reading.kv_share for reading in readings),
-        running=_mean([reading.running for reading in readings]),
-        waiting=_mean([reading.waiting for reading in readings]),
-        preemptions=preemptions,
-        restarts=round(sum(max(0.0, after - before) for before, after in pairwise(restarts))) if restarts else None,
-        gpu_share=_most(reading.gpu_share for reading in readings),
-        gpu_memory_share=_most(reading.gpu_memory_share for reading in readings),
-        memory_mb=_most(reading.memory_mb for reading in readings),
-    )
+def summarize_readings(readings: Sequence[ServerReading]) -> ServerSide:
+    """A window's readings, in the order in which they were taken: peaks, means, and how far counters rose."""
+    figures: dict[str, Any] = {}
+    for name in _FIELDS:
+        values = _known(getattr(reading, name) for reading in readings)
+        if name in _PEAKS:
+            figures[name] = max(values, default=None)
+        elif name in _MEANS:
+            figures[name] = fmean(values) if values else None
+        else:
+            figures[name] = _counter_rise(values, resets=name == "preemptions")
+    return ServerSide(**figures)
 
 
-def several(windows: Sequence[ServerSide]) -> ServerSide | None:
-    """All runs of one level together: the most of what is a peak, the mean of means, the sum of what is counted."""
-    if not windows:
-        return None
-    return ServerSide(
-        kv_share=_most(window.kv_share for window in windows),
-        running=_mean([window.running for window in windows]),
-        waiting=_mean([window.waiting for window in windows]),
-        preemptions=_whole(_sum(window.preemptions for window in windows)),
-        restarts=_whole(_sum(window.restarts for window in windows)),
-        gpu_share=_most(window.gpu_share for window in windows),
-        gpu_memory_share=_most(window.gpu_memory_share for window in windows),
-        memory_mb=_most(window.memory_mb for window in windows),
-    )
+def merge_windows(windows: Sequence[ServerSide]) -> ServerSide | None:
+    """All runs of one level together: the highest peak, the mean of means, the sum of counts; None without a run."""
+    figures: dict[str, Any] = {}
+    for name in _FIELDS:
+        values = _known(getattr(window, name) for window in windows)
+        if name in _PEAKS:
+            figures[name] = max(values, default=None)
+        elif name in _MEANS:
+            figures[name] = fmean(values) if values else None
+        else:
+            figures[name] = round(sum(values)) if values else None
+    return ServerSide(**figures) if windows else None
 
 
-def together(readings: Sequence[Reading]) -> Reading:
-    """Of each figure, what the first source that knows it says."""
-    return Reading(
-        kv_share=_first(reading.kv_share for reading in readings),
-        running=_first(reading.running for reading in readings),
-        waiting=_first(reading.waiting for reading in readings),
-        preemptions=_first(reading.preemptions for reading in readings),
-        restarts=_first(reading.restarts for reading in readings),
-        gpu_share=_first(reading.gpu_share for reading in readings),
-        gpu_memory_share=_first(reading.gpu_memory_share for reading in readings),
-        memory_mb=_first(reading.memory_mb for reading in readings),
-    )
-
-
-def _first(values: Iterable[float | None]) -> float | None:
-    return next(iter(_known(values)), None)
+def merge_sources(readings: Sequence[ServerReading]) -> ServerReading:
+    """For each figure, the value of the first source that has it."""
+    figures = {name: next(iter(_known(getattr(reading, name) for reading in readings)), None) for name in _FIELDS}
+    return ServerReading(**figures)
 
 
 def _known(values: Iterable[float | None]) -> list[float]:
@@ -119,21 +125,133 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = _known(values)
-    return sum(known) / len(known) if known else None
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else round(value)
-
-
 def _part(used: int | None, total: int | None) -> float | None:
     return used / total if used is not None and total else None
 
 
-def _counted(values: Iterable[float | None]) -> int | None:
-    """How far a counter rose; where it fell it had begun anew."""
-    known = _known(values)
-    rises = [after - before if after >= before else after for before, after in pairwise(known)]
-    return round(sum(rises)) if known else None
+def _counter_rise(values: Sequence[float], *, resets: bool) -> int | None:
+    """How far a counter rose. `resets`: where it fell, it was reset to 0 before."""
+    rises = [after - before if after >= before else after * resets for before, after in pairwise(values)]
+    return round(sum(rises)) if values else None
+
+
+COLUMNS = ("KV", "running", "waiting", "preempted", "restarts", "GPU", "GPU memory", "memory")
+"""How tables name what the server reports, in this order."""
+
+
+def server_columns(server: ServerReading | ServerSide | None) -> dict[str, str]:
+    """What is known, by column, as text."""
+    if server is None:
+        return {}
+    restarts = server.restarts if isinstance(server, ServerSide) else None  # a reading counts from the service's start
+    shares = {"KV": server.kv_share, "GPU": server.gpu_share, "GPU memory": server.gpu_memory_share}
+    counts = {
+        "running": server.running,
+        "waiting": server.waiting,
+        "preempted": server.preemptions,
+        "restarts": restarts,
+    }
+    known = {name: f"{share:.0%}" for name, share in shares.items() if share is not None}
+    known |= {name: f"{count:.4g}" for name, count in counts.items() if count is not None}
+    if server.memory_mb is not None:
+        known["memory"] = f"{server.memory_mb / 1000:.2f} GB"
+    return {name: known[name] for name in COLUMNS if name in known}
+
+
+class ReadingSource(Protocol):
+    """Something that can be read again and again."""
+
+    def read(self) -> ServerReading | None:
+        """The current reading; None where there is none. Blocks for seconds at most; raises nothing."""
+        ...
+
+
+class InkgateState:
+    """inkgate's `/state`."""
+
+    def __init__(self, client: InkgateClient) -> None:
+        self._client = client
+
+    def read(self) -> ServerReading | None:
+        try:
+            return of_state(self._client.state())
+        except ServiceError:
+            return None
+
+
+class VllmMetrics:
+    """A vLLM's `/metrics`. `client`: its base URL is the server's."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def read(self) -> ServerReading | None:
+        try:
+            response = self._client.get("/metrics")
+        except httpx.HTTPError:
+            return None
+        metrics = parse_metrics(response.text) if response.is_success else None
+        if metrics is None:
+            return None
+        return ServerReading(metrics.kv_usage, metrics.running, metrics.waiting, metrics.preemptions)
+
+
+class LocalGpus:
+    """The GPUs of this machine, for a service that runs here."""
+
+    def __init__(self, reader: GpuReader) -> None:
+        self._reader = reader
+
+    def read(self) -> ServerReading | None:
+        try:
+            return of_gpus(self._reader.read())
+        except GpuUnavailable:
+            return None
+
+
+@contextmanager
+def reading_sources(origin: str, key: str = "", metrics_url: str = "") -> Iterator[tuple[ReadingSource, ...]]:
+    """The sources that can be read, of a service at `origin` (scheme, host, port). Blocks for seconds at most.
+
+    `metrics_url`: of the vLLM behind the service (scheme, host, port), where the service isn't one itself.
+    """
+    with ExitStack() as stack:
+        client = stack.enter_context(InkgateClient(origin, key, timeout_s=_TIMEOUT_S))
+        vllm = stack.enter_context(httpx.Client(base_url=metrics_url or origin, timeout=_TIMEOUT_S, trust_env=False))
+        sources: list[ReadingSource] = [InkgateState(client), VllmMetrics(vllm)]
+        if urlsplit(origin).hostname in _LOCAL:
+            with suppress(GpuUnavailable):  # most machines have none
+                sources.append(LocalGpus(stack.enter_context(NvmlReader())))
+        yield tuple(source for source in sources if source.read() is not None)
+
+
+class Scraper:
+    """Reads sources every second while it runs, and sums up the readings since `begin`."""
+
+    def __init__(self, sources: Sequence[ReadingSource]) -> None:
+        self._sources = sources
+        self._threads = Threads("scrape", 1)
+        self._readings: list[ServerReading] = []
+        self.last: ServerReading | None = None
+        """The last reading; None where no source has one."""
+
+    async def run(self) -> None:
+        """Until cancelled; returns at once without sources."""
+        while self._sources:
+            await self.take()
+            await anyio.sleep(EVERY_S)
+
+    async def take(self) -> None:
+        """Reads all sources once."""
+        readings = [reading for source in self._sources if (reading := await self._threads.run(source.read))]
+        self.last = merge_sources(readings) if readings else None
+        if self.last is not None:
+            self._readings.append(self.last)
+
+    def begin(self) -> None:
+        """A window begins, with the last reading: counters are compared with it."""
+        self._readings = self._readings[-1:]
+
+    def end(self) -> ServerSide | None:
+        """The window's readings; None where there are none."""
+        return summarize_readings(self._readings) if self._readings else None

@@ -1,21 +1,55 @@
-"""A load test's report, put together from what its runs showed."""
+"""A load test's report: put together, written to files, read back, and as text for a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import csv
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
 from datetime import datetime
+from pathlib import Path
+from statistics import fmean
 from urllib.parse import urlsplit, urlunsplit
 
-from inkgate.bench.load.machine import this_machine
+import psutil
+from pydantic import TypeAdapter, ValidationError
+
+from inkgate import __version__
+from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.knee import error_share, level_text, mean_goodput
+from inkgate.bench.load.live import level_heading, ms
 from inkgate.bench.load.plan import Load
-from inkgate.bench.load.results import LoadReport
-from inkgate.bench.load.steps import Stepped
+from inkgate.bench.load.readings import COLUMNS, server_columns
+from inkgate.bench.load.results import (
+    FORMAT,
+    Axis,
+    Knee,
+    Latency,
+    LoadReport,
+    Machine,
+    Point,
+    ServerSide,
+    Summary,
+)
+from inkgate.bench.load.steps import StepResults
+from inkgate.bench.statistics import summarize_repeats
+from inkgate.engines.workers.shares import usable_cpus
+from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
+from inkgate.telemetry.processor import processor_name
+
+_REPORT = TypeAdapter(LoadReport)
+_NO_LATENCY = (None,) * 6
+POINT_COLUMNS = (
+    *("level", "run", "seconds", "offered_per_s", "answered_per_s", "goodput_per_s", "pages", "error_share"),
+    *("in_flight", "mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "most_s"),
+    *("refused", "rejected", "failed", "timed_out", "degraded", *(field.name for field in fields(ServerSide))),
+)
+SECOND_COLUMNS = ("at_s", "level", "offered", "answered", "in_time", "errors", "in_flight", "p50_s", "p99_s")
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What a report says beside the figures.
+class ReportContext:
+    """What a report holds beside the figures.
 
     Attributes:
         began: with its time zone.
@@ -29,27 +63,185 @@ class Circumstances:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
-def assemble(load: Load, stepped: Stepped, around: Circumstances) -> LoadReport:
-    """The whole report; of this machine. Blocking, for milliseconds."""
+def assemble(load: Load, results: StepResults, context: ReportContext) -> LoadReport:
+    """The whole report, of this machine. Blocks for milliseconds."""
     return LoadReport(
-        began=around.began.isoformat(timespec="seconds"),
-        target=_without_key(load.target.url),
+        began=context.began.isoformat(timespec="seconds"),
+        target=_without_secrets(load.target.url),
         protocol=load.target.protocol.value,
         axis=load.plan.axis,
         deadline_s=load.plan.deadline_s,
-        max_error=around.max_error,
-        points=stepped.points,
-        timeline=stepped.timeline,
-        own=stepped.own,
-        machine=this_machine(around.versions),
-        knee=stepped.knee,
-        asked=dict(around.asked),
-        partial=stepped.partial,
-        notes=stepped.notes,
+        max_error=context.max_error,
+        points=results.points,
+        timeline=results.timeline,
+        own=results.own,
+        machine=this_machine(context.versions),
+        knee=results.knee,
+        asked=dict(context.asked),
+        partial=results.partial,
+        notes=results.notes,
     )
 
 
-def _without_key(url: str) -> str:
-    """The address without a user, password or query, any of which may be secret."""
+def _without_secrets(url: str) -> str:
+    """The address without user, password and query, any of which may be secret."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def this_machine(versions: Mapping[str, str] | None = None) -> Machine:
+    """This machine, which is the service's only where that runs here. Blocks for milliseconds where there are GPUs."""
+    return Machine(
+        name=platform.node(),
+        processor=processor_name(),
+        cores=len(usable_cpus()),
+        memory_gb=round(psutil.virtual_memory().total / 1e9, 1),
+        gpus=_gpus(),
+        versions={"inkgate": __version__, "python": platform.python_version(), **(versions or {})},
+    )
+
+
+def _gpus() -> tuple[str, ...]:
+    try:
+        with NvmlReader() as reader:
+            return tuple(reading.name or f"GPU {reading.index}" for reading in reader.read())
+    except GpuUnavailable:
+        return ()
+
+
+def write_json(report: LoadReport, file: Path) -> None:
+    """Writes all of it, for `read_json`."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(_REPORT.dump_json(report, indent=2) + b"\n")
+
+
+def read_json(file: Path) -> LoadReport:
+    """What `write_json` wrote.
+
+    Raises:
+        LoadImpossible: `file` can't be read, or is no load test's report of this version.
+    """
+    try:
+        report = _REPORT.validate_json(file.read_bytes())
+    except OSError as error:
+        raise LoadImpossible(f"{file} can't be read: {error.strerror}.") from error
+    except ValidationError as error:
+        raise LoadImpossible(f"{file} is not a report of `inkgate loadtest`.") from error
+    if report.format != FORMAT:
+        raise LoadImpossible(f"{file} has the format {report.format!r}; this version reads {FORMAT!r}.")
+    return report
+
+
+def write_points_csv(report: LoadReport, file: Path) -> None:
+    """A row for each run; the server's figures are those of all runs of its level."""
+    _write_csv(file, POINT_COLUMNS, _point_rows(report))
+
+
+def write_seconds_csv(report: LoadReport, file: Path) -> None:
+    """A row for each second."""
+    seconds = report.timeline
+    rows = ((s.at, s.level, s.offered, s.answered, s.in_time, s.errors, s.in_flight, s.p50_s, s.p99_s) for s in seconds)
+    _write_csv(file, SECOND_COLUMNS, rows)
+
+
+def _point_rows(report: LoadReport) -> Iterator[Sequence[object]]:
+    for point in report.points:
+        server = astuple(point.server or ServerSide())
+        for number, run in enumerate(point.runs, start=1):
+            yield (
+                *(point.level, number, run.seconds, run.offered_per_s, run.answered_per_s, run.goodput, run.pages),
+                *(run.error_share, run.in_flight, *(astuple(run.latency) if run.latency else _NO_LATENCY)),
+                *(run.refused, run.rejected, run.failed, run.timed_out, run.degraded, *server),
+            )
+
+
+def _write_csv(file: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow([f"{value:.6g}" if isinstance(value, float) else value for value in row])
+
+
+def report_text(report: LoadReport) -> str:
+    """The figures of a single run; of several levels the curve and its knee."""
+    lines = [f"{report.target} ({report.protocol})" + (", ended early: partial results" if report.partial else "")]
+    if len(report.points) > 1:
+        lines += ["", curve_text(report)]
+    for point in report.points if len(report.points) == 1 else ():
+        for run in point.runs:
+            title = f"{level_text(report.axis, point.level)}, {run.seconds:.1f} s"
+            lines += ["", title, *_run_lines(run, report.deadline_s)]
+    if report.own.bottleneck:
+        lines += ["", f"The load generator was the bottleneck: {report.own.why}. The figures are not the service's."]
+    else:
+        lines.append(
+            _line("generator", f"{report.own.busy_share:.0%}", f"of a core, p99 {ms(report.own.late_p99_s)} late")
+        )
+    return "\n".join(lines)
+
+
+def _run_lines(run: Summary, deadline_s: float) -> Iterator[str]:
+    yield _line("offered", f"{run.offered_per_s:.2f}/s", f"{run.offered} requests, {run.in_flight:.1f} in flight")
+    yield _line("answered", f"{run.answered_per_s:.2f}/s", f"{run.answered}; {run.error_share:.2%} errors")
+    yield _line("in time", f"{run.goodput:.2f}/s", f"{run.in_time} within {deadline_s:g} s; {run.pages} pages")
+    if run.latency is not None:
+        yield _line("latency", ms(run.latency.p50_s), _percentiles(run.latency))
+    if run.refusal is not None:
+        yield _line("refusals", ms(run.refusal.p50_s), _percentiles(run.refusal))
+    if run.degraded:
+        yield _line("degraded", str(run.degraded), "responses at a degraded level")
+    for kind, count in run.errors.items():
+        yield _line("error", str(count), kind)
+
+
+def _line(name: str, value: str, more: str) -> str:
+    return f"  {name:<12} {value:>12}  {more}"
+
+
+def _percentiles(latency: Latency) -> str:
+    named = {"p90": latency.p90_s, "p95": latency.p95_s, "p99": latency.p99_s, "max": latency.most_s}
+    return "p50, " + ", ".join(f"{name} {ms(value)}" for name, value in named.items())
+
+
+def curve_text(report: LoadReport) -> str:
+    """A row for each level, with the means of its runs, and the knee."""
+    server = [server_columns(point.server) for point in report.points]
+    names = [name for name in COLUMNS if any(name in row for row in server)]
+    headings = ("answered/s", "in time/s", "±", "p50", "p95", "p99", "errors")
+    rows = [[level_heading(report.axis), "runs", *headings, *names, ""]]
+    knee = report.knee.level if report.knee else None
+    for point, columns in zip(report.points, server, strict=True):
+        mark = "<- knee" if point.level == knee else ""
+        rows.append([*_level_row(point), *(columns.get(name, "-") for name in names), mark])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    if report.knee is not None:
+        lines += ["", *_knee_lines(report.knee, report.axis)]
+    return "\n".join([*lines, *report.notes])
+
+
+def _level_row(point: Point) -> list[str]:
+    deviation = summarize_repeats([run.goodput for run in point.runs]).deviation
+    times = [run.latency for run in point.runs if run.latency is not None]
+    percentiles = zip(*((time.p50_s, time.p95_s, time.p99_s) for time in times), strict=True)
+    return [
+        f"{point.level:g}",
+        f"{len(point.runs)}",
+        f"{fmean(run.answered_per_s for run in point.runs):.2f}",
+        f"{mean_goodput(point):.2f}",
+        "-" if deviation is None else f"{deviation:.2f}",
+        *([ms(fmean(values)) for values in percentiles] or ["-"] * 3),
+        f"{error_share(point):.2%}",
+    ]
+
+
+def _knee_lines(knee: Knee, axis: Axis) -> Iterator[str]:
+    if knee.level is None or knee.goodput is None:
+        yield f"Knee: not reached. {knee.why}"
+    else:
+        deviation = "" if knee.deviation is None else f" ± {knee.deviation:.2f}"
+        level = level_text(axis, knee.level)
+        yield f"Knee: {level}, {knee.goodput:.2f}{deviation} responses/s in time. {knee.why}"
+    yield f"Method: {knee.method}."

@@ -1,7 +1,6 @@
-"""What a load test found: the values that are shown, drawn, written to files and compared.
+"""The results of a load test: plain values that pydantic writes as JSON and reads back.
 
-All of them are plain values that pydantic writes as JSON and reads back. Times in seconds; a share is 0 to 1; None
-means that it is not known.
+Times in seconds; a share is 0 to 1; None: unknown.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-FORMAT = "inkgate.loadtest/1"
-"""The `format` of a report in JSON; the number rises when a reader of the old one would go wrong."""
+FORMAT = "inkgate.loadtest/2"
+"""The `format` of a report in JSON; the number rises with incompatible changes."""
 
 
 class Axis(StrEnum):
-    """What is raised from step to step: requests in flight (closed loop), or requests a second (open loop)."""
+    """What rises from level to level: clients (closed loop), or requests a second (open loop)."""
 
     CONCURRENCY = "concurrency"
     RATE = "rate"
@@ -22,7 +21,7 @@ class Axis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Of answers, from the moment at which the request was due."""
+    """Of successful responses, from when the request was due; exact percentiles."""
 
     mean_s: float
     p50_s: float
@@ -34,17 +33,17 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All requests that were due in one window of time, whenever they ended.
+    """All requests that were due in one window, whenever they ended.
 
     Attributes:
         seconds: length of the window.
-        offered: requests that were due; of them `answered` whole (`in_time`: within the deadline), `refused` (429,
-            503), `rejected` (other 4xx), `failed` (5xx, broken connections), `timed_out` (nobody waited longer).
-        pages: of the answers in time.
-        degraded: answers of less quality than asked for.
+        offered: requests that were due; of them `answered` successfully (`in_time`: within the deadline), `refused`
+            (429, 503), `rejected` (other 4xx), `failed` (5xx, broken connections), `timed_out`.
+        pages: of the responses in time.
+        degraded: responses at a degraded level.
         errors: how often by kind, such as `503 service_full` or `connection refused`.
-        latency: of what was answered; refusal: of what was refused.
-        in_flight: mean number of requests on their way.
+        latency: of successful responses; refusal: of refusals.
+        in_flight: mean number of requests in flight.
     """
 
     seconds: float
@@ -73,21 +72,21 @@ class Summary:
 
     @property
     def goodput(self) -> float:
-        """Answers within the deadline, a second."""
+        """Successful responses within the deadline per second."""
         return self.in_time / self.seconds
 
     @property
     def error_share(self) -> float:
-        """Of the requests offered, those not answered, refusals included."""
+        """Of the requests offered, those without a successful response, refusals included."""
         return (self.offered - self.answered) / self.offered if self.offered else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSide:
-    """What the service and its model server said of the same window; None for what they don't say.
+    """What the service and its model server reported in the same window; None for what they don't report.
 
-    `kv_share`, `gpu_share`, `gpu_memory_share`: the highest seen; `running`, `waiting`: means of the model server's
-    requests; `preemptions`, `restarts`: in the window; `memory_mb`: the most resident memory of the service.
+    `kv_share`, `gpu_share`, `gpu_memory_share`: peaks; `running`, `waiting`: means of the model server's requests;
+    `preemptions`, `restarts`: in the window; `memory_mb`: peak of the service's resident memory.
     """
 
     kv_share: float | None = None
@@ -102,7 +101,7 @@ class ServerSide:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One step: `level` requests in flight or a second, measured once or several times."""
+    """One level, `level` clients or requests a second, with all its runs."""
 
     level: float
     runs: tuple[Summary, ...]
@@ -110,45 +109,31 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Usl:
-    """The Universal Scalability Law, X(N) = capacity N / (1 + contention (N - 1) + coherency N (N - 1)); Gunther."""
-
-    capacity: float
-    contention: float
-    coherency: float
-    peak: float | None
-    r_squared: float
-
-
-@dataclass(frozen=True, slots=True)
 class Knee:
-    """From where on more load buys nothing.
+    """The smallest load at which the service gives nearly its best goodput.
 
     Attributes:
-        reached: False where goodput still rose at the highest step, or no step kept to the bounds. Where higher steps
-            broke the error bound, it was reached: that is what ends the curve.
-        level, low, high: the smallest step that is as good as the best, and the 95 % interval of the load from which on
-            more brings nothing; None where it was not reached.
-        goodput: answers in time a second at it; best: at the best step.
-        method: how it was found, in a sentence; why: what limits there, in words.
+        reached: False where goodput still rose at the highest level, or no level could be judged. Where higher levels
+            exceeded the error bound, it was reached: that is what ends the curve.
+        level: the smallest level whose mean goodput is within 5 % of the best mean; None where it was not reached.
+        goodput, deviation: mean and sample standard deviation of its runs; best: the best level's mean.
+        method: how it was found, without a full stop; why: what limits the service there, in sentences.
     """
 
     reached: bool
     level: float | None
-    low: float | None
-    high: float | None
     goodput: float | None
+    deviation: float | None
     best: float | None
     method: str
     why: str
-    usl: Usl | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OwnLimits:
-    """What the load generator itself had to give. `bottleneck`: it was the limit, so the figures are not the service's.
+    """How busy the load generator was. `bottleneck`: it was the limit, so the figures are not the service's.
 
-    `late_p99_s`: how long after the moment they were due requests were sent; `busy_share`: of one core, its thread.
+    `late_p99_s`: how long after they were due requests were sent; `busy_share`: of one core, its thread.
     """
 
     bottleneck: bool
@@ -164,11 +149,10 @@ SIZES_AN_OCTAVE = 16
 
 @dataclass(frozen=True, slots=True)
 class Second:
-    """One second of the run. `level`: what was asked for then.
+    """One second of a run. `level`: the target level then.
 
-    `sizes`: how many answers had a latency from 2^(k/16) up to 2^((k+1)/16) milliseconds, as pairs (k, how many) sorted
-    by k: what percentiles of any part of a run are found from, within 2 %; empty where it was not kept. `kinds`: of
-    errors, how often each.
+    `sizes`: how many responses had a latency from 2^(k/16) up to 2^((k+1)/16) milliseconds, as pairs (k, count) sorted
+    by k: percentiles of any part of a run follow from them, within 2 %. `kinds`: how often each kind of error.
     """
 
     at: float
@@ -186,7 +170,7 @@ class Second:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Where it ran. `versions`: of what took part, by name; `gpus`: names."""
+    """The machine of a test. `versions`: of what took part, by name; `gpus`: names."""
 
     name: str
     processor: str
@@ -198,14 +182,14 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """A whole load test. A plain run is one point; a step mode several.
+    """A whole load test: one point for a single load, several for steps.
 
     Attributes:
-        began: moment in UTC, ISO 8601.
+        began: in UTC, ISO 8601.
         target: URL, without any key; protocol: `ocr`, `simple` or `chat`.
-        asked: the command's options as they were given.
-        partial: it was interrupted, and shows what there was.
-        notes: what else is to be known of it, in sentences.
+        asked: the command's options.
+        partial: it was ended early.
+        notes: what a reader should know, in sentences.
     """
 
     began: str

@@ -1,38 +1,47 @@
-"""A load, put on a service from its beginning to its end."""
+"""One run: a load from its start to its end, second by second, and what it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any
 
 import anyio
+import numpy as np
 
-from inkgate.bench.load.arrivals import Ask, asks, drawing
-from inkgate.bench.load.closed_loop import closed_loop
-from inkgate.bench.load.course import Course
-from inkgate.bench.load.impossible import LoadImpossible
-from inkgate.bench.load.open_loop import open_loop
-from inkgate.bench.load.own_limits import OwnWatch, own_limits
+from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.arrivals import LoadRequest, draw_requests, requests_of
+from inkgate.bench.load.generator import LoopMonitor, RunState, closed_loop, open_loop
 from inkgate.bench.load.plan import Load
 from inkgate.bench.load.results import Axis, OwnLimits, Second, Summary
-from inkgate.bench.load.samples import Samples
-from inkgate.bench.load.seconds import Seconds
+from inkgate.bench.load.samples import (
+    RequestOutcome,
+    Rows,
+    Samples,
+    ended,
+    summarize,
+    summarize_second,
+    window_rows,
+)
 from inkgate.bench.load.sender import Sender
-from inkgate.bench.load.summary import summarize
 from inkgate.concurrency import single_error
+
+BUSY_SHARE = 0.9
+LATE_S = 0.010
+LATE_SHARE = 0.1
+"""The generator is the bottleneck when its thread takes more than BUSY_SHARE of a core, or when the 99th percentile of
+its lateness is above LATE_S and above LATE_SHARE of the median latency."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """What one load showed.
+class LoadResult:
+    """What one run shows.
 
     Attributes:
-        summary: of the window; timeline: of each second from the beginning, warm-up included.
-        samples: every request that has ended, those outside the window too.
-        begins_s: when the window began, in seconds from the beginning.
-        partial: it was stopped before its end. What was on its way then is not in it.
+        summary: of the window; timeline: every second from the start, warm-up included.
+        samples: every request that has ended, inside the window or not.
+        begins_s: when the window began, in seconds from the start.
+        partial: the run was ended early; requests in flight at that moment are left out.
     """
 
     summary: Summary
@@ -45,94 +54,115 @@ class Measured:
 
 async def run(
     load: Load, on_second: Callable[[Second], None] | None = None, stop: anyio.Event | None = None
-) -> Measured:
-    """What the service does under `load`. `on_second` hears of every second; once `stop` is set it ends early.
+) -> LoadResult:
+    """Puts `load` on the service. `on_second` is called with every second; setting `stop` ends the run early.
 
     Raises:
-        LoadImpossible: the plan makes no sense, or the target can't take one of the pages.
+        LoadImpossible: the plan contradicts itself, or the target can't take one of the pages.
     """
-    check(load)
-    sender = Sender(load)
-    course = Course(load.plan, sender.now)
-    watch = OwnWatch()
-    seconds = Seconds(load.plan, 1, on_second)
-
-    async def tell() -> None:
-        for number in count(1):
-            await anyio.sleep(max(0.0, number - course.now()))
-            seconds.hear(0, course.part())
-
-    async with sender:
-        sender.begin()
-        ended_s = await put_on(load, sender, course, watch, tell, stop)
-    seconds.end(0, course.part())
-    return measured(course, seconds.timeline(ended_s), (watch.busy_share, watch.late_p99_s), ended_s)
-
-
-def check(load: Load) -> None:
-    """Raises LoadImpossible where there is nothing to send, or the plan makes no sense."""
     load.plan.check()
     if not load.pages:
         raise LoadImpossible("There is no page to send.")
-
-
-async def put_on(
-    load: Load,
-    sender: Sender,
-    course: Course,
-    watch: OwnWatch,
-    beside: Callable[[], Coroutine[Any, Any, None]],
-    stop: anyio.Event | None,
-) -> float:
-    """Puts the load on, with `beside` running beside it; how many seconds after the beginning it was over.
-
-    Raises:
-        LoadImpossible: a recording names a page that is not there.
-    """
-    coming = iter(()) if load.plan.axis is Axis.CONCURRENCY else asks(load)
+    sender = Sender(load)
+    state, monitor = RunState(load.plan, sender.now), LoopMonitor()
+    timeline = Timeline(state, on_second)
+    requests = iter(()) if load.plan.axis is Axis.CONCURRENCY else requests_of(load)
     with single_error():
-        async with anyio.create_task_group() as tasks:
-            watch.begin()
-            tasks.start_soon(_drive, load, course, coming, sender)
-            tasks.start_soon(watch.beat)
-            tasks.start_soon(beside)
-            tasks.start_soon(_close, course)
+        async with sender, anyio.create_task_group() as tasks:
+            sender.begin()
+            monitor.begin()
+            tasks.start_soon(_drive, load, state, requests, sender)
+            tasks.start_soon(monitor.run)
+            tasks.start_soon(timeline.run)
+            tasks.start_soon(_close, state)
             if stop is not None:
-                tasks.start_soon(_stop, stop, course)
-            await course.over.wait()
-            ended_s = course.now()
+                tasks.start_soon(_stop, stop, state)
+            await state.over.wait()
+            ended_s = state.now()
             tasks.cancel_scope.cancel()
-    return ended_s
+    return _result(state, timeline.seconds(ended_s), monitor, ended_s)
 
 
-async def _drive(load: Load, course: Course, coming: Iterator[Ask], sender: Sender) -> None:
+async def _drive(load: Load, state: RunState, requests: Iterator[LoadRequest], sender: Sender) -> None:
     if load.plan.axis is Axis.CONCURRENCY:
-        await closed_loop(course, drawing(load), sender)
+        await closed_loop(state, draw_requests(load), sender)
     else:
-        await open_loop(course, coming, sender)
+        await open_loop(state, requests, sender)
 
 
-async def _close(course: Course) -> None:
-    await anyio.sleep(course.ends_s - course.now())
-    course.close()
+async def _close(state: RunState) -> None:
+    await anyio.sleep(state.ends_s - state.now())
+    state.close()
 
 
-async def _stop(stop: anyio.Event, course: Course) -> None:
+async def _stop(stop: anyio.Event, state: RunState) -> None:
     await stop.wait()
-    course.stop()
+    state.stop()
 
 
-def measured(course: Course, timeline: tuple[Second, ...], own: tuple[float, float], ended_s: float) -> Measured:
-    """What a load showed that was over so many seconds after its beginning.
+class Timeline:
+    """The seconds of a run. A request that ended counts in the second in which it ended, whenever that is noticed."""
 
-    `own`: of what sends, the busiest thread's share of a core, and how late the latest event loop was (p99).
-    """
-    begins_s = course.begins_s
-    if ended_s <= begins_s:  # stopped while it warmed up: what there is, is better than nothing
+    def __init__(self, state: RunState, on_second: Callable[[Second], None] | None = None) -> None:
+        self._state = state
+        self._on_second = on_second
+        self._seconds: list[Second] = []
+        self._counted = 0
+
+    async def run(self) -> None:
+        """Calls `on_second` after every second, until it is cancelled."""
+        for number in count(1):
+            await anyio.sleep(max(0.0, number - self._state.now()))
+            second = self.add()
+            if self._on_second is not None:
+                self._on_second(second)
+
+    def add(self) -> Second:
+        """The next second, of what has happened until now."""
+        state = self._state
+        at = float(len(self._seconds) + 1)
+        rows = state.samples.rows[self._counted :]
+        rows = rows[: int(np.searchsorted(ended(rows), at, side="right"))]  # they are in the order of their end
+        self._counted += len(rows)
+        offered = state.due[len(self._seconds)]
+        bare = Second(at, state.plan.level_at(at), offered, 0, 0, 0, state.in_flight, None, None)
+        self._seconds.append(summarize_second(state.samples, rows, bare, state.plan.deadline_s))
+        return self._seconds[-1]
+
+    def seconds(self, ended_s: float) -> tuple[Second, ...]:
+        """All whole seconds of a run that lasted `ended_s`. Requests that were started late count in the second in
+        which they were due, even if that had been reported before.
+        """
+        while len(self._seconds) < int(ended_s):
+            self.add()
+        return tuple(replace(each, offered=self._state.due[number]) for number, each in enumerate(self._seconds))
+
+
+def _result(state: RunState, timeline: tuple[Second, ...], monitor: LoopMonitor, ended_s: float) -> LoadResult:
+    begins_s = state.begins_s
+    if ended_s <= begins_s:  # stopped in the warm-up: its figures are better than none
         begins_s = 0.0
-    seconds = max(min(ended_s, course.ends_s) - begins_s, 1e-9)
-    columns = course.samples.columns()
-    summary = summarize(columns, begins_s, seconds, course.plan.deadline_s)
-    counted = columns.where((columns.due >= begins_s) & (columns.due < begins_s + seconds))
-    limits = own_limits(counted, summary, *own)
-    return Measured(summary, timeline, limits, course.samples, begins_s, course.stopped)
+    seconds = max(min(ended_s, state.ends_s) - begins_s, 1e-9)
+    summary = summarize(state.samples, begins_s, seconds, state.plan.deadline_s)
+    rows = window_rows(state.samples.rows, begins_s, seconds)
+    own = own_limits(rows, summary, monitor.busy_share, monitor.late_p99_s)
+    return LoadResult(summary, timeline, own, state.samples, begins_s, state.stopped)
+
+
+def own_limits(rows: Rows, summary: Summary, busy_share: float, loop_late_s: float) -> OwnLimits:
+    """Whether the generator was the limit when it sent the requests `rows`, which `summary` sums up.
+
+    `busy_share`: of one core; `loop_late_s`: 99th percentile of the lateness of its event loop.
+    """
+    sent_late_s = float(np.quantile(rows["late"], 0.99)) if len(rows) else 0.0
+    late_s = max(sent_late_s, loop_late_s)
+    unsent = int((rows["outcome"] == RequestOutcome.UNSENT).sum())
+    typical_s = summary.latency.p50_s if summary.latency is not None else 0.0
+    why = []
+    if unsent:
+        why.append(f"{unsent} requests were not sent (see the errors)")
+    if busy_share > BUSY_SHARE:
+        why.append(f"its thread was busy {busy_share:.0%} of the time: one process can't send more")
+    if late_s > max(LATE_S, LATE_SHARE * typical_s):
+        why.append(f"1% of requests were sent more than {1000 * late_s:.0f} ms late: this machine is busy")
+    return OwnLimits(bool(why), "; ".join(why), late_s, busy_share, unsent)

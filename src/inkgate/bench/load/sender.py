@@ -1,4 +1,4 @@
-"""One request: sent, waited for, judged. aiohttp, because a request costs httpx several times as much."""
+"""One request: sent, awaited and judged. By aiohttp, because a request costs several times as much with httpx."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import errno
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from types import TracebackType
 from typing import Self
@@ -14,15 +14,17 @@ from typing import Self
 import aiohttp
 from yarl import URL
 
-from inkgate.bench.load.arrivals import Ask
+from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.arrivals import LoadRequest
 from inkgate.bench.load.plan import Load
-from inkgate.bench.load.protocols import Answer, Body, Verdict, wire_of
-from inkgate.bench.load.samples import Outcome, Sample
+from inkgate.bench.load.protocols import UNEXPECTED, RequestBody, ResponseVerdict, ServiceResponse, protocol_of
+from inkgate.bench.load.samples import RequestOutcome, RequestSample
+from inkgate.bench.load.target import key_error
 
 _KEEP_ALIVE_S = 4.0
-"""Idle connections are closed before servers do (uvicorn: 5 s), so that none is lost under a request just sent."""
+"""Idle connections are closed before servers close them (uvicorn: 5 s), so that no request is sent on a dead one."""
 _ONE_PIECE_BYTES = 2**20
-"""Larger bodies are sent in pieces: aiohttp warns where they are not, since one write keeps the event loop."""
+"""Larger bodies are sent in pieces: aiohttp warns about them, since a single write blocks the event loop."""
 _OWN_ERRORS = {
     errno.EMFILE: "too many open files",
     errno.ENFILE: "too many open files",
@@ -30,33 +32,43 @@ _OWN_ERRORS = {
     errno.ENOBUFS: "no buffers",
     errno.ENOMEM: "no memory",
 }
-"""Why a connection can't be opened, where that is for lack of something on this side."""
+"""Why a connection can't be opened, where this machine lacks something."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """What became of a request, and when the service wants to hear from the client again, where it said so."""
+class SentRequest:
+    """A request that has ended. `response`: None where there was none."""
 
-    sample: Sample
-    retry_after_s: float | None = None
+    sample: RequestSample
+    response: ServiceResponse | None = None
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """Seconds; None where the response has none, or has a date, which no OCR service sends."""
+        if self.response is None:
+            return None
+        try:
+            return max(0.0, float(self.response.headers.get("Retry-After", "")))
+        except ValueError:
+            return None
 
 
 class Sender:
-    """Sends a load's requests over connections that are kept. Bodies are made once for each page.
+    """Sends a load's requests over kept connections. Bodies are made once for each page.
 
-    To be used as `async with`. Moments are seconds from the one that `begin` was called at.
+    Use with `async with`. Times are seconds from the call of `begin`.
     """
 
     def __init__(self, load: Load, clock: Callable[[], float] = perf_counter) -> None:
-        """Raises LoadImpossible: the target's protocol can't take one of the pages."""
-        self._wire = wire_of(load.target)
+        """Raises LoadImpossible: the target's protocol can't carry one of the pages."""
+        self._protocol = protocol_of(load.target)
         self._pages = load.pages
-        self._bodies = [self._wire.body(page) for page in load.pages]
+        self._bodies = [self._protocol.body(page) for page in load.pages]
         self._headers = [_headers(load, number) for number in range(len(load.plan.mix))]
         self._url = URL(load.target.url)
         self._timeout_s = load.plan.timeout_s
         self._clock = clock
-        self._began = clock()
+        self._start = clock()
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
@@ -75,43 +87,43 @@ class Sender:
         if self._session is not None:
             await self._session.close()
 
-    def begin(self, at: float | None = None) -> None:
-        """Moments count from now on, or from `at` of the clock."""
-        self._began = self._clock() if at is None else at
+    def begin(self) -> None:
+        """Times count from now on."""
+        self._start = self._clock()
 
     def now(self) -> float:
-        """Seconds from the beginning."""
-        return self._clock() - self._began
+        """Seconds from the start."""
+        return self._clock() - self._start
 
-    async def send(self, ask: Ask) -> Sent:
-        """What becomes of `ask`, sent now. Never raises for what the service does."""
-        body = self._bodies[ask.page]
+    async def send(self, request: LoadRequest) -> SentRequest:
+        """Sends `request` now and waits for its end. Never raises for what the service does."""
+        body = self._bodies[request.page]
         sent = self.now()
-        answer: Answer | None = None
+        response: ServiceResponse | None = None
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await self._answer(body, self._headers[ask.share])
+                response = await self._post(body, self._headers[request.share])
         except TimeoutError:
-            verdict = Verdict(Outcome.TIMED_OUT, f"no answer in {self._timeout_s:g} s")
+            verdict = ResponseVerdict(RequestOutcome.TIMED_OUT, f"no response in {self._timeout_s:g} s")
         except (aiohttp.ClientError, OSError) as error:
-            verdict = _broken(error)
+            verdict = _connection_verdict(error)
         ended = self.now()
-        if answer is not None:
-            verdict = self._wire.judge(answer)
+        if response is not None:
+            verdict = self._protocol.judge(response)
         pages = 0
-        if verdict.outcome is Outcome.ANSWERED:
-            pages = self._pages[ask.page].pages or 1 if verdict.pages is None else verdict.pages
-        size = 0 if verdict.outcome is Outcome.UNSENT else len(body.content)
-        sample = Sample(ask.due, sent, ended, verdict.outcome, verdict.kind, pages, verdict.degraded, size)
-        return Sent(sample, None if answer is None else _retry_after(answer))
+        if verdict.outcome is RequestOutcome.ANSWERED:
+            pages = self._pages[request.page].pages or 1 if verdict.pages is None else verdict.pages
+        size = 0 if verdict.outcome is RequestOutcome.UNSENT else len(body.content)
+        sample = RequestSample(request.due, sent, ended, verdict.outcome, verdict.kind, pages, verdict.degraded, size)
+        return SentRequest(sample, response)
 
-    async def _answer(self, body: Body, headers: dict[str, str]) -> Answer:
+    async def _post(self, body: RequestBody, headers: dict[str, str]) -> ServiceResponse:
         if self._session is None:
             raise RuntimeError("a Sender is used within `async with`")
         headers = {**headers, "Content-Type": body.content_type}
         data = body.content if len(body.content) <= _ONE_PIECE_BYTES else io.BytesIO(body.content)  # shares the bytes
-        async with self._session.post(self._url, data=data, headers=headers, allow_redirects=False) as answer:
-            return Answer(answer.status, answer.headers, await answer.read())
+        async with self._session.post(self._url, data=data, headers=headers, allow_redirects=False) as response:
+            return ServiceResponse(response.status, response.headers, await response.read())
 
 
 def _headers(load: Load, number: int) -> dict[str, str]:
@@ -127,20 +139,43 @@ def _headers(load: Load, number: int) -> dict[str, str]:
     return headers
 
 
-def _broken(error: Exception) -> Verdict:
+def _connection_verdict(error: Exception) -> ResponseVerdict:
     number = error.errno if isinstance(error, OSError) else None
     if number in _OWN_ERRORS:
-        return Verdict(Outcome.UNSENT, f"not sent: {_OWN_ERRORS[number]}")
+        return ResponseVerdict(RequestOutcome.UNSENT, f"not sent: {_OWN_ERRORS[number]}")
     if number == errno.ECONNREFUSED:
-        return Verdict(Outcome.FAILED, "connection refused")
+        return ResponseVerdict(RequestOutcome.FAILED, "connection refused")
     if isinstance(error, aiohttp.ClientConnectorError):
-        return Verdict(Outcome.FAILED, "no connection")
-    return Verdict(Outcome.FAILED, "connection broken")
+        return ResponseVerdict(RequestOutcome.FAILED, "no connection")
+    return ResponseVerdict(RequestOutcome.FAILED, "connection broken")
 
 
-def _retry_after(answer: Answer) -> float | None:
-    """Seconds; None where the answer doesn't say, or says a date, which no service here does."""
-    try:
-        return max(0.0, float(answer.headers.get("Retry-After", "")))
-    except ValueError:
-        return None
+async def try_once(load: Load) -> RequestSample:
+    """Sends the first page once with each key of the mix, so that a wrong address or key is reported at once.
+
+    Returns the last sample. A service that is full or fails is not reported here: the load test is to show that.
+
+    Raises:
+        LoadImpossible: nothing listens there, a key is wrong, or what listens speaks another protocol.
+    """
+    shares = {share.key: number for number, share in enumerate(load.plan.mix)}
+    sample: RequestSample | None = None
+    async with Sender(replace(load, pages=load.pages[:1])) as sender:
+        for share in shares.values():
+            sample = (await sender.send(LoadRequest(sender.now(), 0, share))).sample
+            _check_sample(load.target.url, sample)
+    if sample is None:
+        raise LoadImpossible("The mix of callers is empty.")
+    return sample
+
+
+def _check_sample(url: str, sample: RequestSample) -> None:
+    status = sample.kind.partition(" ")[0]
+    if status in {"401", "403"}:
+        raise key_error(url)
+    if status in {"404", "405"}:
+        raise LoadImpossible(f"{url} accepts no pages ({sample.kind}): try another path or --protocol.")
+    if UNEXPECTED in sample.kind:
+        raise LoadImpossible(f"{url}: {sample.kind.partition(' ')[2]}: try another --protocol or path.")
+    if sample.outcome is RequestOutcome.FAILED and sample.kind in {"connection refused", "no connection"}:
+        raise LoadImpossible(f"Nothing listens at {url} ({sample.kind}). Is the service running?")

@@ -1,30 +1,83 @@
-"""Takes a service through steps of load, one after the other, and keeps what each showed."""
+"""Takes a service through levels of load, one after the other, and collects what each run showed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import anyio
 
-from inkgate.bench.load.bench import Bench, Progress
-from inkgate.bench.load.climb import REFINEMENTS, Steps, between, in_order, next_up
-from inkgate.bench.load.impossible import LoadImpossible
-from inkgate.bench.load.knee import find_knee
+from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.knee import (
+    REFINEMENTS,
+    Steps,
+    find_knee,
+    levels_around_knee,
+    levels_between,
+    next_level,
+    round_order,
+)
 from inkgate.bench.load.plan import Arrivals, Load, Plan
-from inkgate.bench.load.readings import several
+from inkgate.bench.load.readings import Scraper, ServerReading, merge_windows
 from inkgate.bench.load.results import Axis, Knee, OwnLimits, Point, Second, ServerSide, Summary
-from inkgate.bench.load.run import Measured
+from inkgate.bench.load.run import LoadResult
 from inkgate.concurrency import single_error
 
 RECOVERY_TRIES = 180
-"""Of a second each: a model server that died is loaded again meanwhile."""
+"""One a second: a model server that died reloads its model meanwhile."""
+
+RunLoad = Callable[[Load, Callable[[Second], None] | None, anyio.Event | None], Awaitable[LoadResult]]
+"""`run.run`, except in tests."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stepped:
-    """What the steps showed. `timeline`: every second; `knee`: None where there was one step only."""
+class RunProgress:
+    """A run that begins. `number` from 1; `of`: how many there will be, None where that is unknown; `run` from 1."""
+
+    number: int
+    of: int | None
+    level: float
+    run: int
+    seconds: float
+    warm_s: float
+
+
+class LoadObserver(Protocol):
+    """Is called while a load test runs."""
+
+    def begins(self, progress: RunProgress) -> None:
+        """A run begins."""
+        ...
+
+    def second(self, second: Second, reading: ServerReading | None) -> None:
+        """A second of it is over. `reading`: the last one of the service."""
+        ...
+
+    def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
+        """The run is over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoadInstruments:
+    """What takes part in a load test beside its load. Setting `stop` ends it early.
+
+    `max_error`: the share of requests that may fail.
+    """
+
+    run: RunLoad
+    scraper: Scraper
+    observer: LoadObserver | None = None
+    stop: anyio.Event | None = None
+    max_error: float = 0.001
+    sleep: Callable[[float], Awaitable[object]] = anyio.sleep
+
+
+@dataclass(frozen=True, slots=True)
+class StepResults:
+    """What all runs showed. `timeline`: every second; `knee`: None where there was a single level."""
 
     points: tuple[Point, ...]
     timeline: tuple[Second, ...]
@@ -34,176 +87,172 @@ class Stepped:
     notes: tuple[str, ...]
 
 
-async def run_steps(load: Load, steps: Steps, bench: Bench) -> Stepped:
-    """All steps. `load`: its plan's level is not looked at; each run has a seed of its own.
+async def run_steps(load: Load, steps: Steps, instruments: LoadInstruments) -> StepResults:
+    """Runs all steps, each run with its own seed. The level of `load`'s plan is ignored.
 
     Raises:
-        LoadImpossible: a plan makes no sense, or is one whose load changes by itself.
+        LoadImpossible: the plan contradicts itself, or its load can't have steps.
     """
     if load.plan.arrivals in {Arrivals.RAMP, Arrivals.REPLAY}:
-        raise LoadImpossible("A ramp or recorded traffic can't be taken in steps.")
+        raise LoadImpossible("A ramp or a replay can't be run in steps.")
     if steps.repeats < 1:
-        raise LoadImpossible("Each step is made once at least.")
-    return await _walked(_Walk(load, steps, bench))
+        raise LoadImpossible("Each step needs at least one run.")
+    return await _run_all(_StepRunner(load, steps, instruments))
 
 
-async def run_once(load: Load, bench: Bench) -> Stepped:
-    """One load alone, whatever its arrivals, watched and scraped as a step is."""
-    return await _walked(_Walk(load, Steps((load.plan.level,)), bench))
+async def run_once(load: Load, instruments: LoadInstruments) -> StepResults:
+    """A single run of any load, observed and scraped like a step."""
+    return await _run_all(_StepRunner(load, Steps((load.plan.level,), repeats=1), instruments))
 
 
-async def _walked(walk: _Walk) -> Stepped:
+async def _run_all(runner: _StepRunner) -> StepResults:
     with single_error():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(walk.bench.scraper.run)
-            await walk.all()
+            tasks.start_soon(runner.instruments.scraper.run)
+            await runner.run_all()
             tasks.cancel_scope.cancel()
-    return walk.result()
+    return runner.results()
 
 
-class _Over(Exception):
-    """No further step is made."""
+class _StepsEnded(Exception):
+    """No further run is made."""
 
 
-class _Walk:
-    def __init__(self, load: Load, steps: Steps, bench: Bench) -> None:
+class _StepRunner:
+    def __init__(self, load: Load, steps: Steps, instruments: LoadInstruments) -> None:
         self._load = load
         self._steps = steps
-        self.bench = bench
+        self.instruments = instruments
         self._runs: dict[float, list[Summary]] = {}
         self._servers: dict[float, list[ServerSide]] = {}
         self._owns: list[tuple[float, OwnLimits]] = []
         self._timeline: list[Second] = []
-        self._windows: list[Second] = []
         self._number = 0
         self._elapsed_s = 0.0
         self._partial = False
         self._notes: list[str] = []
+        self._backlogs: dict[float, str] = {}
 
-    async def all(self) -> None:
-        """Every run of every step, until it is stopped."""
+    async def run_all(self) -> None:
+        """Every run of every level, unless it is ended early."""
         try:
-            if self._steps.levels:
-                for level in self._steps.levels:
-                    await self.run(level, 1)
-            else:
-                await self._climb()
+            levels = await self._first_round()
             for number in range(1, self._steps.repeats):
-                for level in in_order(self._repeated(), number):
-                    await self.run(level, number + 1)
-        except _Over:
+                for level in round_order(levels, number):
+                    await self._run(level, number + 1)
+        except _StepsEnded:
             self._partial = True
 
-    async def _climb(self) -> None:
-        while (level := next_up(self.points(), self._steps, self.bench.max_error)) is not None:
-            await self.run(level, 1)
+    async def _first_round(self) -> Sequence[float]:
+        """Runs each level once, and returns those to repeat: after a search, the knee's neighbours and all above."""
+        if self._steps.levels:
+            for level in self._steps.levels:
+                await self._run(level, 1)
+            return self._steps.levels
+        max_error = self.instruments.max_error
+        while (level_up := next_level(self._points(), self._steps, max_error)) is not None:
+            await self._run(level_up, 1)
         for _ in range(REFINEMENTS):
-            for level in between(self.points(), self.knee(), self._load.plan.axis):
-                await self.run(level, 1)
+            around = levels_around_knee(self._points(), max_error)
+            for level in levels_between(around, self._load.plan.axis):
+                await self._run(level, 1)
+        around = levels_around_knee(self._points(), max_error)
+        return [level for level in self._runs if not around or level >= around[0]]
 
-    def _repeated(self) -> list[float]:
-        """All levels; after a climb, those from which the knee's interval and the top can be told."""
-        levels = sorted(self._runs)
-        knee = self.knee()
-        if self._steps.levels or knee.low is None:
-            return levels
-        return [level for level in levels if level >= knee.low]
-
-    async def run(self, level: float, number: int) -> None:
-        """One run of a level; waits until the service answers again where requests failed. Raises _Over."""
-        bench, plan = self.bench, replace(self._load.plan, level=level, seed=self._load.plan.seed + self._number)
+    async def _run(self, level: float, number: int) -> None:
+        """One run of a level. After failures it waits until the service answers again. Raises _StepsEnded."""
+        instruments = self.instruments
+        plan = replace(self._load.plan, level=level, seed=self._load.plan.seed + self._number)
         self._number += 1
-        of = len(self._steps.levels) * self._steps.repeats or None
-        if bench.watcher is not None:
+        if instruments.observer is not None:
+            of = len(self._steps.levels) * self._steps.repeats or None
             length_s = plan.warming_s + plan.window_s
-            bench.watcher.begins(Progress(self._number, of, level, number, length_s, plan.warming_s))
-        bench.scraper.begin()
-        measured = await bench.measure(replace(self._load, plan=plan), self._hear(plan), bench.stop)
-        self._keep(level, measured)
-        if measured.partial or (bench.stop is not None and bench.stop.is_set()):
-            raise _Over
-        if (measured.summary.failed or measured.summary.timed_out) and not await self._answers():
-            self._notes.append(f"After the step at {level:g} the service answered nothing any more.")
-            raise _Over
+            instruments.observer.begins(RunProgress(self._number, of, level, number, length_s, plan.warming_s))
+        instruments.scraper.begin()
+        result = await instruments.run(replace(self._load, plan=plan), self._on_second(plan), instruments.stop)
+        self._add(level, result)
+        if result.partial or (instruments.stop is not None and instruments.stop.is_set()):
+            raise _StepsEnded
+        if (result.summary.failed or result.summary.timed_out) and not await self._recovers():
+            self._notes.append(f"After the step at {level:g} the service answered no request any more.")
+            raise _StepsEnded
 
-    def _hear(self, plan: Plan) -> Callable[[Second], None]:
-        warm = plan.warming_s > 0
+    def _on_second(self, plan: Plan) -> Callable[[Second], None]:
+        warming = plan.warming_s > 0
 
-        def heard(second: Second) -> None:
-            nonlocal warm
-            if warm and second.at >= plan.warming_s:
-                warm = False
-                self.bench.scraper.begin()
-            if self.bench.watcher is not None:
-                self.bench.watcher.second(second, self.bench.scraper.last)
+        def on_second(second: Second) -> None:
+            nonlocal warming
+            if warming and second.at >= plan.warming_s:
+                warming = False
+                self.instruments.scraper.begin()
+            if self.instruments.observer is not None:
+                self.instruments.observer.second(second, self.instruments.scraper.last)
 
-        return heard
+        return on_second
 
-    def _keep(self, level: float, measured: Measured) -> None:
-        begins_s, ends_s = measured.begins_s, measured.begins_s + measured.summary.seconds
-        self._timeline += [replace(second, at=second.at + self._elapsed_s) for second in measured.timeline]
-        if measured.partial and measured.summary.seconds < self._load.plan.window_s / 2 and self._runs:
-            return  # too little to stand beside whole runs
-        window = [second for second in measured.timeline if begins_s < second.at - 0.5 <= ends_s]
-        self._windows += window
-        self._notes += _piled_up(level, window) if self._load.plan.axis is Axis.RATE else ()
-        self._elapsed_s += measured.timeline[-1].at if measured.timeline else 0.0
-        self._runs.setdefault(level, []).append(measured.summary)
-        self._owns.append((level, measured.own))
-        server = self.bench.scraper.end()
+    def _add(self, level: float, result: LoadResult) -> None:
+        self._timeline += [replace(second, at=second.at + self._elapsed_s) for second in result.timeline]
+        if result.partial and result.summary.seconds < self._load.plan.window_s / 2 and self._runs:
+            return  # too short to compare with whole runs
+        begins_s, ends_s = result.begins_s, result.begins_s + result.summary.seconds
+        if self._load.plan.axis is Axis.RATE:
+            window = [second for second in result.timeline if begins_s < second.at - 0.5 <= ends_s]
+            if backlog := _backlog(level, window):
+                self._backlogs.setdefault(level, backlog)
+        self._elapsed_s += result.timeline[-1].at if result.timeline else 0.0
+        self._runs.setdefault(level, []).append(result.summary)
+        self._owns.append((level, result.own))
+        server = self.instruments.scraper.end()
         if server is not None:
             self._servers.setdefault(level, []).append(server)
-        if self.bench.watcher is not None:
-            self.bench.watcher.ended(level, measured.summary, server)
+        if self.instruments.observer is not None:
+            self.instruments.observer.ended(level, result.summary, server)
 
-    async def _answers(self) -> bool:
-        """Whether one request after the other comes through again, in the end."""
-        one = replace(self._load.plan, axis=Axis.CONCURRENCY, level=1, seconds=1.0, warm_s=0.0, until_level=None)
-        probe = replace(self._load, plan=replace(one, arrivals=Arrivals.POISSON))
+    async def _recovers(self) -> bool:
+        """Whether a single client gets a response again in the end."""
+        plan = replace(self._load.plan, axis=Axis.CONCURRENCY, level=1, seconds=1.0, warm_s=0.0, until_level=None)
+        probe = replace(self._load, plan=replace(plan, arrivals=Arrivals.POISSON))
         for _ in range(RECOVERY_TRIES):
-            measured = await self.bench.measure(probe, None, self.bench.stop)
-            if measured.partial:
-                raise _Over
-            if measured.summary.answered:
+            result = await self.instruments.run(probe, None, self.instruments.stop)
+            if result.partial:
+                raise _StepsEnded
+            if result.summary.answered:
                 return True
-            await self.bench.sleep(1.0)
+            await self.instruments.sleep(1.0)
         return False
 
-    def points(self) -> tuple[Point, ...]:
+    def _points(self) -> tuple[Point, ...]:
         return tuple(
-            Point(level, tuple(runs), several(self._servers.get(level, ())))
+            Point(level, tuple(runs), merge_windows(self._servers.get(level, ())))
             for level, runs in sorted(self._runs.items())
         )
 
-    def knee(self) -> Knee:
-        plan = self._load.plan
-        return find_knee(self.points(), plan.axis, plan.deadline_s, self.bench.max_error, self._windows)
-
-    def result(self) -> Stepped:
-        knee = self.knee() if len(self._runs) > 1 else None
-        own = _together(self._owns)
-        return Stepped(self.points(), tuple(self._timeline), own, knee, self._partial, tuple(self._notes))
+    def results(self) -> StepResults:
+        plan, points = self._load.plan, self._points()
+        knee = find_knee(points, plan.axis, plan.deadline_s, self.instruments.max_error) if len(points) > 1 else None
+        own = _worst_limits(self._owns)
+        notes = (*self._backlogs.values(), *self._notes)
+        return StepResults(points, tuple(self._timeline), own, knee, self._partial, notes)
 
 
-def _piled_up(level: float, window: Sequence[Second]) -> list[str]:
-    """That more came in a window than ended in it, by so much that it can't be chance: it counts as good still."""
+def _backlog(level: float, window: Sequence[Second]) -> str:
+    """That requests piled up in a window, by more than chance explains; empty where they didn't."""
     offered = sum(second.offered for second in window)
     more = window[-1].in_flight - window[0].in_flight if window else 0
     if more <= max(0.1 * offered, 3 * math.sqrt(offered)):
-        return []
-    note = (
-        f"At {level:g} requests/s more came than were answered: at the end {more} more of {offered} were on their way."
-    )
-    return [f"{note} A longer step would show them late."]
+        return ""
+    backlog = f"At {level:g} requests/s requests piled up: {more} of {offered} were still in flight at the end."
+    return f"{backlog} A longer run would show them as late."
 
 
-def _together(owns: Sequence[tuple[float, OwnLimits]]) -> OwnLimits:
-    """The worst of all runs. It was the bottleneck where it was in any."""
+def _worst_limits(owns: Sequence[tuple[float, OwnLimits]]) -> OwnLimits:
+    """The worst of all runs: the generator was the bottleneck where it was in any."""
     if len(owns) == 1:
         return owns[0][1]
+    whys = {level: own.why for level, own in owns if own.why}
     return OwnLimits(
         bottleneck=any(own.bottleneck for _, own in owns),
-        why="; ".join(f"at {level:g}: {own.why}" for level, own in owns if own.why),
+        why="; ".join(f"at {level:g}: {why}" for level, why in whys.items()),
         late_p99_s=max((own.late_p99_s for _, own in owns), default=0.0),
         busy_share=max((own.busy_share for _, own in owns), default=0.0),
         unsent=sum(own.unsent for _, own in owns),

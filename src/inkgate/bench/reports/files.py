@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from inkgate.bench.load.files import write_points_csv
+from inkgate.bench.load.report import write_points_csv
 from inkgate.bench.load.results import FORMAT as LOAD_FORMAT
 from inkgate.bench.load.results import LoadReport
 from inkgate.bench.reports.charts import as_sheet

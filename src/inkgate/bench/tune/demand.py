@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
-from inkgate.bench.load.run import Measured
-from inkgate.bench.load.samples import Outcome
+from inkgate.bench.load.run import LoadResult
+from inkgate.bench.load.samples import RequestOutcome, ended
 from inkgate.bench.load.service import ServiceNotStarted
 from inkgate.bench.tune.plan import DEMAND_FACTOR
 from inkgate.bench.tune.results import Parameter, Settings, Trial, Value
@@ -61,16 +61,13 @@ class DemandProbe:
         return f"{self.clients} clients sent requests for {self.seconds:.0f} s; of {sent} requests {', '.join(parts)}."
 
 
-def probe_of(measured: Measured, clients: int) -> DemandProbe:
+def probe_of(measured: LoadResult, clients: int) -> DemandProbe:
     """The result of a closed loop of `clients`."""
-    columns = measured.samples.columns()
-    answered = columns.outcome == Outcome.ANSWERED
+    rows, kind_names = measured.samples.rows, measured.samples.kinds
+    answered = rows["outcome"] == RequestOutcome.ANSWERED
     ends_s = measured.begins_s + measured.summary.seconds
-    counted = answered & (columns.ended >= measured.begins_s) & (columns.ended < ends_s)
-    kinds = Counter(
-        columns.kinds[kind] or Outcome(outcome).name.lower()
-        for kind, outcome in zip(columns.kind[~answered], columns.outcome[~answered], strict=True)
-    )
+    counted = answered & (ended(rows) >= measured.begins_s) & (ended(rows) < ends_s)
+    kinds = Counter(kind_names[row["kind"]] or RequestOutcome(row["outcome"]).name.lower() for row in rows[~answered])
     unfinished = measured.timeline[-1].in_flight if measured.timeline else 0
     per_s = int(np.count_nonzero(counted)) / measured.summary.seconds
     return DemandProbe(clients, ends_s, per_s, int(np.count_nonzero(answered)), unfinished, dict(kinds.most_common()))

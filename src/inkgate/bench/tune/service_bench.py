@@ -16,7 +16,7 @@ from inkgate.bench.load.pages import LoadPage
 from inkgate.bench.load.plan import Load, Plan
 from inkgate.bench.load.readings import restarts_of
 from inkgate.bench.load.results import Axis, Second
-from inkgate.bench.load.run import Measured, run
+from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.service import Serve, ServiceNotStarted, ServiceProcess, last_words, serving
 from inkgate.bench.load.target import ProtocolName, Target
 from inkgate.bench.tune.demand import DemandProbe, probe_of
@@ -158,7 +158,7 @@ class ServiceBench:
         except ServiceError as error:  # it was ready, and gone before the load began
             return replace(trial, outcome=Outcome.DIED, seconds=time.monotonic() - began, why=str(error))
 
-    async def _put_load(self, service: ServiceProcess, watch: ServiceWatch, purpose: Purpose, plan: Plan) -> Measured:
+    async def _put_load(self, service: ServiceProcess, watch: ServiceWatch, purpose: Purpose, plan: Plan) -> LoadResult:
         """The load, ended early if the service or a process of its engine dies."""
         stop = anyio.Event()
         pages = await self._pages(purpose)
@@ -218,7 +218,7 @@ def cause_of_death(lines: Iterable[str]) -> str:
     return last_words(kept)
 
 
-def _with_result(trial: Trial, measured: Measured, watch: ServiceWatch, service: ServiceProcess) -> Trial:
+def _with_result(trial: Trial, measured: LoadResult, watch: ServiceWatch, service: ServiceProcess) -> Trial:
     """`trial` with what happened under load."""
     why = ""
     ended = Outcome.MEASURED

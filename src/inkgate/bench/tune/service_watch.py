@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import anyio
 
-from inkgate.bench.load.readings import COMPUTING, Reading, of_state, restarts_of, summed_up
+from inkgate.bench.load.readings import COMPUTING, ServerReading, of_state, restarts_of, summarize_readings
 from inkgate.bench.load.results import ServerSide
 from inkgate.client import InkgateClient, ServiceError
 from inkgate.concurrency import Threads
@@ -29,7 +29,7 @@ class ServiceWatch:
         self._pid = pid
         self._restarts_before = restarts_of(first)
         self._restarts = 0
-        self._readings: list[Reading] = []
+        self._readings: list[ServerReading] = []
         self.died = anyio.Event()
         # Not on the thread of the load: that would delay requests.
         self._threads = Threads("watch", 1)
@@ -46,7 +46,7 @@ class ServiceWatch:
 
     def add(self, state: State | None, memory_mb: float | None) -> None:
         """A reading: the service's state (None if it did not answer), and the memory of all its processes."""
-        reading = Reading() if state is None else of_state(state)
+        reading = ServerReading() if state is None else of_state(state)
         self._readings.append(replace(reading, memory_mb=memory_mb))
         if state is None:
             return
@@ -57,7 +57,7 @@ class ServiceWatch:
 
     def summary(self) -> ServerSide:
         """All readings together. A process that was first needed under load is no restart."""
-        return replace(summed_up(self._readings), restarts=self._restarts)
+        return replace(summarize_readings(self._readings), restarts=self._restarts)
 
     def _read(self) -> tuple[State | None, float | None]:
         memory_mb = None if self._pid is None else memory_of(self._pid)

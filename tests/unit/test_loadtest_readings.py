@@ -8,9 +8,20 @@ import anyio
 import httpx
 import pytest
 
-from inkgate.bench.load.readings import Reading, of_gpus, of_state, several, summed_up, together
+from inkgate.bench.load.readings import (
+    InkgateState,
+    LocalGpus,
+    Scraper,
+    ServerReading,
+    VllmMetrics,
+    merge_sources,
+    merge_windows,
+    of_gpus,
+    of_state,
+    reading_sources,
+    summarize_readings,
+)
 from inkgate.bench.load.results import ServerSide
-from inkgate.bench.load.scrape import InkgateState, LocalGpus, Scraper, VllmMetrics, sources
 from inkgate.client import InkgateClient
 from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
 from inkgate.telemetry.state import Gpu, Process, ReplicaReading
@@ -30,34 +41,34 @@ def test_state_is_read_for_what_a_load_test_shows() -> None:
         processes=(Process("gateway", 1, 500_000_000, 1.0), Process("vllm", 2, 1_500_000_000, 1.0, started=3)),
         gpus=(Gpu(0, utilisation=0.5, memory_used=10, memory_total=40), Gpu(1, utilisation=0.7)),
     )
-    assert of_state(state) == Reading(0.9, 5, 1, 7, 2, 0.7, 0.25, 2000.0)
+    assert of_state(state) == ServerReading(0.9, 5, 1, 7, 2, 0.7, 0.25, 2000.0)
 
 
 def test_a_worker_that_is_first_needed_under_load_is_no_restart() -> None:
     gateway = Process("gateway", 1, 500_000_000, 1.0)
     before = of_state(embedded_state(processes=(gateway,)))
     after = of_state(embedded_state(processes=(gateway, Process("engine", 2, 500_000_000, 1.0))))
-    assert summed_up([before, after]).restarts == 0
+    assert summarize_readings([before, after]).restarts == 0
 
 
 def test_peaks_means_and_counts_are_made_of_a_window() -> None:
     readings = [
-        Reading(kv_share=0.2, running=2, waiting=0, preemptions=10, restarts=0, memory_mb=100),
-        Reading(kv_share=0.8, running=4, waiting=None, preemptions=15, restarts=0, memory_mb=300),
-        Reading(kv_share=0.1, running=6, waiting=3, preemptions=2, restarts=1, memory_mb=200),
+        ServerReading(kv_share=0.2, running=2, waiting=0, preemptions=10, restarts=0, memory_mb=100),
+        ServerReading(kv_share=0.8, running=4, waiting=None, preemptions=15, restarts=0, memory_mb=300),
+        ServerReading(kv_share=0.1, running=6, waiting=3, preemptions=2, restarts=1, memory_mb=200),
     ]
-    assert summed_up(readings) == ServerSide(0.8, 4.0, 1.5, 7, 1, None, None, 300)
-    assert summed_up([Reading()]) == ServerSide()
+    assert summarize_readings(readings) == ServerSide(0.8, 4.0, 1.5, 7, 1, None, None, 300)
+    assert summarize_readings([ServerReading()]) == ServerSide()
 
 
 def test_runs_of_a_level_are_put_together() -> None:
     one, other = ServerSide(0.2, 2.0, None, 3, 0, memory_mb=5), ServerSide(0.6, 4.0, None, 4, 1, memory_mb=4)
-    assert several([one, other]) == ServerSide(0.6, 3.0, None, 7, 1, memory_mb=5)
-    assert several([]) is None
+    assert merge_windows([one, other]) == ServerSide(0.6, 3.0, None, 7, 1, memory_mb=5)
+    assert merge_windows([]) is None
 
 
 def test_first_source_that_knows_a_figure_is_believed() -> None:
-    assert together([Reading(kv_share=0.2), Reading(kv_share=0.9, gpu_share=0.5)]) == Reading(
+    assert merge_sources([ServerReading(kv_share=0.2), ServerReading(kv_share=0.9, gpu_share=0.5)]) == ServerReading(
         kv_share=0.2, gpu_share=0.5
     )
 
@@ -92,26 +103,26 @@ def test_a_service_without_metrics_says_nothing(answer: httpx.Response | httpx.C
 def test_gpus_are_read_while_they_are_there() -> None:
     reading = GpuReading(0, memory_used=30, memory_total=40, utilisation=0.9)
     gpus = LocalGpus(RecordedGpu((reading,), GpuUnavailable("gone")))
-    assert gpus.read() == of_gpus([reading]) == Reading(gpu_share=0.9, gpu_memory_share=0.75)
+    assert gpus.read() == of_gpus([reading]) == ServerReading(gpu_share=0.9, gpu_memory_share=0.75)
     assert gpus.read() is None
 
 
 def test_nobody_there_leaves_no_source() -> None:
-    with sources("http://127.0.0.1:9") as found:
+    with reading_sources("http://127.0.0.1:9") as found:
         assert [source for source in found if not isinstance(source, LocalGpus)] == []
 
 
 class Scripted:
-    def __init__(self, *readings: Reading | None) -> None:
+    def __init__(self, *readings: ServerReading | None) -> None:
         self._readings = list(readings)
 
-    def read(self) -> Reading | None:
+    def read(self) -> ServerReading | None:
         return self._readings.pop(0)
 
 
 def test_window_begins_with_what_was_said_last_and_bridges_gaps() -> None:
     async def main() -> tuple[ServerSide | None, ServerSide | None]:
-        scraper = Scraper([Scripted(Reading(preemptions=5), None, Reading(preemptions=9), None)])
+        scraper = Scraper([Scripted(ServerReading(preemptions=5), None, ServerReading(preemptions=9), None)])
         await scraper.take()
         await scraper.take()
         whole = scraper.end()
