@@ -36,7 +36,8 @@ def _version(*, wanted: bool) -> None:
 
 @app.callback(
     epilog="Start with `inkgate read page.png`, or with `inkgate serve` and then "
-    "`curl -F file=@page.png http://127.0.0.1:7860/ocr`. Settings, errors and formats are explained in docs/."
+    "`curl -F file=@page.png http://127.0.0.1:7860/ocr`. "
+    "The documentation is in docs/ of the repository, and at /docs/guide/ of a running service."
 )
 def _inkgate(
     *,
