@@ -16,25 +16,26 @@ class LayoutSettings(Branch):
         "Empty: the built-in model.",
     )
     min_confidence: float = Field(
-        0.3, ge=0, le=1, description="Blocks found with less are left out, by the model of the file."
+        0.3, ge=0, le=1, description="Minimum confidence of a block, for the model of the file."
     )
 
 
 class TransformersSettings(Branch):
-    preset: str = Field("", description="The model's preset, as for vLLM (`engine.vllm.preset_folder` counts too).")
-    model: str = Field("", description="Folder of the weights, or name on the hub. Empty: as the preset says.")
-    download: bool = Field(default=False, description="Allow weights that are not on this machine to be downloaded.")
-    device: str = Field(
-        "", description="Where the model runs, such as `cuda:0`. Empty: a GPU if there is one, else `cpu`."
+    preset: str = Field(
+        "", description="The model's preset, as for vLLM, including those of `engine.vllm.preset_folder`."
     )
-    dtype: str = Field("auto", description="Type of the weights, such as `bfloat16`; `auto`: as they were saved.")
-    threads: int = Field(0, ge=0, description="Threads of the model on the CPU; 0: one for each core.")
-    max_tokens: int = Field(0, ge=0, description="Most tokens of an answer; 0: as the preset says.")
+    model: str = Field("", description="Folder of the weights, or name on the model hub. Empty: as the preset says.")
+    download: bool = Field(default=False, description="Allow the download of missing weights.")
+    device: str = Field("", description="Device, such as `cuda:0`. Empty: a GPU if there is one, else `cpu`.")
+    dtype: str = Field("auto", description="Type of the weights, such as `bfloat16`. `auto`: as saved.")
+    threads: int = Field(0, ge=0, description="CPU threads of the model. 0: one for each core.")
+    max_tokens: int = Field(0, ge=0, description="Maximum tokens of a response. 0: as the preset says.")
 
 
 class EngineSettings(Branch):
     name: str = Field(
-        "ppocr", description="Who reads: `ppocr` (embedded, CPU), `vllm`, a preset of it, or `transformers`."
+        "ppocr",
+        description="The engine: `ppocr` (embedded, CPU), `vllm`, a preset such as `paddleocr-vl`, or `transformers`.",
     )
     ppocr: PpocrSettings = PpocrSettings()
     layout: LayoutSettings = LayoutSettings()

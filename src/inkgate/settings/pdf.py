@@ -18,10 +18,16 @@ class PdfText(StrEnum):
 
 
 class PdfSettings(Branch):
-    text: PdfText = Field(PdfText.AUTO, description="Take a page's own text: `auto` when it can be trusted.")
+    text: PdfText = Field(PdfText.AUTO, description="Use the text inside a PDF page; `auto`: if it can be trusted.")
     dpi: PositiveFloat = Field(200.0, description="Resolution at which pages are rendered.")
-    max_side: PositiveInt = Field(4000, description="Longest side of a rendered page in pixels; dpi gives way to it.")
+    max_side: PositiveInt = Field(
+        4000, description="Maximum side of a rendered page in pixels; lowers the dpi of larger pages."
+    )
     workers: PositiveInt = Field(2, description="Worker processes that open and render PDFs.")
-    warm_workers: int = Field(1, ge=0, description="How many of them start with the service; the others when needed.")
-    worker_memory_mb: PositiveInt = Field(2048, description="Address space of a worker beyond its start.")
-    page_timeout_s: PositiveFloat = Field(20.0, description="Time to open a PDF, or to render one page of it.")
+    warm_workers: int = Field(
+        1, ge=0, description="Worker processes started with the service. The others start when needed."
+    )
+    worker_memory_mb: PositiveInt = Field(
+        2048, description="Memory limit of a worker: address space beyond what it has at its start."
+    )
+    page_timeout_s: PositiveFloat = Field(20.0, description="Time limit to open a PDF or to render a page.")

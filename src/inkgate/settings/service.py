@@ -53,33 +53,31 @@ class LogFormat(StrEnum):
 class ServerSettings(Branch):
     host: str = Field("127.0.0.1", description="Address to listen on. Anything but loopback needs an API key.")
     port: int = Field(7860, ge=0, le=65535, description="Port of the API. 0 lets the system choose.")
-    drain_s: PositiveFloat = Field(30.0, description="How long in-flight answers may take after SIGTERM or SIGHUP.")
+    drain_s: PositiveFloat = Field(30.0, description="Time for responses in flight after SIGTERM or SIGHUP.")
     allowed_hosts: tuple[str, ...] = Field(
         (),
-        description="Names by which a service without API keys may be called, beside localhost, IP addresses and "
-        "`server.host`; `*`: any.",
+        description="Host names by which clients may call a service without API keys, besides localhost, IP "
+        "addresses and `server.host`. `*`: any.",
     )
     max_connections: int = Field(
         0,
         ge=0,
-        description="Connections open at once; when there are more, idle ones are closed, and if none is, new ones get "
-        "503. 0: three quarters of the limit of open files, 8,000 at most.",
+        description="Maximum open connections. Beyond it, idle ones are closed; if none is idle, new ones get"
+        " 503. 0: three quarters of the limit of open files, at most 8,000.",
     )
-    head_timeout_s: PositiveFloat = Field(10.0, description="Time for a request's head (its line and headers).")
+    head_timeout_s: PositiveFloat = Field(10.0, description="Time to receive the request line and headers.")
     send_timeout_s: PositiveFloat = Field(
         30.0,
-        description="Longest time in which a client takes less of its answer than 1 kB a second; then it is cut off.",
+        description="Disconnect a client that reads less than 1 kB a second for this long.",
     )
     trusted_proxies: tuple[Network, ...] = Field(
         (),
-        description="Reverse proxies on other machines, as addresses or networks such as `10.0.0.0/8`, whose "
-        "`X-Forwarded-For`, `-Proto` and `-Host` are believed; those on this machine always are "
-        "(docs/guides/behind-nginx.md).",
+        description="Addresses or networks, such as `10.0.0.0/8`, of reverse proxies whose `X-Forwarded-*` "
+        "headers are trusted (docs/guides/behind-nginx.md). Proxies on this machine always are.",
     )
     root_path: RootPath = Field(
         "",
-        description="Path below which a reverse proxy serves this service, such as `/inkgate` "
-        "(docs/guides/behind-nginx.md).",
+        description="Path prefix behind a reverse proxy, such as `/inkgate` (docs/guides/behind-nginx.md).",
     )
     cors_origins: tuple[str, ...] = Field((), description="Origins allowed by CORS; none by default.")
 
@@ -104,14 +102,16 @@ def check_redis_url(url: str) -> str:
 
 class AuthSettings(Branch):
     key_hashes: tuple[KeyHash, ...] = Field(
-        (), description="SHA-256 of each API key, as `inkgate key` prints them. Empty: no key is asked for."
+        (), description="SHA-256 of each API key, as `inkgate key` prints it. Empty: no key is needed."
     )
-    allow_open: bool = Field(default=False, description="Allow a non-loopback bind without any API key.")
+    allow_open: bool = Field(default=False, description="Allow an address other than loopback without API keys.")
 
 
 class RateLimitSettings(Branch):
-    per_key: str = Field("", description="Requests per API key (or address), such as `60/minute`. Empty: no limit.")
-    storage_url: str = Field("memory://", description="Where counts live: `memory://` or `redis://host:6379`.")
+    per_key: str = Field(
+        "", description="Requests per API key, or per address without keys, such as `60/minute`. Empty: no limit."
+    )
+    storage_url: str = Field("memory://", description="Where requests are counted: `memory://` or `redis://host:6379`.")
 
     @field_validator("per_key")
     @classmethod
@@ -138,27 +138,29 @@ class RateLimitSettings(Branch):
 
 
 class LimitSettings(Branch):
-    max_body_mb: PositiveFloat = Field(50.0, description="Largest request body, refused before it is read.")
-    body_timeout_s: PositiveFloat = Field(30.0, description="Longest pause while a body arrives.")
-    max_pages: PositiveInt = Field(2000, description="Most pages read of one document.")
-    max_pixels: PositiveInt = Field(120_000_000, description="Most pixels of an image, judged by its header.")
-    time_s: PositiveFloat = Field(600.0, description="Time for a whole document; pages not read by then fail.")
-    max_in_flight: PositiveInt = Field(64, description="Documents in the service at once; more get 503.")
-    page_window: PositiveInt = Field(4, description="Pages of one document that are open at once.")
+    max_body_mb: PositiveFloat = Field(
+        50.0, description="Maximum size of a request body. Larger ones are refused unread."
+    )
+    body_timeout_s: PositiveFloat = Field(30.0, description="Maximum pause while receiving a body.")
+    max_pages: PositiveInt = Field(2000, description="Maximum pages of a document.")
+    max_pixels: PositiveInt = Field(120_000_000, description="Maximum pixels of an image, checked by its header.")
+    time_s: PositiveFloat = Field(600.0, description="Time limit for a document. Pages that are not read by then fail.")
+    max_in_flight: PositiveInt = Field(64, description="Maximum documents in flight. More get 503.")
+    page_window: PositiveInt = Field(4, description="Pages of a document that are read at once.")
 
 
 class CacheSettings(Branch):
-    enabled: bool = Field(default=True, description="Keep what was read of a page, and read identical pages once.")
-    max_mb: PositiveFloat = Field(64.0, description="Memory that kept results may take; the least used go first.")
+    enabled: bool = Field(default=True, description="Keep results of pages, and read identical pages once.")
+    max_mb: PositiveFloat = Field(64.0, description="Memory for results. The least recently used go first.")
     ttl_s: PositiveFloat = Field(300.0, description="How long a result is kept.")
     redis_url: SecretStr = Field(
         SecretStr(""),
-        description="Keep results in this Redis instead, such as `redis://host:6379/0`. Empty: in memory.",
+        description="Redis for results, such as `redis://host:6379/0`. Empty: in memory.",
     )
     secret: SecretStr = Field(
         SecretStr(""),
-        description="With it, what is kept in Redis is signed: what others wrote there is not answered. All services "
-        "that share results need the same one. Empty: a checksum finds what was damaged, not what was forged.",
+        description="Secret that signs results in Redis, so that forged ones are rejected. All services that "
+        "share the Redis need the same. Empty: only a checksum against damage.",
     )
 
     @field_validator("redis_url")
@@ -170,10 +172,10 @@ class CacheSettings(Branch):
 
 
 class FetchSettings(Branch):
-    enabled: bool = Field(default=False, description="Allow URLs of documents, and of media in chat, to be fetched.")
-    allow_hosts: tuple[str, ...] = Field((), description="Hosts that may be fetched; empty: every public host.")
-    timeout_s: PositiveFloat = Field(20.0, description="Time for one fetch, redirects included.")
-    max_redirects: int = Field(3, ge=0, description="Redirects that are followed, each checked again.")
+    enabled: bool = Field(default=False, description="Fetch documents, and media of chat requests, by URL.")
+    allow_hosts: tuple[str, ...] = Field((), description="Hosts to fetch from. Empty: every public host.")
+    timeout_s: PositiveFloat = Field(20.0, description="Time limit of a fetch, including redirects.")
+    max_redirects: int = Field(3, ge=0, description="Maximum redirects. Each is checked again.")
 
 
 class DocsSettings(Branch):
@@ -194,10 +196,10 @@ class DocsSettings(Branch):
 class UiSettings(Branch):
     enabled: bool = Field(
         default=True,
-        description="Show the web page at / (docs/start/web-page.md), where `inkgate[ui]` is installed.",
+        description="Show the web page at / (docs/start/web-page.md), if `inkgate[ui]` is installed.",
     )
 
 
 class LogSettings(Branch):
     format: LogFormat = Field(LogFormat.CONSOLE, description="`console` for people, `json` for machines.")
-    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Least level that is logged.")
+    level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Minimum level.")

@@ -12,26 +12,29 @@ USUAL_METRICS_PORT = 8001
 class MetricsSettings(Branch):
     enabled: bool = Field(
         default=True,
-        description="Measure requests, pages and stages, and serve them at /metrics (docs/reference/metrics.md).",
+        description="Serve metrics at /metrics (docs/reference/metrics.md).",
     )
-    host: str = Field("127.0.0.1", description="Address that /metrics listens on. No key is asked for there.")
+    host: str = Field("127.0.0.1", description="Address of /metrics. It needs no key.")
     port: int = Field(
         USUAL_METRICS_PORT,
         ge=0,
         le=65535,
-        description="Port of /metrics. 0: any free one. Where 8001 is taken, there is none.",
+        description="Port of /metrics. 0: a free one. If 8001 is taken, there are no metrics.",
     )
 
 
 class TracingSettings(Branch):
     endpoint: str = Field(
         "",
-        description="Where traces are sent by OTLP over HTTP, such as `http://127.0.0.1:4318`; needs `inkgate[otel]`. "
-        "Empty: nowhere.",
+        description="Collector of traces, by OTLP over HTTP, such as `http://127.0.0.1:4318`. Needs "
+        "`inkgate[otel]`. Empty: no traces.",
     )
-    headers: dict[str, SecretStr] = Field({}, description="Headers that they are sent with, such as a key, by name.")
+    headers: dict[str, SecretStr] = Field({}, description="Headers for the collector, such as a key.")
     sample_ratio: float = Field(
-        1.0, ge=0, le=1, description="Part of the traces that begin here that is recorded; others' senders decide."
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of the traces to record. If a client sends a trace context, its flag decides.",
     )
     service_name: str = Field("inkgate", min_length=1, description="Name of this service in traces.")
 

@@ -21,31 +21,37 @@ class Reading(StrEnum):
 
 class ManagedSettings(Branch):
     python: str = Field(
-        "", description="Python of vLLM's environment. Empty: `.venv-vllm` here, else of `vllm` on PATH."
+        "",
+        description="Python of vLLM's environment. Empty: `.venv-vllm` in the working directory, else that of"
+        " the command `vllm`.",
     )
-    model: str = Field("", description="Folder of the weights, or name on the hub. Empty: as the preset says.")
+    model: str = Field("", description="Folder of the weights, or name on the model hub. Empty: as the preset says.")
     port: int = Field(0, ge=0, le=65535, description="Port of vLLM on 127.0.0.1. 0: a free one.")
-    max_num_seqs: int = Field(0, ge=0, description="Pages that vLLM works on at once. 0: as the preset says (16).")
+    max_num_seqs: int = Field(
+        0, ge=0, description="Maximum sequences that vLLM runs at once. 0: as the preset says (16)."
+    )
     gpu_memory_utilization: float = Field(
-        0.0, ge=0, le=1, description="Part of the GPU's memory that vLLM takes. 0: as the preset says (0.9)."
+        0.0, ge=0, le=1, description="Share of the GPU's memory for vLLM. 0: as the preset says (0.9)."
     )
     max_num_batched_tokens: int = Field(
-        0, ge=0, description="Most tokens that vLLM works on in one step. 0: as the preset says."
+        0, ge=0, description="Maximum tokens in one step of vLLM. 0: as the preset says."
     )
-    max_model_len: int = Field(0, ge=0, description="Most tokens of a page and its answer. 0: as the preset says.")
+    max_model_len: int = Field(
+        0, ge=0, description="Maximum tokens of a request and its response. 0: as the preset says."
+    )
     api_server_count: PositiveInt = Field(
-        1, description="Processes of vLLM that take requests and prepare images. More than 1 needs the command `vllm`."
+        1, description="vLLM's API server processes, which prepare images. More than 1 needs the command `vllm`."
     )
-    tensor_parallel_size: PositiveInt = Field(1, description="GPUs that one model is spread over.")
-    quantization: str = Field("", description="How weights are quantized, such as `fp8`. Empty: as they come.")
-    extra_flags: tuple[str, ...] = Field((), description="Further flags of vLLM's server, one word an item.")
-    environment: dict[str, str] = Field({}, description="Further environment variables of vLLM, by name.")
-    start_s: PositiveFloat = Field(900.0, description="How long vLLM may take until it answers.")
+    tensor_parallel_size: PositiveInt = Field(1, description="Number of GPUs for one model.")
+    quantization: str = Field("", description="Quantization of the weights, such as `fp8`. Empty: none.")
+    extra_flags: tuple[str, ...] = Field((), description="More flags for vLLM, one word an item.")
+    environment: dict[str, str] = Field({}, description="More environment variables for vLLM.")
+    start_s: PositiveFloat = Field(900.0, description="How long vLLM may take to start.")
     stop_s: PositiveFloat = Field(10.0, description="Time for vLLM to stop by itself before it is killed.")
-    restart_pause_s: PositiveFloat = Field(1.0, description="Pause before the first restart; doubled for each more.")
-    restart_pause_most_s: PositiveFloat = Field(60.0, description="Longest pause before a restart.")
-    recover_s: PositiveFloat = Field(300.0, description="How long a request waits for a vLLM that is restarted.")
-    stable_s: PositiveFloat = Field(300.0, description="Good service after which pauses begin anew.")
+    restart_pause_s: PositiveFloat = Field(1.0, description="Pause before the first restart. It doubles each time.")
+    restart_pause_most_s: PositiveFloat = Field(60.0, description="Maximum pause before a restart.")
+    recover_s: PositiveFloat = Field(300.0, description="How long a request waits while vLLM restarts.")
+    stable_s: PositiveFloat = Field(300.0, description="Uptime after which the pause is reset.")
 
     @field_validator("extra_flags")
     @classmethod
@@ -73,40 +79,48 @@ _FLAGS_WITH_A_SETTING = {
 
 class VllmSettings(Branch):
     urls: tuple[Url, ...] = Field(
-        (), description="Addresses of the model servers (replicas), such as `http://127.0.0.1:8000/v1`."
+        (),
+        description="Addresses of the model servers, such as `http://127.0.0.1:8000/v1`. Empty: inkgate starts vLLM.",
     )
-    model: str = Field("", description="Name of the model on the server. Empty: the preset's, else the only one.")
-    preset: str = Field("", description="The model's preset, where `engine.name` is `vllm`.")
-    preset_folder: str = Field("", description="Folder of your own presets, run as Python. Empty: none.")
-    api_key: SecretStr = Field(SecretStr(""), description="Key of the model server. Empty: it asks for none.")
+    model: str = Field(
+        "", description="Name of the model on the server. Empty: a name of the preset, else the only model."
+    )
+    preset: str = Field("", description="The model's preset, if `engine.name` is `vllm`.")
+    preset_folder: str = Field(
+        "", description="Folder with your own presets. inkgate runs the files as Python. Empty: none."
+    )
+    api_key: SecretStr = Field(SecretStr(""), description="API key of the model server. Empty: none.")
     reading: Reading = Field(
-        Reading.AUTO, description="`page`: as one image; `elements`: block by block; `auto`: as the model reads best."
+        Reading.AUTO,
+        description="`page`: read a page as one image; `elements`: block by block; `auto`: as suits the model.",
     )
-    layout_longest_side: PositiveInt = Field(
-        2600, description="Longest side at which a page is cut into blocks, where it is read block by block."
+    layout_longest_side: PositiveInt = Field(2600, description="Maximum side of a page that is read block by block.")
+    concurrent_pages: PositiveInt = Field(
+        16, description="Maximum pages at the engine at once, for all servers together."
     )
-    concurrent_pages: PositiveInt = Field(16, description="Pages that are with the engine at once.")
-    concurrent_requests: int = Field(
-        0, ge=0, description="Requests at each model server at once. 0: as many as it turns out to bear."
-    )
-    max_tokens: int = Field(0, ge=0, description="Most tokens of an answer; 0: as the preset says.")
+    concurrent_requests: int = Field(0, ge=0, description="Concurrent requests at each model server. 0: adaptive.")
+    max_tokens: int = Field(0, ge=0, description="Maximum tokens of a response. 0: as the preset says.")
     max_pixels: int = Field(
         0,
         ge=0,
-        description="Most pixels of an image that the model gets; 0, or more than it takes: as the preset says.",
+        description="Maximum pixels of an image for the model. 0: as the preset says.",
     )
-    start_s: PositiveFloat = Field(60.0, description="How long the server is waited for at start.")
-    connect_s: PositiveFloat = Field(5.0, description="Time to connect.")
-    first_token_s: PositiveFloat = Field(120.0, description="Time to the first token, the server's queue included.")
-    progress_s: PositiveFloat = Field(30.0, description="Longest pause between tokens.")
-    stalled_s: PositiveFloat = Field(60.0, description="A server silent to all its requests for so long is taken out.")
-    recover_s: PositiveFloat = Field(30.0, description="How long a request waits for a server to be there again.")
-    logprobs: bool = Field(default=True, description="Ask for log-probabilities: the confidence of words and pages.")
-    jpeg_quality: int = Field(95, ge=0, le=100, description="Of the images that are sent; 0: PNG, without loss.")
-    encoding_threads: PositiveInt = Field(2, description="Pages shrunk and encoded at once.")
-    fallback: bool = Field(default=True, description="Read pages that the model runs in circles on with `ppocr`.")
+    start_s: PositiveFloat = Field(60.0, description="How long to wait for the server at start.")
+    connect_s: PositiveFloat = Field(5.0, description="Time limit to connect.")
+    first_token_s: PositiveFloat = Field(
+        120.0, description="Time limit to the first token, including the server's queue."
+    )
+    progress_s: PositiveFloat = Field(30.0, description="Maximum pause between tokens.")
+    stalled_s: PositiveFloat = Field(
+        60.0, description="A server that sends no token of any request for this long is tested and taken out."
+    )
+    recover_s: PositiveFloat = Field(30.0, description="How long a request waits if no server is up.")
+    logprobs: bool = Field(default=True, description="Request log-probabilities, from which confidence is computed.")
+    jpeg_quality: int = Field(95, ge=0, le=100, description="JPEG quality of images for the model. 0: PNG.")
+    encoding_threads: PositiveInt = Field(2, description="Threads that resize and encode pages.")
+    fallback: bool = Field(default=True, description="Read a page with `ppocr` if the model keeps repeating itself.")
     repetition_count: int = Field(
-        200, ge=0, description="Repeats of a pattern after which vLLM itself ends an answer; under 2: never."
+        200, ge=0, description="Repetitions of a pattern after which vLLM itself stops. Under 2: never."
     )
     managed: ManagedSettings = ManagedSettings()
 
