@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 
+import anyio
 import pytest
 from PIL import Image
 
-from inkgate.bench.tune.results import Outcome, Purpose
+from inkgate.bench.load.pages import load_pages
+from inkgate.bench.tune.heaviest import Heaviness
+from inkgate.bench.tune.results import Outcome, Purpose, Trial
+from inkgate.bench.tune.service_bench import ServiceBench, Setup
+from inkgate.bench.tune.task import Step
+from inkgate.engines.vllm.managed.guardian import descendants
 from inkgate.settings import load_settings
 from support.ppocr import drawn
 from support.processes import all_ended
@@ -101,3 +108,33 @@ def test_what_can_not_be_tuned_is_misuse(pages: Path, tmp_path: Path) -> None:
     done = inkgate("tune", "--pages", str(pages), "--parameters", "max_num_seqs", "-o", str(tmp_path / "found"))
     assert done.returncode == 2
     assert "no parameter `max_num_seqs`" in done.stderr.decode()
+
+
+@pytest.mark.endurance
+def test_two_services_are_up_side_by_side_and_loaded_in_turn(pages: Path, tmp_path: Path) -> None:
+    config = tmp_path / "inkgate.toml"
+    config.write_text(SMALL, encoding="utf-8")
+    setup = Setup(load_pages(pages), Heaviness(600_000, None, 10_000_000), 2.0, 4, config)
+    one, two = ({"engine.ppocr.concurrent_pages": value} for value in (1, 2))
+    step = Step((one, two, two, one), Purpose.CONFIRM, 2.0, 6.0, side_by_side=True)
+    trials: list[Trial] = []
+    up: list[int] = []
+
+    def done(trial: Trial) -> None:
+        trials.append(trial)
+        up.append(sum("serve" in command_line(pid) for pid in descendants(os.getpid())))
+
+    anyio.run(ServiceBench(setup).measure, step, done)
+    assert [trial.settings for trial in trials] == list(step.turns)
+    assert all(trial.outcome is Outcome.MEASURED for trial in trials), [trial.why for trial in trials]
+    assert all(trial.summary is not None and trial.summary.answered for trial in trials)
+    assert all((trial.server.memory_mb or 0) > 100 for trial in trials if trial.server is not None)
+    assert min(up) >= 2
+    assert not descendants(os.getpid())
+
+
+def command_line(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
