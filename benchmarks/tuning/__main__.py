@@ -50,9 +50,9 @@ def grid(ready: SearchScope) -> list[Settings]:
 
 async def measure(options: argparse.Namespace, config: Path) -> Run:
     tree = load_settings(config)
-    ready = search_scope(tree, ground_truth=False, names=options.dial or GRIDS[options.engine])
+    ready = search_scope(tree, ground_truth=False, names=options.parameter or GRIDS[options.engine])
     pages = pages_of(options.engine, options.pages)
-    setup = Setup(pages, ready.heaviness, options.deadline, ready.heaviest_clients, config)
+    setup = Setup(pages, ready.upload_limits, options.deadline, ready.heaviest_clients, config)
     points = grid(ready)
     targets = Targets(options.deadline, options.max_error)
     run = Run(options, targets, options.json)
@@ -123,7 +123,9 @@ def show(run: Run) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=sorted(GRIDS), default="vllm")
-    parser.add_argument("--dial", action="append", metavar="NAME=A/B/C", help="a dial and its values; else GRIDS")
+    parser.add_argument(
+        "--parameter", action="append", metavar="NAME=A/B/C", help="a parameter and its values; else GRIDS"
+    )
     parser.add_argument("--pages", type=Path, metavar="DIR", help="else lines, or receipts, drawn here")
     parser.add_argument("--seconds", type=float, default=10.0, help="of load for each trial of the sweep")
     parser.add_argument("--passes", type=int, default=2, help="through the grid")

@@ -22,7 +22,7 @@ GRIDS = {
     "vllm": ("max_num_seqs=1/2/4/8/16/32/64",),
     "ppocr": ("concurrent_pages=1/2/4/8", "parallel=1/2", "max_batch=1/4/16"),
 }
-"""Of each engine, the dials that are searched, with all their values."""
+"""Of each engine, the parameters that are searched, with all their values."""
 
 _EXTRA = (
     *("--num-gpu-blocks-override", str(KV_BLOCKS)),

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from inkgate.bench.load.pages import load_pages
-from inkgate.bench.tune.heaviest import Heaviness
-from inkgate.bench.tune.results import Outcome, Purpose, Trial
+from inkgate.bench.tune.heaviest import UploadLimits
+from inkgate.bench.tune.results import Outcome, Purpose, Settings, Trial
 from inkgate.bench.tune.service_bench import ServiceBench, Setup
 from inkgate.bench.tune.task import Step
 from inkgate.engines.vllm.managed.guardian import descendants
@@ -114,8 +114,9 @@ def test_what_can_not_be_tuned_is_misuse(pages: Path, tmp_path: Path) -> None:
 def test_two_services_are_up_side_by_side_and_loaded_in_turn(pages: Path, tmp_path: Path) -> None:
     config = tmp_path / "inkgate.toml"
     config.write_text(SMALL, encoding="utf-8")
-    setup = Setup(load_pages(pages), Heaviness(600_000, None, 10_000_000), 2.0, 4, config)
-    one, two = ({"engine.ppocr.concurrent_pages": value} for value in (1, 2))
+    setup = Setup(load_pages(pages), UploadLimits(600_000, None, 10_000_000), 2.0, 4, config)
+    one: Settings = {"engine.ppocr.concurrent_pages": 1}
+    two: Settings = {"engine.ppocr.concurrent_pages": 2}
     step = Step((one, two, two, one), Purpose.CONFIRM, 2.0, 6.0, side_by_side=True)
     trials: list[Trial] = []
     up: list[int] = []

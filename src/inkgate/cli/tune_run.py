@@ -32,7 +32,7 @@ from inkgate.errors import install_extra
 from inkgate.settings import Settings as Tree
 
 if TYPE_CHECKING:
-    from inkgate.bench.tune.accuracy import Accuracy
+    from inkgate.bench.tune.accuracy import AccuracyCheck
 
 T = TypeVar("T")
 _TRIAL_S = {"vllm": 75.0, "ppocr": 30.0}
@@ -167,13 +167,13 @@ async def _demand(
     return 0.0 if found is None else found
 
 
-def _accuracy(manifest: Path) -> Accuracy:
+def _accuracy(manifest: Path) -> AccuracyCheck:
     try:
         from inkgate.bench.accuracy.manifest import load_manifest
-        from inkgate.bench.tune.accuracy import Accuracy
+        from inkgate.bench.tune.accuracy import AccuracyCheck
     except ModuleNotFoundError as error:
         raise TuneFailed(f"{error.name} is not installed: {install_extra('bench')}.") from error
-    found = Accuracy(load_manifest(manifest))
+    found = AccuracyCheck(load_manifest(manifest))
     if not found.entries:
         raise TuneFailed(f"{manifest} has no document with a true text.")
     return found
@@ -186,12 +186,12 @@ def _fewer(ready: SearchScope, budget_s: float) -> SearchScope:
 
 
 def _setup(
-    options: TuneOptions, tree: Tree, ready: SearchScope, pages: tuple[LoadPage, ...], accuracy: Accuracy | None
+    options: TuneOptions, tree: Tree, ready: SearchScope, pages: tuple[LoadPage, ...], accuracy: AccuracyCheck | None
 ) -> Setup:
     fixed: Settings = {} if options.engine is None else {"engine.name": options.engine}
     return Setup(
         pages=pages,
-        heaviness=ready.heaviness,
+        upload_limits=ready.upload_limits,
         deadline_s=options.deadline_s,
         heaviest_clients=ready.heaviest_clients,
         config=options.config,

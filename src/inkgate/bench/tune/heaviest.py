@@ -1,4 +1,4 @@
-"""The heaviest images that the limits allow: does what fits at the start stay up under them?"""
+"""The heaviest images that the limits allow: a service that starts may still die under them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from inkgate.bench.load.pages import LoadPage
 
 _TEXT = "The quick brown fox jumps over 1,234,567 lazy dogs; "
 _SAMPLE = (1240, 1754)
-"""An A4 page at 150 dpi, for where there is no image among the pages."""
+"""An A4 page at 150 dpi, drawn if there is no image among the pages."""
 _LINE_PX = 24
 _BODY_SHARE = 0.9
 """Of the largest body: a form has more than its file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Heaviness:
-    """What a service lets in.
+class UploadLimits:
+    """The largest images that a service accepts.
 
     Attributes:
         max_pixels: of an image that is sent (`limits.max_pixels`).
-        model_pixels: of an image that the model gets; None where there is no such bound.
+        model_pixels: of an image that the model gets; None if it is not bounded.
         max_bytes: of a request's body.
     """
 
@@ -35,19 +35,22 @@ class Heaviness:
     max_bytes: int
 
 
-def heaviest_pages(pages: Sequence[LoadPage], heaviness: Heaviness) -> tuple[LoadPage, ...]:
-    """Images full of text, which is what makes answers long, as large as allowed: the largest that may be sent, and
-    the largest that the model gets without being shrunk, where that is less. Blocking, some seconds.
+def heaviest_pages(pages: Sequence[LoadPage], upload_limits: UploadLimits) -> tuple[LoadPage, ...]:
+    """Images full of text, because that makes answers long: one as large as may be sent, and one as large as the model
+    gets without shrinking it, if that is less. Blocking, some seconds.
 
-    The text is that of the largest image among `pages`, over and over.
+    The text is that of the largest image among `pages`, repeated.
     """
     tile = _largest(pages)
-    sizes = {heaviness.max_pixels, min(heaviness.max_pixels, heaviness.model_pixels or heaviness.max_pixels)}
-    return tuple(_page(tile, pixels, heaviness.max_bytes) for pixels in sorted(sizes))
+    sizes = {
+        upload_limits.max_pixels,
+        min(upload_limits.max_pixels, upload_limits.model_pixels or upload_limits.max_pixels),
+    }
+    return tuple(_page(tile, pixels, upload_limits.max_bytes) for pixels in sorted(sizes))
 
 
 def _page(tile: Image.Image, pixels: int, max_bytes: int) -> LoadPage:
-    """An image of at most so many pixels; of fewer where it would be too many bytes."""
+    """An image of at most `pixels`; of fewer if it would have too many bytes."""
     while True:
         image = _tiled(tile, pixels)
         written = io.BytesIO()
@@ -71,7 +74,7 @@ def _tiled(tile: Image.Image, pixels: int) -> Image.Image:
 
 
 def _largest(pages: Sequence[LoadPage]) -> Image.Image:
-    """The image with the most pixels among the pages; a drawn page where there is none that can be opened.
+    """The image with the most pixels among the pages; a drawn page if none can be opened.
 
     In black and white: in the same number of bytes there is room for many times as many pixels.
     """
@@ -90,7 +93,7 @@ def _largest(pages: Sequence[LoadPage]) -> Image.Image:
 
 
 def _opened(page: LoadPage) -> Image.Image | None:
-    """The image, its pixels not read yet; None for what is none, or is broken on purpose."""
+    """The image, its pixels not read yet; None if it is no image, or a broken one."""
     if not page.media_type.startswith("image/"):
         return None
     try:

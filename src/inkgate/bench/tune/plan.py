@@ -40,6 +40,8 @@ _DECIDED = 2.5
 """Standard errors by which the best has to be above every rival for the search to end early."""
 _WORSE = 0.7
 """Share of the best score below which two octaves in a row end the walk in their direction."""
+_MOST_HEAVIEST = 8
+"""Runs under the heaviest images, if the search is decided early: deaths are a matter of chance."""
 _MOST_REPEATS = 3
 """Trials of settings whose load was no fair test."""
 
@@ -117,7 +119,7 @@ def _next(history: TrialHistory, to_go: int) -> tuple[list[Key], Purpose] | None
     if key is None or not history.task.heaviest:
         return None
     runs = sum(trial.purpose is Purpose.HEAVIEST for trial in history.trials(key))
-    return ([key], Purpose.HEAVIEST) if runs < reserve.heaviest else None
+    return ([key], Purpose.HEAVIEST) if runs < _MOST_HEAVIEST else None
 
 
 def _search(history: TrialHistory) -> Key | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inkgate.bench.tune import parameters as known
-from inkgate.bench.tune.heaviest import Heaviness
+from inkgate.bench.tune.heaviest import UploadLimits
 from inkgate.bench.tune.results import Parameter, Settings
 from inkgate.engines.vllm.preset import Launch, Preset
 from inkgate.engines.vllm.presets import find_preset
@@ -34,7 +34,7 @@ class SearchScope:
     engine: str
     parameters: tuple[Parameter, ...]
     current: Settings
-    heaviness: Heaviness
+    upload_limits: UploadLimits
     heaviest_clients: int
 
 
@@ -59,7 +59,7 @@ def search_scope(tree: Tree, *, ground_truth: bool, names: Collection[str] = ())
         engine=engine,
         parameters=known.with_current(found, current),
         current=current,
-        heaviness=Heaviness(
+        upload_limits=UploadLimits(
             max_pixels=tree.limits.max_pixels,
             model_pixels=None if preset is None else preset.within(tree.engine.vllm.max_pixels).limits.max_pixels,
             max_bytes=int(tree.limits.max_body_mb * _MB),

@@ -20,7 +20,7 @@ from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.service import Serve, ServiceNotStarted, ServiceProcess, last_words, serving
 from inkgate.bench.load.target import ProtocolName, Target
 from inkgate.bench.tune.demand import DemandProbe, probe_of
-from inkgate.bench.tune.heaviest import Heaviness, heaviest_pages
+from inkgate.bench.tune.heaviest import UploadLimits, heaviest_pages
 from inkgate.bench.tune.other_load import OtherLoad
 from inkgate.bench.tune.parameters import MAX_NUM_SEQS, companions
 from inkgate.bench.tune.results import Outcome, Purpose, Settings, Trial
@@ -31,7 +31,7 @@ from inkgate.client import InkgateClient, ServiceError
 from inkgate.concurrency import Threads, single_error
 
 if TYPE_CHECKING:  # it needs inkgate[bench]
-    from inkgate.bench.tune.accuracy import Accuracy
+    from inkgate.bench.tune.accuracy import AccuracyCheck
 
 _PATIENCE = 1.5
 """Deadlines that a client waits. Later answers are useless, and the trial would take longer."""
@@ -59,12 +59,12 @@ class Setup:
     """
 
     pages: Sequence[LoadPage]
-    heaviness: Heaviness
+    upload_limits: UploadLimits
     deadline_s: float
     heaviest_clients: int
     config: Path | None = None
     fixed: Settings = field(default_factory=dict)
-    accuracy: Accuracy | None = None
+    accuracy: AccuracyCheck | None = None
     start_s: float = 900.0
     seed: int = 1
 
@@ -204,7 +204,9 @@ class ServiceBench:
         if purpose is not Purpose.HEAVIEST:
             return self._setup.pages
         if not self._heaviest:
-            self._heaviest = await Threads("heaviest", 1).run(heaviest_pages, self._setup.pages, self._setup.heaviness)
+            self._heaviest = await Threads("heaviest", 1).run(
+                heaviest_pages, self._setup.pages, self._setup.upload_limits
+            )
         return self._heaviest
 
 
