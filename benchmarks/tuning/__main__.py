@@ -37,7 +37,7 @@ from inkgate.bench.tune.journal import Journal
 from inkgate.bench.tune.prepare import SearchScope, search_scope
 from inkgate.bench.tune.results import Settings, Targets
 from inkgate.bench.tune.search import search
-from inkgate.bench.tune.service_bench import ServiceBench, Setup
+from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
 from inkgate.bench.tune.task import Task
 from inkgate.settings import load_settings
 
@@ -52,7 +52,7 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
     tree = load_settings(config)
     ready = search_scope(tree, ground_truth=False, names=options.parameter or GRIDS[options.engine])
     pages = pages_of(options.engine, options.pages)
-    setup = Setup(pages, ready.upload_limits, options.deadline, ready.heaviest_clients, config)
+    setup = BenchSetup(pages, ready.upload_limits, options.deadline, ready.heaviest_clients, config)
     points = grid(ready)
     targets = Targets(options.deadline, options.max_error)
     run = Run(options, targets, options.json)

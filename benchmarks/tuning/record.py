@@ -11,10 +11,10 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from inkgate.bench.tune.results import Outcome, Settings, Targets, Trial
+from inkgate.bench.tune.results import Settings, Targets, Trial, TrialOutcome
 from inkgate.bench.tune.score import score
 
-DONE = Outcome.MEASURED
+DONE = TrialOutcome.MEASURED
 
 
 @dataclass

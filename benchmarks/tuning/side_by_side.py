@@ -14,8 +14,8 @@ from inkgate.bench.load.plan import Load
 from inkgate.bench.load.run import run
 from inkgate.bench.load.service import ServiceProcess, serving
 from inkgate.bench.tune.other_load import OtherLoad
-from inkgate.bench.tune.results import Outcome, Purpose, Settings, Trial
-from inkgate.bench.tune.service_bench import ServiceBench, Setup, target_of
+from inkgate.bench.tune.results import Purpose, Settings, Trial, TrialOutcome
+from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench, target_of
 
 _WARM_DEADLINES = 2
 """Until the waits of a warm service are as long as they get. While they grow, more of what comes is answered in time
@@ -27,7 +27,7 @@ _FIRST_WARM_S = 10.0
 async def rounds(
     points: Sequence[Settings],
     numbers: Sequence[int],
-    setup: Setup,
+    setup: BenchSetup,
     rate: float,
     seconds: float,
 ) -> AsyncIterator[list[Trial]]:
@@ -42,7 +42,7 @@ async def rounds(
         plan = replace(bench.plan(Purpose.SEARCH, seconds, rate), warm_s=warm_s, seed=number + 1)
         others = OtherLoad()
         measured = await run(Load(target_of(service), setup.pages, plan))
-        outcome = Outcome.DIED if service.ended.is_set() else Outcome.MEASURED
+        outcome = TrialOutcome.DIED if service.ended.is_set() else TrialOutcome.MEASURED
         summary, taken = measured.summary, others.cores()
         return Trial(next(trials), Purpose.SEARCH, settings, outcome, seconds, summary, other_load_cores=taken)
 

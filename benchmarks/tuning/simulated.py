@@ -24,7 +24,7 @@ from benchmarks.simulate.workload import REFERENCE, Pages, Tenant
 from inkgate.bench.load.results import Latency, Machine, ServerSide, Summary
 from inkgate.bench.tune.journal import Journal
 from inkgate.bench.tune.parameters import MAX_NUM_SEQS, parameters_of, with_current
-from inkgate.bench.tune.results import Outcome, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.bench.tune.results import Purpose, Settings, Targets, Trial, TrialOutcome, TuneReport
 from inkgate.bench.tune.search import search
 from inkgate.bench.tune.task import Step, Task
 from inkgate.concurrency import Threads
@@ -60,7 +60,7 @@ class SimulatedBench:
         for settings in step.turns:
             trial = await self._trial(settings, step.purpose, step.seconds, step.demand)
             done(trial)
-            if trial.outcome is not Outcome.MEASURED:
+            if trial.outcome is not TrialOutcome.MEASURED:
                 return
 
     async def _trial(self, settings: Settings, purpose: Purpose, seconds: float, demand: float) -> Trial:
@@ -69,7 +69,7 @@ class SimulatedBench:
         self.now += self.start_s + _WARM_S + seconds
         summary = _summary(run, seconds)
         server = ServerSide(preemptions=run.preemptions, restarts=run.deaths, gpu_share=run.busy)
-        outcome = Outcome.DIED if run.deaths else Outcome.MEASURED
+        outcome = TrialOutcome.DIED if run.deaths else TrialOutcome.MEASURED
         why = "out of memory" if run.deaths else ""
         return Trial(0, purpose, settings, outcome, seconds, summary, server, why=why)
 

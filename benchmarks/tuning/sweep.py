@@ -12,7 +12,7 @@ from benchmarks.tuning.record import Run, short, taken
 from benchmarks.tuning.side_by_side import rounds as side_by_side
 from inkgate.bench.tune.results import Purpose, Settings, Targets, Trial
 from inkgate.bench.tune.score import score
-from inkgate.bench.tune.service_bench import ServiceBench, Setup
+from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
 from inkgate.bench.tune.task import Step
 
 _TRIES = 3
@@ -68,7 +68,7 @@ def before_searches(options: argparse.Namespace) -> list[range]:
     return [range(begin, end) for begin, end in itertools.pairwise(ends)]
 
 
-async def swept(run: Run, setup: Setup, points: Sequence[Settings], numbers: Sequence[int]) -> None:
+async def swept(run: Run, setup: BenchSetup, points: Sequence[Settings], numbers: Sequence[int]) -> None:
     """These passes of the sweep."""
     if not numbers:
         return

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.bench.tune.results import Outcome
+from inkgate.bench.tune.results import TrialOutcome
 from support.real_vllm import MODEL, PYTHON, SETTINGS, VARIABLES, rendered_lines, require_vllm
 from support.tune import tuning
 
@@ -50,7 +50,7 @@ def test_each_value_is_what_vllm_runs_with_and_an_interrupted_search_leaves_no_v
     assert report.partial
     trial = report.trials[0]
     assert trial.settings["engine.vllm.managed.max_num_seqs"] == 1
-    assert trial.outcome is Outcome.MEASURED, trial.why
+    assert trial.outcome is TrialOutcome.MEASURED, trial.why
     assert trial.summary is not None
     assert trial.summary.answered > 0
 

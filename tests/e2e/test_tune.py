@@ -13,8 +13,8 @@ from PIL import Image
 
 from inkgate.bench.load.pages import load_pages
 from inkgate.bench.tune.heaviest import UploadLimits
-from inkgate.bench.tune.results import Outcome, Purpose, Settings, Trial
-from inkgate.bench.tune.service_bench import ServiceBench, Setup
+from inkgate.bench.tune.results import Purpose, Settings, Trial, TrialOutcome
+from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
 from inkgate.bench.tune.task import Step
 from inkgate.engines.vllm.managed.guardian import descendants
 from inkgate.settings import load_settings
@@ -51,7 +51,7 @@ def test_a_search_that_is_interrupted_leaves_a_report_and_no_process(
         status = search.end(number)
     report = search.report()
     assert (status, report.partial, report.chosen) == (130, True, None), search.said()
-    assert all(trial.outcome is Outcome.STOPPED for trial in report.trials)
+    assert all(trial.outcome is TrialOutcome.STOPPED for trial in report.trials)
     assert "Traceback" not in search.said()
 
 
@@ -78,7 +78,7 @@ def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, 
     assert (status, report.partial) == (0, False), search.said()
     assert report.chosen is not None
     assert {trial.purpose for trial in report.trials} >= {Purpose.CURRENT, Purpose.HEAVIEST}
-    assert report.trials[0].outcome is Outcome.MEASURED
+    assert report.trials[0].outcome is TrialOutcome.MEASURED
     assert (report.demand, report.targets.deadline_s) == (12, 2.0)
     found = load_settings(search.folder / "inkgate.toml").engine.ppocr.concurrent_pages
     assert found == report.chosen.settings["engine.ppocr.concurrent_pages"]
@@ -90,7 +90,7 @@ def test_what_faster_settings_misread_is_measured_in_each_trial(pages: Path, tmp
     with tuning(tmp_path, *arguments, "--rate", "12", "--minutes", "1", "--no-heaviest") as search:
         search.process.wait(180)
     report = search.report()
-    measured = [trial for trial in report.trials if trial.outcome is Outcome.MEASURED]
+    measured = [trial for trial in report.trials if trial.outcome is TrialOutcome.MEASURED]
     assert measured
     assert all((trial.accuracy or 0) > 0.9 for trial in measured), search.said()
 
@@ -114,7 +114,7 @@ def test_what_can_not_be_tuned_is_misuse(pages: Path, tmp_path: Path) -> None:
 def test_two_services_are_up_side_by_side_and_loaded_in_turn(pages: Path, tmp_path: Path) -> None:
     config = tmp_path / "inkgate.toml"
     config.write_text(SMALL, encoding="utf-8")
-    setup = Setup(load_pages(pages), UploadLimits(600_000, None, 10_000_000), 2.0, 4, config)
+    setup = BenchSetup(load_pages(pages), UploadLimits(600_000, None, 10_000_000), 2.0, 4, config)
     one: Settings = {"engine.ppocr.concurrent_pages": 1}
     two: Settings = {"engine.ppocr.concurrent_pages": 2}
     step = Step((one, two, two, one), Purpose.CONFIRM, 2.0, 6.0, side_by_side=True)
@@ -127,7 +127,7 @@ def test_two_services_are_up_side_by_side_and_loaded_in_turn(pages: Path, tmp_pa
 
     anyio.run(ServiceBench(setup).measure, step, done)
     assert [trial.settings for trial in trials] == list(step.turns)
-    assert all(trial.outcome is Outcome.MEASURED for trial in trials), [trial.why for trial in trials]
+    assert all(trial.outcome is TrialOutcome.MEASURED for trial in trials), [trial.why for trial in trials]
     assert all(trial.summary is not None and trial.summary.answered for trial in trials)
     assert all((trial.server.memory_mb or 0) > 100 for trial in trials if trial.server is not None)
     assert min(up) >= 2

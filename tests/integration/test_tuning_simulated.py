@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.tuning.simulated import tuned
 from inkgate.bench.tune.parameters import MAX_NUM_SEQS
-from inkgate.bench.tune.results import Outcome
+from inkgate.bench.tune.results import TrialOutcome
 
 
 def test_it_takes_16_to_24_sequences_and_says_why() -> None:
@@ -18,6 +18,6 @@ def test_it_takes_16_to_24_sequences_and_says_why() -> None:
     assert " died in " in said, "more sequences answer more, until memory runs out"
     assert " loses " in said, "fewer sequences leave the GPU idle"
     assert "stayed up in" in said
-    assert any(trial.outcome is Outcome.DIED for trial in report.trials)
+    assert any(trial.outcome is TrialOutcome.DIED for trial in report.trials)
     assert report.current is not None
     assert "died" in report.loses, "64 sequences are in use"

@@ -11,7 +11,7 @@ import anyio
 
 from inkgate.bench.load.results import Machine, ServerSide, Summary
 from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.bench.tune.results import Parameter, Purpose, Settings, Targets, Trial, TrialOutcome, TuneReport
 from inkgate.bench.tune.search import search
 from inkgate.bench.tune.task import Step, Task
 from support.clock import Clock
@@ -71,7 +71,7 @@ class MadeBench:
             self.asked.append((settings, step.purpose))
             trial = await self.try_turn(settings, step)
             done(trial)
-            if trial.outcome is not Outcome.MEASURED:
+            if trial.outcome is not TrialOutcome.MEASURED:
                 return
 
     async def try_turn(self, settings: Settings, step: Step) -> Trial:
@@ -79,12 +79,12 @@ class MadeBench:
         made, purpose, seconds = self.made, step.purpose, step.seconds
         if not made.starts(settings):
             self.clock.goes_on(made.start_s / 3)
-            return Trial(0, purpose, settings, Outcome.NOT_STARTED, 0.0, why="no room for the KV cache")
+            return Trial(0, purpose, settings, TrialOutcome.NOT_STARTED, 0.0, why="no room for the KV cache")
         lives = made.heaviest if purpose is Purpose.HEAVIEST else made.deaths
         life = self.chance.expovariate(lives(settings)) if lives(settings) else math.inf
         self.clock.goes_on((0.0 if step.side_by_side else made.start_s) + min(seconds, life))
         if life < seconds:
-            return Trial(0, purpose, settings, Outcome.DIED, life, why="out of memory")
+            return Trial(0, purpose, settings, TrialOutcome.DIED, life, why="out of memory")
         at = self.clock() - self.began
         others = made.others(at)
         speed = (1 + made.drift(at)) * (1 - others) * math.exp(self.chance.gauss(0.0, made.noise))
@@ -101,7 +101,7 @@ class MadeBench:
         )
         server = ServerSide(preemptions=answered if self.made.preempts(settings) else 0, restarts=0, memory_mb=1300.0)
         accuracy = self.made.accuracy(settings)
-        return Trial(0, purpose, settings, Outcome.MEASURED, seconds, summary, server, accuracy)
+        return Trial(0, purpose, settings, TrialOutcome.MEASURED, seconds, summary, server, accuracy)
 
 
 def task(

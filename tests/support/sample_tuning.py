@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from inkgate.bench.load.results import ServerSide
-from inkgate.bench.tune.results import Assessment, Outcome, Parameter, Purpose, Settings, Targets, Trial, TuneReport
+from inkgate.bench.tune.results import (
+    Assessment,
+    Parameter,
+    Purpose,
+    Settings,
+    Targets,
+    Trial,
+    TrialOutcome,
+    TuneReport,
+)
 from support.sample_reports import MACHINE, Made, run
 
 SEQS = "engine.vllm.managed.max_num_seqs"
@@ -29,23 +38,25 @@ class _Search:
         full = 1.35 * seqs / (1 + 0.055 * (seqs - 1) + 0.0024 * seqs * (seqs - 1))
         return full * (1 - 0.035 * float(np.log2(tokens / 8192)) ** 2)
 
-    def ends(self, settings: Settings, purpose: Purpose) -> tuple[Outcome, str]:
+    def ends(self, settings: Settings, purpose: Purpose) -> tuple[TrialOutcome, str]:
         seqs, tokens = float(settings[SEQS]), float(settings[TOKENS])
         if seqs >= 48 and tokens >= 16384:
-            return Outcome.NOT_STARTED, "The KV cache would have no room for one page."
+            return TrialOutcome.NOT_STARTED, "The KV cache would have no room for one page."
         if seqs >= 48 or (seqs >= 32 and tokens >= 16384) or (purpose is Purpose.HEAVIEST and seqs >= 32):
-            return Outcome.DIED, "The model server died: killed. Out of memory on the GPU."
-        return (Outcome.STORMED, "Every fourth page was begun anew.") if seqs >= 32 else (Outcome.MEASURED, "")
+            return TrialOutcome.DIED, "The model server died: killed. Out of memory on the GPU."
+        return (
+            (TrialOutcome.STORMED, "Every fourth page was begun anew.") if seqs >= 32 else (TrialOutcome.MEASURED, "")
+        )
 
     def trial(self, settings: Settings, purpose: Purpose) -> None:
         outcome, why = self.ends(settings, purpose)
         number = len(self.trials) + 1
         summary = server = accuracy = None
-        if outcome is not Outcome.NOT_STARTED:
+        if outcome is not TrialOutcome.NOT_STARTED:
             rate = self.goodput(settings)
             summary, _ = run(Made(14, rate, float(settings[SEQS]) / rate, 30, refused=4.0), self.random)
             share = min(1.0, 0.035 * float(settings[SEQS]))
-            preempted = 0 if outcome is Outcome.MEASURED else 61
+            preempted = 0 if outcome is TrialOutcome.MEASURED else 61
             server = ServerSide(share, 12.0, 2.0, preempted, 0, 0.97, 0.91, 1800 + 9.5 * float(settings[SEQS]))
             accuracy = 0.962 - 0.0009 * abs(float(settings[SEQS]) - 8) ** 0.8
         trial = Trial(number, purpose, settings, outcome, 30.0, summary, server, accuracy, why)
@@ -55,7 +66,7 @@ class _Search:
     def judged(self, settings: Settings) -> Assessment:
         trials = self.by_settings[tuple(settings.values())]
         numbers = tuple(trial.number for trial in trials)
-        bad = next((trial for trial in trials if trial.outcome is not Outcome.MEASURED), None)
+        bad = next((trial for trial in trials if trial.outcome is not TrialOutcome.MEASURED), None)
         runs = [trial.summary.goodput for trial in trials if trial.summary and trial.purpose is not Purpose.HEAVIEST]
         if not runs:
             return Assessment(settings, numbers, 0.0, 0.0, 0.0, allowed=False, why_not=bad.why if bad else "")

@@ -20,7 +20,7 @@ from inkgate.bench.reports.comparison_page import comparison_html
 from inkgate.bench.reports.load_charts import load_charts
 from inkgate.bench.reports.load_page import load_headline, load_html
 from inkgate.bench.reports.tune_page import tune_headline, tune_html
-from inkgate.bench.tune.results import Outcome
+from inkgate.bench.tune.results import TrialOutcome
 from support.hostile_reports import HOSTILE, hostile_load, hostile_tuning
 from support.sample_reports import load_report, one_point, unreached
 from support.sample_tuning import tune_report
@@ -131,7 +131,7 @@ def test_a_search_is_shown_with_what_to_set_why_and_every_trial() -> None:
 
 
 def test_a_search_that_found_nothing_says_so() -> None:
-    dead = tuple(replace(trial, outcome=Outcome.DIED) for trial in tune_report().trials)
+    dead = tuple(replace(trial, outcome=TrialOutcome.DIED) for trial in tune_report().trials)
     nothing = replace(tune_report(), chosen=None, fragment="", trials=dead, reasons=("All died.",), partial=True)
     shown = Outline(tune_html(nothing)).words
     assert "No settings that were tried met the targets" in shown

@@ -14,9 +14,9 @@ from inkgate.bench.load.run import LoadResult
 from inkgate.bench.load.samples import RequestOutcome, RequestSample, Samples
 from inkgate.bench.tune.demand import DemandProbe, NothingAnswered, fastest, find_demand, notes, probe_of
 from inkgate.bench.tune.plan import DEMAND_FACTOR
-from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial
+from inkgate.bench.tune.results import Parameter, Purpose, Settings, Trial, TrialOutcome
 from inkgate.bench.tune.task import Step
-from inkgate.cli.tune_view import ShownBench, View
+from inkgate.cli.tune_view import ShownBench, TuneProgress
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ def summary(offered: int, in_time: int) -> Summary:
 
 
 def trial(offered: int = 100, in_time: int = 50, **changes: object) -> Trial:
-    made = {"purpose": Purpose.SEARCH, "outcome": Outcome.MEASURED, "summary": summary(offered, in_time)}
+    made = {"purpose": Purpose.SEARCH, "outcome": TrialOutcome.MEASURED, "summary": summary(offered, in_time)}
     return Trial(**{"number": 1, "settings": {SEATS.path: 8}, "seconds": 10.0} | made | changes)  # type: ignore[arg-type]  # any field
 
 
@@ -129,7 +129,7 @@ class Fixed:
 
 async def shown(answer: Trial, *, terminal: bool) -> str:
     written = io.StringIO()
-    with View(60.0, Console(file=written, force_terminal=terminal, width=160)) as view:
+    with TuneProgress(60.0, Console(file=written, force_terminal=terminal, width=160)) as view:
         view.parameters([SEATS])
         trials: list[Trial] = []
         await ShownBench(Fixed(answer), view).measure(STEP, trials.append)
@@ -147,7 +147,7 @@ async def test_without_a_terminal_each_trial_is_a_line() -> None:
 
 async def test_it_is_told_when_more_is_asked_for() -> None:
     written = io.StringIO()
-    with View(60.0, Console(file=written, width=160)) as view:
+    with TuneProgress(60.0, Console(file=written, width=160)) as view:
         bench = ShownBench(Fixed(trial()), view)
         for demand in (20.0, 20.0, 30.0):
             await bench.measure(replace(STEP, demand=demand), lambda _trial: None)
@@ -159,7 +159,7 @@ async def test_it_is_told_when_more_is_asked_for() -> None:
 
 
 async def test_a_death_is_told_with_its_cause() -> None:
-    text = await shown(trial(outcome=Outcome.DIED, why="Out of memory."), terminal=False)
+    text = await shown(trial(outcome=TrialOutcome.DIED, why="Out of memory."), terminal=False)
     assert "died: Out of memory." in text
 
 

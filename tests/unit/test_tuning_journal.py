@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.bench.tune.journal import Journal, JournalMismatch, Row, read_task
-from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Trial
+from inkgate.bench.tune.journal import Journal, JournalMismatch, JournalRow, read_task
+from inkgate.bench.tune.results import Parameter, Purpose, Trial, TrialOutcome
 from inkgate.bench.tune.task import Task
 from support.responses import SEQS, task
 
 TASK = task()
-FIRST = Row(Trial(1, Purpose.CURRENT, {SEQS: 64}, Outcome.DIED, 3.5, why="out of memory"), 0.0, 31.5)
-SECOND = Row(Trial(2, Purpose.SEARCH, {SEQS: 8}, Outcome.NOT_STARTED, 0.0), 31.5, 9.0)
+FIRST = JournalRow(Trial(1, Purpose.CURRENT, {SEQS: 64}, TrialOutcome.DIED, 3.5, why="out of memory"), 0.0, 31.5)
+SECOND = JournalRow(Trial(2, Purpose.SEARCH, {SEQS: 8}, TrialOutcome.NOT_STARTED, 0.0), 31.5, 9.0)
 
 
 def test_trials_are_there_again_after_reopening(tmp_path: Path) -> None:

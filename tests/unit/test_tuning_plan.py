@@ -8,9 +8,9 @@ import pytest
 
 from inkgate.bench.load.results import ServerSide, Summary
 from inkgate.bench.tune.history import TrialHistory
-from inkgate.bench.tune.journal import Row
+from inkgate.bench.tune.journal import JournalRow
 from inkgate.bench.tune.plan import demand, next_step
-from inkgate.bench.tune.results import Outcome, Purpose, Trial
+from inkgate.bench.tune.results import Purpose, Trial, TrialOutcome
 from inkgate.bench.tune.score import answered_share
 from inkgate.bench.tune.task import Step, Task
 from support.responses import SEQS, task
@@ -22,12 +22,12 @@ def trial(goodput: float, offered: float = 10.0, seqs: int = 64, **changes: obje
     """A trial of ten seconds."""
     sent, in_time = int(10 * offered), int(10 * goodput)
     summary = Summary(10.0, sent, in_time, in_time, sent - in_time, 0, 0, 0, in_time, 0, 0, 4.0, None, None)
-    made = Trial(1, Purpose.SEARCH, {SEQS: seqs}, Outcome.MEASURED, 10.0, summary, demand=offered)
+    made = Trial(1, Purpose.SEARCH, {SEQS: seqs}, TrialOutcome.MEASURED, 10.0, summary, demand=offered)
     return replace(made, **changes)  # type: ignore[arg-type]  # any field
 
 
-def rows(*trials: Trial) -> list[Row]:
-    return [Row(each, 40.0 * number, 40.0) for number, each in enumerate(trials)]
+def rows(*trials: Trial) -> list[JournalRow]:
+    return [JournalRow(each, 40.0 * number, 40.0) for number, each in enumerate(trials)]
 
 
 def step(asked: Task, *trials: Trial) -> Step:
@@ -46,7 +46,7 @@ def seqs(found: Step) -> list[object]:
     [
         (trial(8.5), 0.85),
         (trial(8.5, purpose=Purpose.HEAVIEST), 0.0),
-        (trial(8.5, outcome=Outcome.DIED), 0.0),
+        (trial(8.5, outcome=TrialOutcome.DIED), 0.0),
         (trial(0.0, offered=0.0), 0.0),
         (trial(8.5, summary=None), 0.0),
     ],

@@ -7,9 +7,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from inkgate.bench.load.results import ServerSide, Summary
-from inkgate.bench.tune.journal import Row
+from inkgate.bench.tune.journal import JournalRow
 from inkgate.bench.tune.report import report, toml
-from inkgate.bench.tune.results import Outcome, Purpose, Trial, TuneReport, Value
+from inkgate.bench.tune.results import Purpose, Trial, TrialOutcome, TuneReport, Value
 from inkgate.settings import load_settings
 from support.responses import SEQS, task
 
@@ -17,18 +17,18 @@ HEAVY = Purpose.HEAVIEST
 TASK = task(heaviest=True, current=8)
 
 
-def rows(*tried: tuple[int, float | Outcome, Purpose]) -> list[Row]:
+def rows(*tried: tuple[int, float | TrialOutcome, Purpose]) -> list[JournalRow]:
     """Trials of max_num_seqs with the pages/s that they had, or how else they ended; each twice but for HEAVIEST."""
-    found: list[Row] = []
+    found: list[JournalRow] = []
     for seqs, what, purpose in tried:
         for _ in range(1 if purpose is HEAVY else 2):
             found.append(row(len(found) + 1, seqs, what, purpose))
     return found
 
 
-def row(number: int, seqs: int, what: float | Outcome, purpose: Purpose) -> Row:
-    ended = what if isinstance(what, Outcome) else Outcome.MEASURED
-    count = 0 if isinstance(what, Outcome) else round(100 * what)
+def row(number: int, seqs: int, what: float | TrialOutcome, purpose: Purpose) -> JournalRow:
+    ended = what if isinstance(what, TrialOutcome) else TrialOutcome.MEASURED
+    count = 0 if isinstance(what, TrialOutcome) else round(100 * what)
     summary = Summary(100.0, 10_000, count, count, 10_000 - count, 0, 0, 0, count, 0, 0, 8.0, None, None)
     trial = Trial(
         number,
@@ -36,10 +36,10 @@ def row(number: int, seqs: int, what: float | Outcome, purpose: Purpose) -> Row:
         {SEQS: seqs},
         ended,
         12.0,
-        None if isinstance(what, Outcome) else summary,
+        None if isinstance(what, TrialOutcome) else summary,
         ServerSide(memory_mb=2048.0, gpu_memory_share=0.91) if purpose is HEAVY else None,
     )
-    return Row(trial, 40.0 * number, 40.0)
+    return JournalRow(trial, 40.0 * number, 40.0)
 
 
 SEARCHED = (
@@ -48,14 +48,14 @@ SEARCHED = (
     (16, 22.0, Purpose.SEARCH),
     (24, 23.0, Purpose.SEARCH),
     (48, 15.0, Purpose.SEARCH),
-    (96, Outcome.DIED, Purpose.SEARCH),
+    (96, TrialOutcome.DIED, Purpose.SEARCH),
 )
 
 
 def test_reasons_have_the_numbers_of_what_was_better_but_died() -> None:
-    heavy: list[tuple[int, float | Outcome, Purpose]] = [
+    heavy: list[tuple[int, float | TrialOutcome, Purpose]] = [
         (24, 20.0, HEAVY),
-        (24, Outcome.DIED, HEAVY),
+        (24, TrialOutcome.DIED, HEAVY),
         (24, 20.0, HEAVY),
         (16, 20.0, HEAVY),
         (16, 20.0, HEAVY),
@@ -127,7 +127,7 @@ def test_current_settings_may_be_the_best() -> None:
 
 
 def test_current_settings_that_died_are_said_to_have() -> None:
-    tried = ((8, Outcome.DIED, Purpose.CURRENT), (4, 15.0, Purpose.SEARCH))
+    tried = ((8, TrialOutcome.DIED, Purpose.CURRENT), (4, 15.0, Purpose.SEARCH))
     found = report(TASK, rows(*tried))
     assert found.loses == "The current settings (max_num_seqs = 8): died in 2 of 2 runs."
     assert found.current is not None
@@ -135,7 +135,7 @@ def test_current_settings_that_died_are_said_to_have() -> None:
 
 
 def test_what_asks_more_than_what_died_is_said_to() -> None:
-    tried = ((32, 30.0, Purpose.CURRENT), (8, 15.0, Purpose.SEARCH), (16, Outcome.DIED, Purpose.SEARCH))
+    tried = ((32, 30.0, Purpose.CURRENT), (8, 15.0, Purpose.SEARCH), (16, TrialOutcome.DIED, Purpose.SEARCH))
     found = report(task(current=32), rows(*tried))
     assert found.chosen is not None
     assert found.chosen.settings == {SEQS: 8}
@@ -145,7 +145,7 @@ def test_what_asks_more_than_what_died_is_said_to() -> None:
 
 
 def test_nothing_good_is_said_in_words() -> None:
-    found = report(TASK, rows((8, Outcome.DIED, Purpose.CURRENT), (4, Outcome.NOT_STARTED, Purpose.SEARCH)))
+    found = report(TASK, rows((8, TrialOutcome.DIED, Purpose.CURRENT), (4, TrialOutcome.NOT_STARTED, Purpose.SEARCH)))
     assert found.chosen is None
     assert found.fragment == ""
     assert found.reasons == (

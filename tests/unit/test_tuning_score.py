@@ -5,14 +5,16 @@ from dataclasses import replace
 import pytest
 
 from inkgate.bench.load.results import ServerSide, Summary
-from inkgate.bench.tune.results import Outcome, Purpose, Targets, Trial
+from inkgate.bench.tune.results import Purpose, Targets, Trial, TrialOutcome
 from inkgate.bench.tune.score import disturbance, fails_too_often, outcome, score, usual_other_load
 from support.responses import SEQS, TARGETS
 
 SUMMARY = Summary(10.0, 1000, 200, 150, 800, 0, 0, 0, 450, 0, 0, 8.0, None, None)
 
 
-def trial(server: ServerSide | None = None, ended: Outcome = Outcome.MEASURED, accuracy: float | None = None) -> Trial:
+def trial(
+    server: ServerSide | None = None, ended: TrialOutcome = TrialOutcome.MEASURED, accuracy: float | None = None
+) -> Trial:
     return Trial(1, Purpose.SEARCH, {SEQS: 8}, ended, 10.0, SUMMARY, server, accuracy)
 
 
@@ -39,14 +41,16 @@ def test_objective_that_can_not_be_computed_is_refused(targets: Targets, said: s
 @pytest.mark.parametrize(
     ("server", "ended", "becomes"),
     [
-        (None, Outcome.MEASURED, Outcome.MEASURED),
-        (ServerSide(preemptions=10, restarts=0), Outcome.MEASURED, Outcome.MEASURED),
-        (ServerSide(preemptions=90), Outcome.MEASURED, Outcome.STORMED),
-        (ServerSide(preemptions=90, restarts=1), Outcome.MEASURED, Outcome.DIED),
-        (ServerSide(preemptions=90), Outcome.NOT_STARTED, Outcome.NOT_STARTED),
+        (None, TrialOutcome.MEASURED, TrialOutcome.MEASURED),
+        (ServerSide(preemptions=10, restarts=0), TrialOutcome.MEASURED, TrialOutcome.MEASURED),
+        (ServerSide(preemptions=90), TrialOutcome.MEASURED, TrialOutcome.STORMED),
+        (ServerSide(preemptions=90, restarts=1), TrialOutcome.MEASURED, TrialOutcome.DIED),
+        (ServerSide(preemptions=90), TrialOutcome.NOT_STARTED, TrialOutcome.NOT_STARTED),
     ],
 )
-def test_restarts_and_preemptions_are_outcomes(server: ServerSide | None, ended: Outcome, becomes: Outcome) -> None:
+def test_restarts_and_preemptions_are_outcomes(
+    server: ServerSide | None, ended: TrialOutcome, becomes: TrialOutcome
+) -> None:
     assert outcome(trial(server, ended)) is becomes
 
 

@@ -16,7 +16,7 @@ import anyio
 import pytest
 
 from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial, TuneReport
+from inkgate.bench.tune.results import Parameter, Purpose, Settings, Trial, TrialOutcome, TuneReport
 from inkgate.bench.tune.search import search
 from inkgate.bench.tune.task import Step, Task
 from support.clock import Clock
@@ -170,7 +170,7 @@ def test_the_best_and_its_rival_are_confirmed_in_turns() -> None:
 def test_what_dies_is_never_taken_nor_what_asks_more() -> None:
     made = Made(saturating(64), deaths=lambda settings: 5.0 * (seats(settings) >= 20))
     report, bench, _ = anyio.run(searched, made, task(current=16))
-    died = [index for index, trial in enumerate(report.trials) if trial.outcome is Outcome.DIED]
+    died = [index for index, trial in enumerate(report.trials) if trial.outcome is TrialOutcome.DIED]
     least = min(seats(report.trials[index].settings) for index in died)
     assert all(seats(settings) < least for settings, _ in bench.asked[died[-1] + 1 :])
     assert report.chosen is not None
@@ -260,7 +260,7 @@ def test_interrupted_search_reports_and_goes_on(tmp_path: Path) -> None:
         assert bench.left
         assert report.partial
         assert report.chosen is not None
-        assert [trial.outcome for trial in report.trials] == [Outcome.MEASURED] * 5 + [Outcome.STOPPED]
+        assert [trial.outcome for trial in report.trials] == [TrialOutcome.MEASURED] * 5 + [TrialOutcome.STOPPED]
 
     async def resumed() -> None:
         clock = Clock(5000.0)
@@ -289,7 +289,11 @@ def test_an_interrupted_round_keeps_the_trials_that_were_done(tmp_path: Path) ->
     round_begins = next(trial.number for trial in whole.trials if trial.purpose is Purpose.CONFIRM)
     report, bench = anyio.run(interrupted, round_begins + 2)
     assert bench.steps[-1].side_by_side
-    assert [trial.outcome for trial in report.trials[-3:]] == [Outcome.MEASURED, Outcome.MEASURED, Outcome.STOPPED]
+    assert [trial.outcome for trial in report.trials[-3:]] == [
+        TrialOutcome.MEASURED,
+        TrialOutcome.MEASURED,
+        TrialOutcome.STOPPED,
+    ]
     assert [trial.settings for trial in report.trials[-3:]] == list(bench.steps[-1].turns[:3])
     assert report.partial
 
@@ -297,7 +301,7 @@ def test_an_interrupted_round_keeps_the_trials_that_were_done(tmp_path: Path) ->
 def test_a_death_ends_its_round() -> None:
     made = Made(saturating(16), deaths=lambda settings: 0.03 * (seats(settings) == 16))
     report, bench, _ = anyio.run(searched, made, task(free_memory_mb=1e9, seed=3))
-    died = next(number for number, trial in enumerate(report.trials) if trial.outcome is Outcome.DIED)
+    died = next(number for number, trial in enumerate(report.trials) if trial.outcome is TrialOutcome.DIED)
     assert all(seats(trial.settings) < 16 for trial in report.trials[died + 1 :])
     assert any(step.side_by_side for step in bench.steps)
 

@@ -22,11 +22,11 @@ from inkgate.bench.tune.parameters import for_time
 from inkgate.bench.tune.prepare import NothingToTune, SearchScope, search_scope
 from inkgate.bench.tune.results import Settings, Targets, TuneReport
 from inkgate.bench.tune.search import search
-from inkgate.bench.tune.service_bench import ServiceBench, Setup
+from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
 from inkgate.bench.tune.task import Task
 from inkgate.cli.interrupts import stop_when_told
 from inkgate.cli.tune_files import write_results
-from inkgate.cli.tune_view import ShownBench, View
+from inkgate.cli.tune_view import ShownBench, TuneProgress
 from inkgate.concurrency import single_error
 from inkgate.errors import install_extra
 from inkgate.settings import Settings as Tree
@@ -132,7 +132,7 @@ async def _search(options: TuneOptions, tree: Tree, stop: anyio.Event) -> TuneRe
     options.output.mkdir(parents=True, exist_ok=True)
     setup = _setup(options, tree, ready, pages, accuracy)
     began = anyio.current_time()
-    with View(options.budget_s) as view:
+    with TuneProgress(options.budget_s) as view:
         view.parameters(ready.parameters)
         bench = ServiceBench(setup, view.second)
         demand = options.rate or await _demand(bench, ready, options, view, stop)
@@ -142,7 +142,7 @@ async def _search(options: TuneOptions, tree: Tree, stop: anyio.Event) -> TuneRe
 
 
 async def _with_journal(
-    task: Task, bench: ServiceBench, options: TuneOptions, view: View, stop: anyio.Event
+    task: Task, bench: ServiceBench, options: TuneOptions, view: TuneProgress, stop: anyio.Event
 ) -> TuneReport:
     with ExitStack() as opened:
         try:
@@ -155,7 +155,7 @@ async def _with_journal(
 
 
 async def _demand(
-    bench: ServiceBench, ready: SearchScope, options: TuneOptions, view: View, stop: anyio.Event
+    bench: ServiceBench, ready: SearchScope, options: TuneOptions, view: TuneProgress, stop: anyio.Event
 ) -> float:
     """Requests a second for the first trials; 0 if the search was stopped before it was known."""
     view.begin("Finding the demand: loading the current settings, and likely faster ones")
@@ -187,9 +187,9 @@ def _fewer(ready: SearchScope, budget_s: float) -> SearchScope:
 
 def _setup(
     options: TuneOptions, tree: Tree, ready: SearchScope, pages: tuple[LoadPage, ...], accuracy: AccuracyCheck | None
-) -> Setup:
+) -> BenchSetup:
     fixed: Settings = {} if options.engine is None else {"engine.name": options.engine}
-    return Setup(
+    return BenchSetup(
         pages=pages,
         upload_limits=ready.upload_limits,
         deadline_s=options.deadline_s,

@@ -13,16 +13,16 @@ from rich.table import Table
 from rich.text import Text
 
 from inkgate.bench.load.results import Second
-from inkgate.bench.tune.results import Outcome, Parameter, Purpose, Settings, Trial
+from inkgate.bench.tune.results import Parameter, Purpose, Settings, Trial, TrialOutcome
 from inkgate.bench.tune.task import Bench, Step
 
 _SHOWN = 20
 """Of the trials, the last ones."""
-_STYLE = {Outcome.MEASURED: "", Outcome.STOPPED: "dim"}
+_STYLE = {TrialOutcome.MEASURED: "", TrialOutcome.STOPPED: "dim"}
 _BAD = "red"
 
 
-class View:
+class TuneProgress:
     """Shows the search. `budget_s`: for everything."""
 
     def __init__(self, budget_s: float, console: Console | None = None) -> None:
@@ -113,7 +113,7 @@ class View:
 class ShownBench:
     """A Bench that shows its trials."""
 
-    def __init__(self, bench: Bench, view: View) -> None:
+    def __init__(self, bench: Bench, view: TuneProgress) -> None:
         self._bench = bench
         self._view = view
         self._demand: float | None = None
@@ -132,7 +132,7 @@ class ShownBench:
         def show(trial: Trial) -> None:
             self._view.trial(trial)
             done(trial)
-            if waiting and trial.outcome is Outcome.MEASURED:
+            if waiting and trial.outcome is TrialOutcome.MEASURED:
                 self._begin(step, waiting.pop(0))
 
         await self._bench.measure(step, show)
@@ -155,13 +155,13 @@ def _span(parameter: Parameter) -> str:
 
 def _rate(trial: Trial) -> float:
     """Answers in time a second; 0 if the service did not stay up."""
-    return trial.summary.goodput if trial.summary is not None and trial.outcome is Outcome.MEASURED else 0.0
+    return trial.summary.goodput if trial.summary is not None and trial.outcome is TrialOutcome.MEASURED else 0.0
 
 
 def _figures(trial: Trial) -> tuple[str, str, str, str]:
     """Answers in time a second, the 95th percentile of latency, memory, and a remark."""
     summary, server = trial.summary, trial.server
-    said = "" if trial.outcome is Outcome.MEASURED else f"{trial.outcome}: {trial.why}".removesuffix(": ")
+    said = "" if trial.outcome is TrialOutcome.MEASURED else f"{trial.outcome}: {trial.why}".removesuffix(": ")
     right = "" if trial.accuracy is None else f"{trial.accuracy:.1%} correct "
     return (
         "" if summary is None else f"{summary.goodput:.2f}",

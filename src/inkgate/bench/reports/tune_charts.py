@@ -17,17 +17,17 @@ from matplotlib.patches import Rectangle
 
 from inkgate.bench.reports.charts import DASHES, WIDE, Chart, Palette, legend
 from inkgate.bench.reports.wording import NONE, cut, number, plain
-from inkgate.bench.tune.results import Assessment, Outcome, Parameter, Trial, TuneReport, Value
+from inkgate.bench.tune.results import Assessment, Parameter, Trial, TrialOutcome, TuneReport, Value
 from inkgate.bench.tune.score import unit
 
 OUTCOMES = {
-    Outcome.MEASURED: "measured",
-    Outcome.DIED: "died",
-    Outcome.STORMED: "preemption storm",
-    Outcome.NOT_STARTED: "did not start",
-    Outcome.STOPPED: "stopped",
+    TrialOutcome.MEASURED: "measured",
+    TrialOutcome.DIED: "died",
+    TrialOutcome.STORMED: "preemption storm",
+    TrialOutcome.NOT_STARTED: "did not start",
+    TrialOutcome.STOPPED: "stopped",
 }
-_FAILURES = (Outcome.DIED, Outcome.NOT_STARTED, Outcome.STORMED)
+_FAILURES = (TrialOutcome.DIED, TrialOutcome.NOT_STARTED, TrialOutcome.STORMED)
 _IN_A_CELL = {"preemption storm": "storm", "did not start": "no start", "not allowed": "out"}
 _CELLS_WITH_NUMBERS = 12
 """Columns up to which there is room for a number in each cell."""

@@ -9,7 +9,7 @@ from inkgate.bench.load.results import Summary
 from inkgate.bench.reports.page import Tile, render
 from inkgate.bench.reports.tune_charts import OUTCOMES, rate_settings, same, short_names, tune_charts, value_words
 from inkgate.bench.reports.wording import NONE, change, count, number, seconds, share
-from inkgate.bench.tune.results import Assessment, Outcome, Purpose, Settings, TuneReport
+from inkgate.bench.tune.results import Assessment, Purpose, Settings, TrialOutcome, TuneReport
 from inkgate.bench.tune.score import unit
 
 _PURPOSES = {
@@ -18,7 +18,7 @@ _PURPOSES = {
     Purpose.CONFIRM: "confirmation",
     Purpose.HEAVIEST: "heaviest images",
 }
-_FAILED = (Outcome.DIED, Outcome.STORMED, Outcome.NOT_STARTED)
+_FAILED = (TrialOutcome.DIED, TrialOutcome.STORMED, TrialOutcome.NOT_STARTED)
 
 
 def tune_html(report: TuneReport) -> str:
@@ -109,7 +109,7 @@ class SettingsFigures:
 def _means(report: TuneReport, assessment: Assessment) -> SettingsFigures:
     trials = [trial for trial in report.trials if trial.number in assessment.trials]
     usual = [trial for trial in trials if trial.purpose is not Purpose.HEAVIEST]
-    measured = [trial for trial in usual if trial.outcome is Outcome.MEASURED] or usual
+    measured = [trial for trial in usual if trial.outcome is TrialOutcome.MEASURED] or usual
     runs: list[Summary] = [trial.summary for trial in measured if trial.summary is not None]
     latencies = [run.latency for run in runs if run.latency is not None]
     servers = [trial.server for trial in trials if trial.server is not None]

@@ -9,7 +9,7 @@ from statistics import fmean, median_high
 
 from inkgate.bench.statistics import LEAST_REPEATS, RatioEstimate, StatisticsError, compare_repeats, pooled_deviation
 from inkgate.bench.tune.parameters import QUALITY
-from inkgate.bench.tune.results import Assessment, Outcome, Purpose, Trial, Value
+from inkgate.bench.tune.results import Assessment, Purpose, Trial, TrialOutcome, Value
 from inkgate.bench.tune.score import (
     DISTURBED,
     SATURATED,
@@ -36,7 +36,7 @@ _USUAL_SPREAD = 0.05
 """Relative standard deviation of a trial, as long as there are no repeats to take it from."""
 _LEAST_SPREAD = 0.01
 """Of a trial, even if repeats happen to be equal: it counts some hundred pages."""
-_UNFIT = {Outcome.DIED: "died", Outcome.STORMED: "preempted most of what it read"}
+_UNFIT = {TrialOutcome.DIED: "died", TrialOutcome.STORMED: "preempted most of what it read"}
 _FAILED_STARTS = 2
 
 
@@ -46,7 +46,7 @@ class TrialHistory:
     def __init__(self, task: Task, trials: Iterable[Trial]) -> None:
         self.task = task
         self.space = ParameterSpace(task.parameters)
-        self.all = [trial for trial in trials if trial.outcome is not Outcome.STOPPED]
+        self.all = [trial for trial in trials if trial.outcome is not TrialOutcome.STOPPED]
         self._usual_load = usual_other_load(self.all)
         self._trials: dict[Key, list[Trial]] = {}
         for trial in self.all:
@@ -174,7 +174,7 @@ class TrialHistory:
             for kind, words in _UNFIT.items():
                 if counts[kind]:
                     return f"{words} in {_of(counts[kind], len(some))}{where}"
-        failed = [trial for trial in trials if trial.outcome is Outcome.NOT_STARTED]
+        failed = [trial for trial in trials if trial.outcome is TrialOutcome.NOT_STARTED]
         if len(failed) >= _FAILED_STARTS:
             cause = f": {failed[-1].why}" if failed[-1].why else ""
             return f"did not start in {_of(len(failed), len(trials))}{cause}"

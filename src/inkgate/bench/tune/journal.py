@@ -19,7 +19,7 @@ class JournalMismatch(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JournalRow:
     """A trial, when it began (seconds since the search began) and how long it took, start and stop included."""
 
     trial: Trial
@@ -28,7 +28,7 @@ class Row:
 
 
 _TASK = TypeAdapter(Task)
-_ROW = TypeAdapter(Row)
+_ROW = TypeAdapter(JournalRow)
 
 
 def read_task(file: Path) -> Task:
@@ -50,7 +50,7 @@ class Journal:
         Raises:
             JournalMismatch: it is of another engine, other parameters, targets or pages.
         """
-        self._rows: list[Row] = []
+        self._rows: list[JournalRow] = []
         self._out: IO[bytes] | None = None
         if file is None:
             return
@@ -65,10 +65,10 @@ class Journal:
             self._write(_TASK.dump_json(task))
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[JournalRow, ...]:
         return tuple(self._rows)
 
-    def append(self, row: Row) -> None:
+    def append(self, row: JournalRow) -> None:
         """It is on disk when this returns. Blocking, a few ms."""
         self._rows.append(row)
         self._write(_ROW.dump_json(row))
@@ -90,7 +90,7 @@ class Journal:
         os.fsync(self._out.fileno())
 
 
-def _read(file: Path) -> tuple[Task, list[Row], int]:
+def _read(file: Path) -> tuple[Task, list[JournalRow], int]:
     """The task, the trials, and the length of what is whole: a line that was being written may be cut off."""
     content = file.read_bytes()
     whole = content.rfind(b"\n") + 1

@@ -15,8 +15,8 @@ from statistics import median
 
 from inkgate.bench.statistics import LEAST_REPEATS
 from inkgate.bench.tune.history import FALLEN, TrialHistory
-from inkgate.bench.tune.journal import Row
-from inkgate.bench.tune.results import Outcome, Purpose
+from inkgate.bench.tune.journal import JournalRow
+from inkgate.bench.tune.results import Purpose, TrialOutcome
 from inkgate.bench.tune.score import SATURATED, answered_share
 from inkgate.bench.tune.space import Key
 from inkgate.bench.tune.task import Step, Task
@@ -49,8 +49,8 @@ _MOST_REPEATS = 3
 class Pace:
     """How long trials take."""
 
-    def __init__(self, task: Task, rows: Sequence[Row]) -> None:
-        measured = [row for row in rows if row.trial.outcome is Outcome.MEASURED]
+    def __init__(self, task: Task, rows: Sequence[JournalRow]) -> None:
+        measured = [row for row in rows if row.trial.outcome is TrialOutcome.MEASURED]
         first = min(max(task.budget_s / _LOADS, _LEAST_S), _MOST_S)
         self.seconds, overhead_s = first, _FIRST_OVERHEAD_S
         if measured:
@@ -72,7 +72,7 @@ class Reserve:
         return cls(_ROUND if total >= _TRIALS_WANTED else 2, most if heaviest else 0)
 
 
-def next_step(task: Task, rows: Sequence[Row], spent_s: float) -> Step | None:
+def next_step(task: Task, rows: Sequence[JournalRow], spent_s: float) -> Step | None:
     """None when the search is over: everything is decided, no time is left, or nothing starts."""
     pace = Pace(task, rows)
     to_go = int((task.budget_s - spent_s) / pace.trial_s)

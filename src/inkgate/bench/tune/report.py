@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from inkgate.bench.tune import words
 from inkgate.bench.tune.history import TrialHistory
-from inkgate.bench.tune.journal import Row
+from inkgate.bench.tune.journal import JournalRow
 from inkgate.bench.tune.parameters import companions
 from inkgate.bench.tune.plan import demand
 from inkgate.bench.tune.results import Settings, TuneReport, Value
 from inkgate.bench.tune.task import Task
 
 
-def report(task: Task, rows: Sequence[Row], *, partial: bool = False) -> TuneReport:
+def report(task: Task, rows: Sequence[JournalRow], *, partial: bool = False) -> TuneReport:
     """What the trials in `rows` show; `partial`: the search was interrupted."""
     history = TrialHistory(task, [row.trial for row in rows])
     chosen = history.choice()

@@ -14,7 +14,7 @@ Settings = dict[str, Value]
 """Values by the setting's path, such as `engine.vllm.managed.max_num_seqs`."""
 
 
-class Outcome(StrEnum):
+class TrialOutcome(StrEnum):
     """How a trial ended."""
 
     MEASURED = "measured"
@@ -53,7 +53,7 @@ class Trial:
     number: int
     purpose: Purpose
     settings: Settings
-    outcome: Outcome
+    outcome: TrialOutcome
     seconds: float
     summary: Summary | None = None
     server: ServerSide | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from inkgate.bench.load.results import Summary
-from inkgate.bench.tune.results import Outcome, Purpose, Targets, Trial
+from inkgate.bench.tune.results import Purpose, Targets, Trial, TrialOutcome
 
 PREEMPTIONS_OF_A_STORM = 0.2
 """Preemptions for each answer: every fifth page starts over. A healthy server has none or a few."""
@@ -41,21 +41,21 @@ def unit(targets: Targets) -> str:
     return "pages in time for each unit of money" if targets.objective == "cost" else "pages/s in time"
 
 
-def outcome(trial: Trial) -> Outcome:
+def outcome(trial: Trial) -> TrialOutcome:
     """How the trial ended, with restarts and preemptions considered: a service that restarted has died."""
-    if trial.outcome is not Outcome.MEASURED or trial.server is None:
+    if trial.outcome is not TrialOutcome.MEASURED or trial.server is None:
         return trial.outcome
     if trial.server.restarts:
-        return Outcome.DIED
+        return TrialOutcome.DIED
     answered = trial.summary.answered if trial.summary is not None else 0
     if (trial.server.preemptions or 0) > max(PREEMPTIONS_OF_A_STORM * answered, 3):
-        return Outcome.STORMED
-    return Outcome.MEASURED
+        return TrialOutcome.STORMED
+    return TrialOutcome.MEASURED
 
 
 def is_measured(trial: Trial) -> bool:
     """Whether the trial has a score: the service stayed up under the usual load."""
-    measured = outcome(trial) is Outcome.MEASURED and trial.summary is not None
+    measured = outcome(trial) is TrialOutcome.MEASURED and trial.summary is not None
     return measured and trial.purpose is not Purpose.HEAVIEST
 
 

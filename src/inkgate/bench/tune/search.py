@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import anyio
 
-from inkgate.bench.tune.journal import Journal, Row
+from inkgate.bench.tune.journal import Journal, JournalRow
 from inkgate.bench.tune.plan import next_step
 from inkgate.bench.tune.report import report
-from inkgate.bench.tune.results import Outcome, Trial, TuneReport
+from inkgate.bench.tune.results import Trial, TrialOutcome, TuneReport
 from inkgate.bench.tune.score import outcome
 from inkgate.bench.tune.task import Bench, Step, Task
 from inkgate.concurrency import single_error
@@ -49,7 +49,7 @@ async def _measure(
     def record(trial: Trial) -> None:
         nonlocal began_s
         numbered = replace(trial, number=len(journal.rows) + 1, demand=step.demand, outcome=outcome(trial))
-        journal.append(Row(numbered, began_s, now_s() - began_s))
+        journal.append(JournalRow(numbered, began_s, now_s() - began_s))
         began_s = now_s()
 
     async def cancel_on_stop() -> None:
@@ -66,4 +66,4 @@ async def _measure(
     if not finished:
         settings = step.turns[min(len(journal.rows) - before, len(step.turns) - 1)]
         why = "interrupted" if stop.is_set() else "out of time"
-        record(Trial(0, step.purpose, settings, Outcome.STOPPED, 0.0, why=why))
+        record(Trial(0, step.purpose, settings, TrialOutcome.STOPPED, 0.0, why=why))

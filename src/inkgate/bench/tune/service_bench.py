@@ -23,7 +23,7 @@ from inkgate.bench.tune.demand import DemandProbe, probe_of
 from inkgate.bench.tune.heaviest import UploadLimits, heaviest_pages
 from inkgate.bench.tune.other_load import OtherLoad
 from inkgate.bench.tune.parameters import MAX_NUM_SEQS, companions
-from inkgate.bench.tune.results import Outcome, Purpose, Settings, Trial
+from inkgate.bench.tune.results import Purpose, Settings, Trial, TrialOutcome
 from inkgate.bench.tune.score import outcome
 from inkgate.bench.tune.service_watch import ServiceWatch
 from inkgate.bench.tune.task import Step
@@ -49,7 +49,7 @@ _FIRST_LIMIT = "serving.adaptive.initial"
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class BenchSetup:
     """What all trials of one search share.
 
     Attributes:
@@ -72,7 +72,7 @@ class Setup:
 class ServiceBench:
     """A Bench of real services. `on_second` is called with every second of the load that is running."""
 
-    def __init__(self, setup: Setup, on_second: Callable[[Second], None] | None = None) -> None:
+    def __init__(self, setup: BenchSetup, on_second: Callable[[Second], None] | None = None) -> None:
         self._setup = setup
         self._on_second = on_second
         self._heaviest: tuple[LoadPage, ...] = ()
@@ -85,21 +85,21 @@ class ServiceBench:
             await self._side_by_side(step, done)
             return
         for settings in step.turns:
-            trial = Trial(0, step.purpose, settings, Outcome.NOT_STARTED, 0.0)
+            trial = Trial(0, step.purpose, settings, TrialOutcome.NOT_STARTED, 0.0)
             try:
                 async with serving(self.serve(settings)) as service:
                     trial = await self._load(service, trial, self.plan(step.purpose, step.seconds, step.demand))
             except ServiceNotStarted as error:
                 trial = replace(trial, why=str(error))
             done(trial)
-            if trial.outcome is not Outcome.MEASURED:
+            if trial.outcome is not TrialOutcome.MEASURED:
                 return
 
     async def _side_by_side(self, step: Step, done: Callable[[Trial], None]) -> None:
         """All services at once, loaded in turn while the others idle: a machine that slows down is fair to all."""
         plan = self.plan(step.purpose, step.seconds, step.demand)
         plan = replace(plan, warm_s=max(plan.warm_s, _WARM_DEADLINES * self._setup.deadline_s))
-        trials = [Trial(0, step.purpose, settings, Outcome.NOT_STARTED, 0.0) for settings in step.turns]
+        trials = [Trial(0, step.purpose, settings, TrialOutcome.NOT_STARTED, 0.0) for settings in step.turns]
         async with AsyncExitStack() as stack:
             services: list[tuple[Settings, ServiceProcess]] = []
             for trial in trials:
@@ -115,7 +115,7 @@ class ServiceBench:
                 service = next(service for settings, service in services if settings == trial.settings)
                 measured = await self._load(service, trial, plan)
                 done(measured)
-                if measured.outcome is not Outcome.MEASURED:
+                if measured.outcome is not TrialOutcome.MEASURED:
                     return
 
     async def throughput(self, settings: Settings, clients: int, seconds: float) -> DemandProbe:
@@ -149,14 +149,16 @@ class ServiceBench:
                 if measured.own.bottleneck:
                     self.bottlenecks.append(measured.own.why)
                 trial = _with_result(trial, measured, watch, service)
-                if trial.outcome is not Outcome.MEASURED:  # processor time of our dead processes would count as others'
+                if (
+                    trial.outcome is not TrialOutcome.MEASURED
+                ):  # processor time of our dead processes would count as others'
                     return trial
                 trial = replace(trial, other_load_cores=other_load.cores())
                 if trial.purpose is Purpose.HEAVIEST or self._setup.accuracy is None:
                     return trial
                 return replace(trial, accuracy=await self._setup.accuracy.of(service.url, trial.settings))
         except ServiceError as error:  # it was ready, and gone before the load began
-            return replace(trial, outcome=Outcome.DIED, seconds=time.monotonic() - began, why=str(error))
+            return replace(trial, outcome=TrialOutcome.DIED, seconds=time.monotonic() - began, why=str(error))
 
     async def _put_load(self, service: ServiceProcess, watch: ServiceWatch, purpose: Purpose, plan: Plan) -> LoadResult:
         """The load, ended early if the service or a process of its engine dies."""
@@ -223,11 +225,11 @@ def cause_of_death(lines: Iterable[str]) -> str:
 def _with_result(trial: Trial, measured: LoadResult, watch: ServiceWatch, service: ServiceProcess) -> Trial:
     """`trial` with what happened under load."""
     why = ""
-    ended = Outcome.MEASURED
+    ended = TrialOutcome.MEASURED
     if service.ended.is_set():
-        ended, why = Outcome.DIED, f"The service ended with status {service.status}. {last_words(service.lines)}"
+        ended, why = TrialOutcome.DIED, f"The service ended with status {service.status}. {last_words(service.lines)}"
     elif watch.died.is_set():
-        ended, why = Outcome.DIED, cause_of_death(service.lines) or "A process of the engine died under load."
+        ended, why = TrialOutcome.DIED, cause_of_death(service.lines) or "A process of the engine died under load."
     trial = replace(
         trial,
         outcome=ended,

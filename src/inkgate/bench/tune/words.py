@@ -6,7 +6,7 @@ import math
 
 from inkgate.bench.statistics import LEAST_REPEATS, Verdict
 from inkgate.bench.tune.history import Z95, TrialHistory, value_text
-from inkgate.bench.tune.results import Outcome, Purpose, Trial
+from inkgate.bench.tune.results import Purpose, Trial, TrialOutcome
 from inkgate.bench.tune.score import outcome, unit
 from inkgate.bench.tune.space import Key
 
@@ -136,7 +136,7 @@ def _under_heaviest(history: TrialHistory, chosen: Key) -> str:
     if not runs:
         why = "no time was left" if history.task.heaviest else "you asked to leave that out"
         return f"It was not tried under the heaviest images that pages and limits allow: {why}."
-    stayed = [trial for trial in runs if outcome(trial) is Outcome.MEASURED]
+    stayed = [trial for trial in runs if outcome(trial) is TrialOutcome.MEASURED]
     count = "its only run" if len(runs) == 1 else f"{len(stayed)} of {len(runs)} runs"
     return f"Under the heaviest images that pages and limits allow it stayed up in {count}{_memory(stayed)}."
 
