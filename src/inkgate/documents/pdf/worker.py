@@ -29,7 +29,7 @@ from inkgate.types import Size
 MAX_GROWTH_MB = 64.0
 """A document is closed and opened again when the process has grown by so much since it was opened."""
 _PAGE_MB = mmap.PAGESIZE / 2**20
-_RESERVED_BLOCK, _RESERVED_BLOCKS = 64 * 2**10, 64
+_RESERVED_BLOCK, _RESERVED_BLOCKS = 64 * 2**10, 256
 """Of the heap; blocks from 128 KB on may get places of their own."""
 _M_MMAP_THRESHOLD = -3
 """Of malloc.h: the size from which a block gets a place of its own."""
@@ -161,7 +161,7 @@ def _memory_pages() -> tuple[int, int, int]:
 
 
 def _reserve_heap() -> None:
-    """Has malloc take a few MB, which it keeps: a second try needs a little more than the first one left. Large blocks
+    """Has malloc take 16 MB, which it keeps: a second try may need more than the first one left. Large blocks
     get places of their own again: malloc would put them into the heap once the first try has freed some.
     """
     _libc.mallopt(_M_MMAP_THRESHOLD, 2 * _RESERVED_BLOCK)
