@@ -14,7 +14,7 @@ from benchmarks.simulate.batch import Flags
 from benchmarks.simulate.card import RTX_4090D, Card
 from benchmarks.simulate.server import Server, ServerGone
 from benchmarks.simulate.workload import Pages
-from inkgate.bench.load.results import Latency, Point, Summary
+from inkgate.bench.load.results import Latency, LoadPoint, LoadSummary
 
 DEADLINE_S = 5.0
 RETRY_S = 1.0
@@ -33,15 +33,15 @@ class Simulated:
     deadline_s: float = DEADLINE_S
 
 
-def curve(what: Simulated, levels: Sequence[int], repeats: int) -> list[Point]:
+def curve(what: Simulated, levels: Sequence[int], repeats: int) -> list[LoadPoint]:
     """Each level measured `repeats` times, every run with a server and a seed of its own."""
     return [
-        Point(level, tuple(clock.run(lambda: _run(what, level, seed)) for seed in range(repeats)))  # noqa: B023 - runs at once
+        LoadPoint(level, tuple(clock.run(lambda: _run(what, level, seed)) for seed in range(repeats)))  # noqa: B023 - runs at once
         for level in levels
     ]
 
 
-async def _run(what: Simulated, clients: int, seed: int) -> Summary:
+async def _run(what: Simulated, clients: int, seed: int) -> LoadSummary:
     server = Server(what.card, what.flags, seed)
     chance = random.Random(f"{clients} {seed}")
     ended: list[tuple[float, float, bool]] = []  # when it was asked, how long it took, whether it was answered
@@ -62,7 +62,7 @@ async def _run(what: Simulated, clients: int, seed: int) -> Summary:
     return _summary(what, [each for each in ended if what.warm_s <= each[0] < what.warm_s + what.seconds])
 
 
-def _summary(what: Simulated, ended: Sequence[tuple[float, float, bool]]) -> Summary:
+def _summary(what: Simulated, ended: Sequence[tuple[float, float, bool]]) -> LoadSummary:
     took = np.array([seconds for _, seconds, answered in ended if answered])
     in_time = int((took <= what.deadline_s).sum())
     failed = len(ended) - len(took)
@@ -72,6 +72,6 @@ def _summary(what: Simulated, ended: Sequence[tuple[float, float, bool]]) -> Sum
         p50, p90, p95, p99, most = (float(value) for value in np.quantile(took, (0.5, 0.9, 0.95, 0.99, 1.0)))
         latency = Latency(float(took.mean()), p50, p90, p95, p99, most)
     in_flight = sum(seconds for _, seconds, _ in ended) / what.seconds
-    return Summary(
+    return LoadSummary(
         what.seconds, len(ended), len(took), in_time, 0, 0, failed, 0, in_time, 0, 0, in_flight, latency, None, errors
     )

@@ -21,7 +21,7 @@ from benchmarks.simulate.policies import Bare
 from benchmarks.simulate.run import simulate
 from benchmarks.simulate.scenario import End, Ended, Run, Scenario
 from benchmarks.simulate.workload import REFERENCE, Pages, Tenant
-from inkgate.bench.load.results import Latency, Machine, ServerSide, Summary
+from inkgate.bench.load.results import Latency, LoadSummary, MachineInfo, ServerSide
 from inkgate.bench.tune.journal import Journal
 from inkgate.bench.tune.parameters import MAX_NUM_SEQS, parameters_of, with_current
 from inkgate.bench.tune.results import Purpose, Settings, Targets, Trial, TrialOutcome, TuneReport
@@ -82,10 +82,10 @@ class SimulatedBench:
         return simulate(scenario, Bare)
 
 
-def _summary(run: Run, seconds: float) -> Summary:
+def _summary(run: Run, seconds: float) -> LoadSummary:
     here = [ended for ended in run.ended if ended.request.at >= _WARM_S]
     good = sum(ended.good for ended in here)
-    return Summary(
+    return LoadSummary(
         seconds=seconds,
         offered=len(here),
         answered=_count(here, End.ANSWERED),
@@ -118,7 +118,7 @@ def task(minutes: float, seed: int, current: int = 64) -> Task:
     """A search over max-num-seqs on a 4090D of 24 GB, at 44 pages a second: twice what 16 at once answer."""
     in_use: Settings = {MAX_NUM_SEQS: current}
     found = with_current(tuple(each for each in parameters_of("vllm", 16, 24.0) if each.path == MAX_NUM_SEQS), in_use)
-    machine = Machine("simulated", "simulated", 16, 64.0, (_GPU,))
+    machine = MachineInfo("simulated", "simulated", 16, 64.0, (_GPU,))
     targets = Targets(DEADLINE_S, max_error=0.001)
     return Task(
         "vllm", found, in_use, targets, "simulated", 44.0, 60 * minutes, "2026-01-01T00:00:00Z", machine, seed=seed

@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 
 from inkgate.bench.load.knee import Steps
-from inkgate.bench.load.readings import Scraper, ServerReading
-from inkgate.bench.load.results import Axis, Second, ServerSide, Summary
+from inkgate.bench.load.readings import Scraper, ServiceReading
+from inkgate.bench.load.results import Axis, LoadSummary, Second, ServerSide
 from inkgate.bench.load.run import run
 from inkgate.bench.load.steps import LoadInstruments, RunProgress, run_once, run_steps
 from inkgate.bench.load.target import ProtocolName
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.anyio
 class Answering:
     """A source that says always the same."""
 
-    def read(self) -> ServerReading:
-        return ServerReading(kv_share=0.5)
+    def read(self) -> ServiceReading:
+        return ServiceReading(kv_share=0.5)
 
 
 class StopsAtSecond:
@@ -37,10 +37,10 @@ class StopsAtSecond:
         if progress.number == self._number:
             self._stop.set()
 
-    def second(self, second: Second, reading: ServerReading | None) -> None:
+    def second(self, second: Second, reading: ServiceReading | None) -> None:
         return
 
-    def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
+    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
         return
 
 

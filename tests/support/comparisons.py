@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineResult
-from inkgate.bench.load.results import Latency, Machine, OwnLimits, Summary
+from inkgate.bench.compare.results import EngineAccuracy, EngineComparison, EngineResult
+from inkgate.bench.load.results import Latency, LoadSummary, MachineInfo, OwnLimits
 
-MACHINE = Machine("here", "a processor", 2, 24.0)
+MACHINE = MachineInfo("here", "a processor", 2, 24.0)
 OWN = OwnLimits(bottleneck=False, why="", late_p99_s=0.001, busy_share=0.1, unsent=0)
 
 
-def summary(answered: int, failed: int = 0, p50_s: float = 0.2, seconds: float = 10.0) -> Summary:
+def summary(answered: int, failed: int = 0, p50_s: float = 0.2, seconds: float = 10.0) -> LoadSummary:
     """One run, of which all answers were in time."""
-    return Summary(
+    return LoadSummary(
         seconds=seconds,
         offered=answered + failed,
         answered=answered,
@@ -39,7 +39,7 @@ FAST = EngineResult(
     runs=(summary(100), summary(140, failed=10, p50_s=0.3)),
     own=OWN,
     memory_mb=812.4,
-    accuracy=Accuracy(5, 1, 0.021, 0.97, None),
+    accuracy=EngineAccuracy(5, 1, 0.021, 0.97, None),
 )
 GONE = EngineResult("vllm|big", why_not="The service ended with status 1: no GPU.")
 

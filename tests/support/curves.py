@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inkgate.bench.load.results import Latency, Point, Summary
+from inkgate.bench.load.results import Latency, LoadPoint, LoadSummary
 
 Shape = Callable[[float], float]
 """Goodput by level."""
@@ -47,21 +47,21 @@ THREE_RUNS = Measuring()
 FAULTLESS = straight(0.0)
 
 
-def measured(shape: Shape, seed: int, how: Measuring = THREE_RUNS, error: Shape = FAULTLESS) -> list[Point]:
+def measured(shape: Shape, seed: int, how: Measuring = THREE_RUNS, error: Shape = FAULTLESS) -> list[LoadPoint]:
     """Points of the curve, with the noise of counts and of the machine. `error`: share of failures by level."""
     rng = np.random.default_rng(seed)
     return [
-        Point(level, tuple(summary(shape(level), error(level), how, rng) for _ in range(how.repeats)))
+        LoadPoint(level, tuple(summary(shape(level), error(level), how, rng) for _ in range(how.repeats)))
         for level in how.levels
     ]
 
 
-def summary(goodput: float, error: float, how: Measuring, rng: np.random.Generator) -> Summary:
+def summary(goodput: float, error: float, how: Measuring, rng: np.random.Generator) -> LoadSummary:
     in_time = round(max(goodput * how.seconds * (1 + how.noise * rng.standard_normal()), 0))
     offered = round(in_time / (1 - error)) if error < 1 else 100
     latency = Latency(0.5, 0.4, 0.8, 0.9, 1.0, 2.0)
     failed = offered - in_time
     errors = {"connection refused": failed} if failed else {}
-    return Summary(
+    return LoadSummary(
         how.seconds, offered, in_time, in_time, 0, 0, failed, 0, in_time, 0, offered * 1000, 1.0, latency, None, errors
     )

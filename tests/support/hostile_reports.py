@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inkgate.bench.load.results import Knee, LoadReport, Machine, OwnLimits
+from inkgate.bench.load.results import Knee, LoadReport, MachineInfo, OwnLimits
 from inkgate.bench.tune.results import Assessment, Parameter, Settings, TuneReport
 from support.sample_reports import load_report
 from support.sample_tuning import tune_report
@@ -14,7 +14,7 @@ HOSTILE = (
     "javascript:alert(1) "
     "$x^{2$ \\frac \x00\x1b[31m \u202egnp.exe \ud800 \n\r\t {{7*7}} %s = 文字 \U0001f600"
 )
-_MACHINE = Machine(HOSTILE, HOSTILE, 4, 8.0, (HOSTILE,), {HOSTILE: HOSTILE})
+_MACHINE = MachineInfo(HOSTILE, HOSTILE, 4, 8.0, (HOSTILE,), {HOSTILE: HOSTILE})
 
 
 def hostile_load() -> LoadReport:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from inkgate.bench.load.results import Machine, ServerSide, Summary
+from inkgate.bench.load.results import LoadSummary, MachineInfo, ServerSide
 from inkgate.bench.tune.journal import Journal
 from inkgate.bench.tune.results import Parameter, Purpose, Settings, Targets, Trial, TrialOutcome, TuneReport
 from inkgate.bench.tune.search import search
@@ -19,7 +19,7 @@ from support.clock import Clock
 SEQS = "engine.vllm.managed.max_num_seqs"
 TOKENS = "engine.vllm.managed.max_num_batched_tokens"
 GRID = (1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64, 96, 128)
-MACHINE = Machine("bench", "a processor", 8, 32.0)
+MACHINE = MachineInfo("bench", "a processor", 8, 32.0)
 TARGETS = Targets(deadline_s=5.0, max_error=0.001)
 DEMAND = 100.0
 
@@ -96,7 +96,7 @@ class MadeBench:
         offered, answered = int(demand * seconds), round(rate * seconds)
         failed = round(self.made.failed(settings) * offered)
         refused = offered - answered - failed
-        summary = Summary(
+        summary = LoadSummary(
             seconds, offered, answered, answered, refused, 0, failed, 0, answered, 0, 1000 * offered, 8.0, None, None
         )
         server = ServerSide(preemptions=answered if self.made.preempts(settings) else 0, restarts=0, memory_mb=1300.0)

@@ -13,18 +13,18 @@ from inkgate.bench.load.results import (
     Axis,
     Knee,
     Latency,
+    LoadPoint,
     LoadReport,
-    Machine,
+    LoadSummary,
+    MachineInfo,
     OwnLimits,
-    Point,
     Second,
     ServerSide,
-    Summary,
 )
 
 DEADLINE_S = 5.0
 LEVELS = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32, 48, 64)
-MACHINE = Machine(
+MACHINE = MachineInfo(
     "bench-1", "AMD EPYC 9354 32-Core Processor", 16, 125.6, ("NVIDIA GeForce RTX 4090 D",),
     {"inkgate": "0.1.0", "python": "3.11.7", "vllm": "0.32.0", "driver": "570.86"},
 )  # fmt: skip
@@ -45,7 +45,7 @@ class Made:
     failed: float = 0.0
 
 
-def run(made: Made, random: np.random.Generator, at: float = 0.0) -> tuple[Summary, tuple[Second, ...]]:
+def run(made: Made, random: np.random.Generator, at: float = 0.0) -> tuple[LoadSummary, tuple[Second, ...]]:
     """Seconds and their sum. Slow seconds have fewer answers and longer latencies, as a queue has."""
     drift = _alike(made, random)
     answered = random.poisson(made.rate * np.exp(drift))
@@ -88,10 +88,10 @@ def _second(at: float, made: Made, latencies: NDArray[np.float64], errors: int) 
 
 def _summary(
     made: Made, seconds: Sequence[Second], latencies: NDArray[np.float64], refused: int, failed: int
-) -> Summary:
+) -> LoadSummary:
     in_time = sum(second.in_time for second in seconds)
     kinds = {"503 service_full": refused, "502 engine_died": failed}
-    return Summary(
+    return LoadSummary(
         seconds=float(made.seconds),
         offered=sum(second.offered for second in seconds),
         answered=len(latencies),
@@ -120,7 +120,7 @@ def load_report(
 ) -> LoadReport:
     """Steps of a closed loop against a server that peaks near 22 requests in flight and fails above 40."""
     random = np.random.default_rng(seed)
-    points: list[Point] = []
+    points: list[LoadPoint] = []
     timeline: list[Second] = []
     for level in levels:
         runs = []
@@ -128,7 +128,7 @@ def load_report(
             summary, lived = run(_made(level, seconds, faster), random, float(len(timeline)))
             runs.append(summary)
             timeline += lived
-        points.append(Point(level, tuple(runs), _server(level)))
+        points.append(LoadPoint(level, tuple(runs), _server(level)))
     return LoadReport(
         began="2026-11-21T16:20:04Z",
         target="http://127.0.0.1:7860",

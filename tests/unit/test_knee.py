@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inkgate.bench.load.knee import find_knee, mean_goodput
-from inkgate.bench.load.results import Axis, Knee, Point, ServerSide
+from inkgate.bench.load.results import Axis, Knee, LoadPoint, ServerSide
 from support import curves
 from support.curves import Measuring, Shape, measured
 
@@ -17,7 +17,7 @@ STRAIGHT = curves.straight(1.0)
 SEEDS = range(20)
 
 
-def knee(points: list[Point], axis: Axis = Axis.CONCURRENCY) -> Knee:
+def knee(points: list[LoadPoint], axis: Axis = Axis.CONCURRENCY) -> Knee:
     return find_knee(points, axis, deadline_s=5.0, max_error=0.001)
 
 
@@ -107,8 +107,8 @@ def test_why_there_is_no_knee_is_said() -> None:
 
 def test_what_the_server_reports_is_given_as_the_reason() -> None:
     points = measured(PLATEAU, 1)
-    points[4] = Point(16.0, points[4].runs, ServerSide(gpu_share=0.99, kv_share=0.5))
-    points[5] = Point(32.0, points[5].runs, ServerSide(gpu_share=0.99, kv_share=0.97, preemptions=40))
+    points[4] = LoadPoint(16.0, points[4].runs, ServerSide(gpu_share=0.99, kv_share=0.5))
+    points[5] = LoadPoint(32.0, points[5].runs, ServerSide(gpu_share=0.99, kv_share=0.97, preemptions=40))
     why = knee(points).why
     assert "At 16 clients the GPU was 99% busy." in why
     assert "At 32 clients the KV cache was 97% full." in why

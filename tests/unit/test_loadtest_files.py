@@ -23,7 +23,7 @@ from inkgate.bench.load.report import (
     write_points_csv,
     write_seconds_csv,
 )
-from inkgate.bench.load.results import Axis, LoadReport, OwnLimits, Point, Second, ServerSide
+from inkgate.bench.load.results import Axis, LoadPoint, LoadReport, OwnLimits, Second, ServerSide
 from inkgate.bench.load.steps import StepResults
 from inkgate.bench.load.target import ProtocolName, Target
 from support import curves
@@ -31,7 +31,7 @@ from support import curves
 
 def report() -> LoadReport:
     points = curves.measured(curves.rises_and_falls(2.0, 0.05, 0.002), 1)
-    points[4] = Point(16.0, points[4].runs, ServerSide(kv_share=0.5, memory_mb=2150.0, preemptions=3))
+    points[4] = LoadPoint(16.0, points[4].runs, ServerSide(kv_share=0.5, memory_mb=2150.0, preemptions=3))
     timeline = tuple(Second(float(at), 1.0, 2, 2, 2, 0, 1, 0.4, None, ((10, 2),), {"a": 1}) for at in range(3))
     own = OwnLimits(bottleneck=False, why="", late_p99_s=0.001, busy_share=0.1, unsent=0)
     knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from inkgate.bench.load.live import LiveFigures, LiveView, PlainLines, percentile, picture
-from inkgate.bench.load.readings import ServerReading
+from inkgate.bench.load.readings import ServiceReading
 from inkgate.bench.load.results import Axis, Second, ServerSide
 from inkgate.bench.load.steps import RunProgress
 from support import curves
@@ -32,7 +32,7 @@ def written(to: Console) -> str:
 def figures() -> LiveFigures:
     kept = LiveFigures()
     kept.begins(PROGRESS)
-    kept.second(SECOND, ServerReading(kv_share=0.42, waiting=3, memory_mb=2100))
+    kept.second(SECOND, ServiceReading(kv_share=0.42, waiting=3, memory_mb=2100))
     kept.ended(4, RUN, ServerSide(kv_share=0.3, restarts=1))
     return kept
 
@@ -93,7 +93,7 @@ def test_plain_lines_are_one_a_second_and_one_for_each_run() -> None:
     to = console()
     with PlainLines(Axis.RATE, to) as lines:
         lines.begins(PROGRESS)
-        lines.second(SECOND, ServerReading(kv_share=0.42))
+        lines.second(SECOND, ServiceReading(kv_share=0.42))
         lines.ended(8, replace(RUN, errors={"503 service_full": 7}), None)
     first, second, last = written(to).splitlines()
     assert first == "run 3 of 6: 8 requests/s"

@@ -12,7 +12,7 @@ from inkgate.bench.load.readings import (
     InkgateState,
     LocalGpus,
     Scraper,
-    ServerReading,
+    ServiceReading,
     VllmMetrics,
     merge_sources,
     merge_windows,
@@ -41,7 +41,7 @@ def test_state_is_read_for_what_a_load_test_shows() -> None:
         processes=(Process("gateway", 1, 500_000_000, 1.0), Process("vllm", 2, 1_500_000_000, 1.0, started=3)),
         gpus=(Gpu(0, utilisation=0.5, memory_used=10, memory_total=40), Gpu(1, utilisation=0.7)),
     )
-    assert of_state(state) == ServerReading(0.9, 5, 1, 7, 2, 0.7, 0.25, 2000.0)
+    assert of_state(state) == ServiceReading(0.9, 5, 1, 7, 2, 0.7, 0.25, 2000.0)
 
 
 def test_a_worker_that_is_first_needed_under_load_is_no_restart() -> None:
@@ -53,12 +53,12 @@ def test_a_worker_that_is_first_needed_under_load_is_no_restart() -> None:
 
 def test_peaks_means_and_counts_are_made_of_a_window() -> None:
     readings = [
-        ServerReading(kv_share=0.2, running=2, waiting=0, preemptions=10, restarts=0, memory_mb=100),
-        ServerReading(kv_share=0.8, running=4, waiting=None, preemptions=15, restarts=0, memory_mb=300),
-        ServerReading(kv_share=0.1, running=6, waiting=3, preemptions=2, restarts=1, memory_mb=200),
+        ServiceReading(kv_share=0.2, running=2, waiting=0, preemptions=10, restarts=0, memory_mb=100),
+        ServiceReading(kv_share=0.8, running=4, waiting=None, preemptions=15, restarts=0, memory_mb=300),
+        ServiceReading(kv_share=0.1, running=6, waiting=3, preemptions=2, restarts=1, memory_mb=200),
     ]
     assert summarize_readings(readings) == ServerSide(0.8, 4.0, 1.5, 7, 1, None, None, 300)
-    assert summarize_readings([ServerReading()]) == ServerSide()
+    assert summarize_readings([ServiceReading()]) == ServerSide()
 
 
 def test_runs_of_a_level_are_put_together() -> None:
@@ -68,7 +68,7 @@ def test_runs_of_a_level_are_put_together() -> None:
 
 
 def test_first_source_that_knows_a_figure_is_believed() -> None:
-    assert merge_sources([ServerReading(kv_share=0.2), ServerReading(kv_share=0.9, gpu_share=0.5)]) == ServerReading(
+    assert merge_sources([ServiceReading(kv_share=0.2), ServiceReading(kv_share=0.9, gpu_share=0.5)]) == ServiceReading(
         kv_share=0.2, gpu_share=0.5
     )
 
@@ -103,7 +103,7 @@ def test_a_service_without_metrics_says_nothing(answer: httpx.Response | httpx.C
 def test_gpus_are_read_while_they_are_there() -> None:
     reading = GpuReading(0, memory_used=30, memory_total=40, utilisation=0.9)
     gpus = LocalGpus(RecordedGpu((reading,), GpuUnavailable("gone")))
-    assert gpus.read() == of_gpus([reading]) == ServerReading(gpu_share=0.9, gpu_memory_share=0.75)
+    assert gpus.read() == of_gpus([reading]) == ServiceReading(gpu_share=0.9, gpu_memory_share=0.75)
     assert gpus.read() is None
 
 
@@ -113,16 +113,16 @@ def test_nobody_there_leaves_no_source() -> None:
 
 
 class Scripted:
-    def __init__(self, *readings: ServerReading | None) -> None:
+    def __init__(self, *readings: ServiceReading | None) -> None:
         self._readings = list(readings)
 
-    def read(self) -> ServerReading | None:
+    def read(self) -> ServiceReading | None:
         return self._readings.pop(0)
 
 
 def test_window_begins_with_what_was_said_last_and_bridges_gaps() -> None:
     async def main() -> tuple[ServerSide | None, ServerSide | None]:
-        scraper = Scraper([Scripted(ServerReading(preemptions=5), None, ServerReading(preemptions=9), None)])
+        scraper = Scraper([Scripted(ServiceReading(preemptions=5), None, ServiceReading(preemptions=9), None)])
         await scraper.take()
         await scraper.take()
         whole = scraper.end()

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from inkgate.bench.load.results import Axis, LoadReport, Point, Summary
+from inkgate.bench.load.results import Axis, LoadPoint, LoadReport, LoadSummary
 from inkgate.bench.reports.comparison import compare
 from inkgate.bench.statistics import Verdict
 from support.sample_reports import MACHINE, load_report, one_point, unreached
 
 
-def with_runs(report: LoadReport, *runs: Summary) -> LoadReport:
-    return replace(report, points=(Point(8, runs),))
+def with_runs(report: LoadReport, *runs: LoadSummary) -> LoadReport:
+    return replace(report, points=(LoadPoint(8, runs),))
 
 
 def test_a_faster_service_is_found_at_the_load_where_both_answer_most() -> None:

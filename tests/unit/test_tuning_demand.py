@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from inkgate.bench.load.results import OwnLimits, ServerSide, Summary
+from inkgate.bench.load.results import LoadSummary, OwnLimits, ServerSide
 from inkgate.bench.load.run import LoadResult
 from inkgate.bench.load.samples import RequestOutcome, RequestSample, Samples
 from inkgate.bench.tune.demand import DemandProbe, NothingAnswered, fastest, find_demand, notes, probe_of
@@ -28,9 +28,9 @@ NUMBERS = Parameter("engine.ppocr.precision", ("f32", "bf16", "int8"), "")
 STEP = Step(({SEATS.path: 8},), Purpose.SEARCH, 10.0, 20.0)
 
 
-def summary(offered: int, in_time: int) -> Summary:
+def summary(offered: int, in_time: int) -> LoadSummary:
     refused = offered - in_time
-    return Summary(10.0, offered, in_time, in_time, refused, 0, 0, 0, in_time, 0, 0, 4.0, None, None)
+    return LoadSummary(10.0, offered, in_time, in_time, refused, 0, 0, 0, in_time, 0, 0, 4.0, None, None)
 
 
 def trial(offered: int = 100, in_time: int = 50, **changes: object) -> Trial:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from inkgate.bench.load.results import ServerSide, Summary
+from inkgate.bench.load.results import LoadSummary, ServerSide
 from inkgate.bench.tune.history import TrialHistory
 from inkgate.bench.tune.journal import JournalRow
 from inkgate.bench.tune.plan import demand, next_step
@@ -21,7 +21,7 @@ RISING = task(demand=10.0)
 def trial(goodput: float, offered: float = 10.0, seqs: int = 64, **changes: object) -> Trial:
     """A trial of ten seconds."""
     sent, in_time = int(10 * offered), int(10 * goodput)
-    summary = Summary(10.0, sent, in_time, in_time, sent - in_time, 0, 0, 0, in_time, 0, 0, 4.0, None, None)
+    summary = LoadSummary(10.0, sent, in_time, in_time, sent - in_time, 0, 0, 0, in_time, 0, 0, 4.0, None, None)
     made = Trial(1, Purpose.SEARCH, {SEQS: seqs}, TrialOutcome.MEASURED, 10.0, summary, demand=offered)
     return replace(made, **changes)  # type: ignore[arg-type]  # any field
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from inkgate.bench.load.results import ServerSide, Summary
+from inkgate.bench.load.results import LoadSummary, ServerSide
 from inkgate.bench.tune.journal import JournalRow
 from inkgate.bench.tune.report import report, toml
 from inkgate.bench.tune.results import Purpose, Trial, TrialOutcome, TuneReport, Value
@@ -29,7 +29,7 @@ def rows(*tried: tuple[int, float | TrialOutcome, Purpose]) -> list[JournalRow]:
 def row(number: int, seqs: int, what: float | TrialOutcome, purpose: Purpose) -> JournalRow:
     ended = what if isinstance(what, TrialOutcome) else TrialOutcome.MEASURED
     count = 0 if isinstance(what, TrialOutcome) else round(100 * what)
-    summary = Summary(100.0, 10_000, count, count, 10_000 - count, 0, 0, 0, count, 0, 0, 8.0, None, None)
+    summary = LoadSummary(100.0, 10_000, count, count, 10_000 - count, 0, 0, 0, count, 0, 0, 8.0, None, None)
     trial = Trial(
         number,
         purpose,

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from inkgate.bench.load.results import ServerSide, Summary
+from inkgate.bench.load.results import LoadSummary, ServerSide
 from inkgate.bench.tune.results import Purpose, Targets, Trial, TrialOutcome
 from inkgate.bench.tune.score import disturbance, fails_too_often, outcome, score, usual_other_load
 from support.responses import SEQS, TARGETS
 
-SUMMARY = Summary(10.0, 1000, 200, 150, 800, 0, 0, 0, 450, 0, 0, 8.0, None, None)
+SUMMARY = LoadSummary(10.0, 1000, 200, 150, 800, 0, 0, 0, 450, 0, 0, 8.0, None, None)
 
 
 def trial(

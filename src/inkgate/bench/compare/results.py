@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from statistics import median
 
-from inkgate.bench.load.results import Latency, Machine, OwnLimits, Summary
+from inkgate.bench.load.results import Latency, LoadSummary, MachineInfo, OwnLimits
 
 FORMAT = "inkgate.compare-engines/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class EngineAccuracy:
     """Of the documents whose text is known; docs/guides/accuracy.md explains the figures.
 
     Attributes:
@@ -51,11 +51,11 @@ class EngineResult:
     engine: str = ""
     started_here: bool = False
     start_s: float | None = None
-    runs: tuple[Summary, ...] = ()
+    runs: tuple[LoadSummary, ...] = ()
     own: OwnLimits | None = None
     memory_mb: float | None = None
     gpu_memory_mb: float | None = None
-    accuracy: Accuracy | None = None
+    accuracy: EngineAccuracy | None = None
     why_not: str = ""
     notes: tuple[str, ...] = ()
 
@@ -123,7 +123,7 @@ class EngineComparison:
     seconds: float
     rounds: int
     deadline_s: float
-    machine: Machine
+    machine: MachineInfo
     engines: tuple[EngineResult, ...]
     partial: bool = False
     format: str = field(default=FORMAT)

@@ -12,12 +12,12 @@ import anyio
 from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bench.compare.contenders import Contender, RunningService
 from inkgate.bench.compare.memory import MemoryMonitor
-from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineResult
+from inkgate.bench.compare.results import EngineAccuracy, EngineComparison, EngineResult
 from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.pages import LoadPage, load_pages
 from inkgate.bench.load.plan import Load, Plan
 from inkgate.bench.load.readings import restarts_of
-from inkgate.bench.load.results import Machine, OwnLimits
+from inkgate.bench.load.results import MachineInfo, OwnLimits
 from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.service import ServiceNotStarted, ServiceProcess, serving
 from inkgate.bench.load.target import PROMPT, ProtocolName, Target, detect
@@ -60,7 +60,7 @@ class _EngineRecord:
 async def compare(
     contenders: Sequence[Contender],
     plan: ComparisonPlan,
-    machine: Machine,
+    machine: MachineInfo,
     gpus: GpuReader | None,
     stop: anyio.Event,
     report: Callable[[str], None],
@@ -199,14 +199,14 @@ class _Visit:
             self._record.note("A run was interrupted.")
 
 
-async def _accuracy(name: str, target: Target, entries: Sequence[Entry]) -> Accuracy:
+async def _accuracy(name: str, target: Target, entries: Sequence[Entry]) -> EngineAccuracy:
     from inkgate.bench.accuracy.scores import score, summarize
     from inkgate.bench.compare.reader import ServiceReader
 
     reader = ServiceReader(name, target, Threads("compared_documents", 1), READ_PARALLEL)
     scores = await score(reader, entries, lambda *_: None)
     summary = summarize(scores.files)
-    return Accuracy(
+    return EngineAccuracy(
         documents=summary.files,
         unread=summary.failed,
         cer=summary.cer,

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from inkgate.bench.compare.results import Accuracy, EngineComparison, EngineResult
+from inkgate.bench.compare.results import EngineAccuracy, EngineComparison, EngineResult
 from inkgate.bench.statistics import StatisticsError, Verdict, compare_repeats
 
 _COMPARISON: TypeAdapter[EngineComparison] = TypeAdapter(EngineComparison)
@@ -31,7 +31,7 @@ class _Column:
     text: Callable[[float], str]
 
 
-def _of(read: Callable[[Accuracy], Value]) -> Callable[[EngineResult], Value]:
+def _of(read: Callable[[EngineAccuracy], Value]) -> Callable[[EngineResult], Value]:
     return lambda engine: None if engine.accuracy is None else read(engine.accuracy)
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from inkgate.bench.load import LoadImpossible
-from inkgate.bench.load.results import Axis, Knee, Point, ServerSide
+from inkgate.bench.load.results import Axis, Knee, LoadPoint, ServerSide
 from inkgate.bench.statistics import EQUAL_WITHIN, LEAST_REPEATS, summarize_repeats
 
 BEYOND = 1.25
@@ -46,18 +46,18 @@ def level_text(axis: Axis, level: float) -> str:
     return f"{level:g} client{'' if level == 1 else 's'}"
 
 
-def mean_goodput(point: Point) -> float:
+def mean_goodput(point: LoadPoint) -> float:
     """Successful responses within the deadline per second, the mean of the level's runs."""
     return fmean(run.goodput for run in point.runs) if point.runs else 0.0
 
 
-def error_share(point: Point) -> float:
+def error_share(point: LoadPoint) -> float:
     """Of all requests of a level, those without a successful response."""
     offered = sum(run.offered for run in point.runs)
     return sum(run.offered - run.answered for run in point.runs) / offered if offered else 0.0
 
 
-def find_knee(points: Sequence[Point], axis: Axis, deadline_s: float, max_error: float) -> Knee:
+def find_knee(points: Sequence[LoadPoint], axis: Axis, deadline_s: float, max_error: float) -> Knee:
     """The knee of the measured levels, or why there is none."""
     bounds = StepBounds(axis, deadline_s, max_error)
     measured = sorted((point for point in points if point.runs), key=lambda point: point.level)
@@ -84,18 +84,18 @@ def find_knee(points: Sequence[Point], axis: Axis, deadline_s: float, max_error:
     )
 
 
-def _allowed(measured: Sequence[Point], max_error: float) -> list[Point]:
+def _allowed(measured: Sequence[LoadPoint], max_error: float) -> list[LoadPoint]:
     """The levels below the first that exceeds the error bound."""
     over = next((number for number, point in enumerate(measured) if error_share(point) > max_error), len(measured))
     return list(measured[:over])
 
 
-def _smallest_near_best(points: Sequence[Point]) -> Point:
+def _smallest_near_best(points: Sequence[LoadPoint]) -> LoadPoint:
     best = max(map(mean_goodput, points))
     return next(point for point in points if mean_goodput(point) >= (1 - EQUAL_WITHIN) * best)
 
 
-def _is_reached(knee: Point, allowed: Sequence[Point], broken: Point | None) -> bool:
+def _is_reached(knee: LoadPoint, allowed: Sequence[LoadPoint], broken: LoadPoint | None) -> bool:
     """Whether a level far enough above shows that goodput has stopped rising."""
     return broken is not None or allowed[-1].level >= BEYOND * knee.level
 
@@ -113,7 +113,7 @@ def _method(bounds: StepBounds) -> str:
 
 
 def _why_none(
-    measured: Sequence[Point], allowed: Sequence[Point], repeated: Sequence[Point], bounds: StepBounds
+    measured: Sequence[LoadPoint], allowed: Sequence[LoadPoint], repeated: Sequence[LoadPoint], bounds: StepBounds
 ) -> str:
     if not measured:
         return "Nothing was measured."
@@ -128,7 +128,7 @@ def _why_none(
     return f"No response of the repeated levels came within {bounds.deadline_s:g} s."
 
 
-def _why_here(knee: Point, beyond: Sequence[Point], broken: Point | None, bounds: StepBounds) -> str:
+def _why_here(knee: LoadPoint, beyond: Sequence[LoadPoint], broken: LoadPoint | None, bounds: StepBounds) -> str:
     """Why more load gains nothing. `beyond`: higher levels within the bound; `broken`: the first that exceeds it."""
     sentences = [_compared(knee, beyond[-1], bounds)] if beyond else []
     if broken is not None:
@@ -140,7 +140,7 @@ def _why_here(knee: Point, beyond: Sequence[Point], broken: Point | None, bounds
     return " ".join(sentences)
 
 
-def _compared(knee: Point, beyond: Point, bounds: StepBounds) -> str:
+def _compared(knee: LoadPoint, beyond: LoadPoint, bounds: StepBounds) -> str:
     """What the highest level within the bound gains over the knee."""
     change = mean_goodput(beyond) / mean_goodput(knee) - 1
     load = beyond.level / knee.level
@@ -155,7 +155,7 @@ def _compared(knee: Point, beyond: Point, bounds: StepBounds) -> str:
     return text + "."
 
 
-def _exceeded(broken: Point, bounds: StepBounds) -> str:
+def _exceeded(broken: LoadPoint, bounds: StepBounds) -> str:
     """That a level exceeds the error bound, and with which errors."""
     kinds: Counter[str] = Counter()
     for run in broken.runs:
@@ -165,7 +165,7 @@ def _exceeded(broken: Point, bounds: StepBounds) -> str:
     return f"{bounds.at(broken.level)} {failed}; the maximum is {bounds.max_error:.2%}."
 
 
-def _server_signs(points: Sequence[Point], bounds: StepBounds) -> list[str]:
+def _server_signs(points: Sequence[LoadPoint], bounds: StepBounds) -> list[str]:
     """Each sign of a limit, at the first level that shows it."""
     sentences: dict[str, str] = {}
     for point in points:
@@ -182,7 +182,7 @@ def _server_signs(points: Sequence[Point], bounds: StepBounds) -> list[str]:
     return list(sentences.values())
 
 
-def _median_s(point: Point) -> float | None:
+def _median_s(point: LoadPoint) -> float | None:
     medians = [run.latency.p50_s for run in point.runs if run.latency is not None]
     return fmean(medians) if medians else None
 
@@ -228,7 +228,7 @@ def round_order(levels: Sequence[float], number: int) -> list[float]:
     return sorted(levels, reverse=bool(number % 2))
 
 
-def next_level(points: Sequence[Point], steps: Steps, max_error: float) -> float | None:
+def next_level(points: Sequence[LoadPoint], steps: Steps, max_error: float) -> float | None:
     """Twice the last level, `first` to begin with; None where goodput falls or stays, or the bound is exceeded."""
     if not points:
         return steps.first
@@ -242,7 +242,7 @@ def next_level(points: Sequence[Point], steps: Steps, max_error: float) -> float
     return doubled if doubled <= steps.most else None
 
 
-def levels_around_knee(points: Sequence[Point], max_error: float) -> list[float]:
+def levels_around_knee(points: Sequence[LoadPoint], max_error: float) -> list[float]:
     """The level that looks like the knee after single runs, with its neighbours; empty where it is not reached."""
     allowed = _allowed(points, max_error)
     if not allowed or not any(map(mean_goodput, allowed)):

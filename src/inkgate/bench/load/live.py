@@ -15,8 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from inkgate.bench.load.knee import level_text
-from inkgate.bench.load.readings import COLUMNS, ServerReading, server_columns
-from inkgate.bench.load.results import SIZES_AN_OCTAVE, Axis, Second, ServerSide, Summary
+from inkgate.bench.load.readings import COLUMNS, ServiceReading, server_columns
+from inkgate.bench.load.results import SIZES_AN_OCTAVE, Axis, LoadSummary, Second, ServerSide
 from inkgate.bench.load.steps import RunProgress
 
 RECENT_S = 10
@@ -30,7 +30,7 @@ _MANY_ERRORS = 0.001
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
     level: float
-    summary: Summary
+    summary: LoadSummary
     server: ServerSide | None
 
 
@@ -40,7 +40,7 @@ class LiveFigures:
 
     progress: RunProgress | None = None
     last: Second | None = None
-    reading: ServerReading | None = None
+    reading: ServiceReading | None = None
     recent: deque[Second] = field(default_factory=lambda: deque(maxlen=RECENT_S))
     kinds: Counter[str] = field(default_factory=Counter)
     runs: list[FinishedRun] = field(default_factory=list)
@@ -51,13 +51,13 @@ class LiveFigures:
         self.recent.clear()
         self.kinds.clear()
 
-    def second(self, second: Second, reading: ServerReading | None) -> None:
+    def second(self, second: Second, reading: ServiceReading | None) -> None:
         self.last = second
         self.reading = reading
         self.recent.append(second)
         self.kinds.update(second.kinds)
 
-    def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
+    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
         self.runs.append(FinishedRun(level, summary, server))
 
     def percentiles(self) -> dict[str, str]:
@@ -102,11 +102,11 @@ class LiveView:
         self._figures.begins(progress)
         self._draw()
 
-    def second(self, second: Second, reading: ServerReading | None) -> None:
+    def second(self, second: Second, reading: ServiceReading | None) -> None:
         self._figures.second(second, reading)
         self._draw()
 
-    def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
+    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
         self._figures.ended(level, summary, server)
         self._draw()
 
@@ -134,7 +134,7 @@ class PlainLines:
         self._figures.begins(progress)
         self._print(_run_title(progress, self._axis))
 
-    def second(self, second: Second, reading: ServerReading | None) -> None:
+    def second(self, second: Second, reading: ServiceReading | None) -> None:
         self._figures.second(second, reading)
         parts = [
             f"{second.at:5.0f} s",
@@ -147,7 +147,7 @@ class PlainLines:
         ]
         self._print("  ".join(parts))
 
-    def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
+    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
         self._figures.ended(level, summary, server)
         p50 = summary.latency.p50_s if summary.latency else None
         self._print(

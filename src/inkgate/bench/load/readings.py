@@ -32,7 +32,7 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
-class ServerReading:
+class ServiceReading:
     """One moment; shares 0 to 1. `preemptions`, `restarts`: counted since the server, or the service, started."""
 
     kv_share: float | None = None
@@ -45,16 +45,16 @@ class ServerReading:
     memory_mb: float | None = None
 
 
-_FIELDS = tuple(field.name for field in fields(ServerReading))
+_FIELDS = tuple(field.name for field in fields(ServiceReading))
 _PEAKS = frozenset({"kv_share", "gpu_share", "gpu_memory_share", "memory_mb"})
 _MEANS = frozenset({"running", "waiting"})
 
 
-def of_state(state: State) -> ServerReading:
+def of_state(state: State) -> ServiceReading:
     """What a load test uses of a service's state."""
     replicas = state.replicas
     gpus = [(gpu.utilisation, gpu.memory_used, gpu.memory_total) for gpu in state.gpus]
-    return ServerReading(
+    return ServiceReading(
         kv_share=_most(replica.kv_usage for replica in replicas),
         running=_sum(replica.running for replica in replicas),
         waiting=_sum(replica.waiting for replica in replicas),
@@ -71,14 +71,14 @@ def restarts_of(state: State) -> int:
     return sum(process.started - 1 for process in state.processes if process.kind in COMPUTING)
 
 
-def of_gpus(readings: Sequence[GpuReading]) -> ServerReading:
-    return ServerReading(
+def of_gpus(readings: Sequence[GpuReading]) -> ServiceReading:
+    return ServiceReading(
         gpu_share=_most(reading.utilisation for reading in readings),
         gpu_memory_share=_most(_part(reading.memory_used, reading.memory_total) for reading in readings),
     )
 
 
-def summarize_readings(readings: Sequence[ServerReading]) -> ServerSide:
+def summarize_readings(readings: Sequence[ServiceReading]) -> ServerSide:
     """A window's readings, in the order in which they were taken: peaks, means, and how far counters rose."""
     figures: dict[str, Any] = {}
     for name in _FIELDS:
@@ -106,10 +106,10 @@ def merge_windows(windows: Sequence[ServerSide]) -> ServerSide | None:
     return ServerSide(**figures) if windows else None
 
 
-def merge_sources(readings: Sequence[ServerReading]) -> ServerReading:
+def merge_sources(readings: Sequence[ServiceReading]) -> ServiceReading:
     """For each figure, the value of the first source that has it."""
     figures = {name: next(iter(_known(getattr(reading, name) for reading in readings)), None) for name in _FIELDS}
-    return ServerReading(**figures)
+    return ServiceReading(**figures)
 
 
 def _known(values: Iterable[float | None]) -> list[float]:
@@ -139,7 +139,7 @@ COLUMNS = ("KV", "running", "waiting", "preempted", "restarts", "GPU", "GPU memo
 """How tables name what the server reports, in this order."""
 
 
-def server_columns(server: ServerReading | ServerSide | None) -> dict[str, str]:
+def server_columns(server: ServiceReading | ServerSide | None) -> dict[str, str]:
     """What is known, by column, as text."""
     if server is None:
         return {}
@@ -161,7 +161,7 @@ def server_columns(server: ServerReading | ServerSide | None) -> dict[str, str]:
 class ReadingSource(Protocol):
     """Something that can be read again and again."""
 
-    def read(self) -> ServerReading | None:
+    def read(self) -> ServiceReading | None:
         """The current reading; None where there is none. Blocks for seconds at most; raises nothing."""
         ...
 
@@ -172,7 +172,7 @@ class InkgateState:
     def __init__(self, client: InkgateClient) -> None:
         self._client = client
 
-    def read(self) -> ServerReading | None:
+    def read(self) -> ServiceReading | None:
         try:
             return of_state(self._client.state())
         except ServiceError:
@@ -185,7 +185,7 @@ class VllmMetrics:
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
 
-    def read(self) -> ServerReading | None:
+    def read(self) -> ServiceReading | None:
         try:
             response = self._client.get("/metrics")
         except httpx.HTTPError:
@@ -193,7 +193,7 @@ class VllmMetrics:
         metrics = parse_metrics(response.text) if response.is_success else None
         if metrics is None:
             return None
-        return ServerReading(metrics.kv_usage, metrics.running, metrics.waiting, metrics.preemptions)
+        return ServiceReading(metrics.kv_usage, metrics.running, metrics.waiting, metrics.preemptions)
 
 
 class LocalGpus:
@@ -202,7 +202,7 @@ class LocalGpus:
     def __init__(self, reader: GpuReader) -> None:
         self._reader = reader
 
-    def read(self) -> ServerReading | None:
+    def read(self) -> ServiceReading | None:
         try:
             return of_gpus(self._reader.read())
         except GpuUnavailable:
@@ -231,8 +231,8 @@ class Scraper:
     def __init__(self, sources: Sequence[ReadingSource]) -> None:
         self._sources = sources
         self._threads = Threads("scrape", 1)
-        self._readings: list[ServerReading] = []
-        self.last: ServerReading | None = None
+        self._readings: list[ServiceReading] = []
+        self.last: ServiceReading | None = None
         """The last reading; None where no source has one."""
 
     async def run(self) -> None:

@@ -25,11 +25,11 @@ from inkgate.bench.load.results import (
     Axis,
     Knee,
     Latency,
+    LoadPoint,
     LoadReport,
-    Machine,
-    Point,
+    LoadSummary,
+    MachineInfo,
     ServerSide,
-    Summary,
 )
 from inkgate.bench.load.steps import StepResults
 from inkgate.bench.statistics import summarize_repeats
@@ -89,9 +89,9 @@ def _without_secrets(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def this_machine(versions: Mapping[str, str] | None = None) -> Machine:
+def this_machine(versions: Mapping[str, str] | None = None) -> MachineInfo:
     """This machine, which is the service's only where that runs here. Blocks for milliseconds where there are GPUs."""
-    return Machine(
+    return MachineInfo(
         name=platform.node(),
         processor=processor_name(),
         cores=len(usable_cpus()),
@@ -182,7 +182,7 @@ def report_text(report: LoadReport) -> str:
     return "\n".join(lines)
 
 
-def _run_lines(run: Summary, deadline_s: float) -> Iterator[str]:
+def _run_lines(run: LoadSummary, deadline_s: float) -> Iterator[str]:
     yield _line("offered", f"{run.offered_per_s:.2f}/s", f"{run.offered} requests, {run.in_flight:.1f} in flight")
     yield _line("answered", f"{run.answered_per_s:.2f}/s", f"{run.answered}; {run.error_share:.2%} errors")
     yield _line("in time", f"{run.goodput:.2f}/s", f"{run.in_time} within {deadline_s:g} s; {run.pages} pages")
@@ -222,7 +222,7 @@ def curve_text(report: LoadReport) -> str:
     return "\n".join([*lines, *report.notes])
 
 
-def _level_row(point: Point) -> list[str]:
+def _level_row(point: LoadPoint) -> list[str]:
     deviation = summarize_repeats([run.goodput for run in point.runs]).deviation
     times = [run.latency for run in point.runs if run.latency is not None]
     percentiles = zip(*((time.p50_s, time.p95_s, time.p99_s) for time in times), strict=True)

@@ -32,7 +32,7 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class LoadSummary:
     """All requests that were due in one window, whenever they ended.
 
     Attributes:
@@ -100,11 +100,11 @@ class ServerSide:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class LoadPoint:
     """One level, `level` clients or requests a second, with all its runs."""
 
     level: float
-    runs: tuple[Summary, ...]
+    runs: tuple[LoadSummary, ...]
     server: ServerSide | None = None
 
 
@@ -169,7 +169,7 @@ class Second:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineInfo:
     """The machine of a test. `versions`: of what took part, by name; `gpus`: names."""
 
     name: str
@@ -198,10 +198,10 @@ class LoadReport:
     axis: Axis
     deadline_s: float
     max_error: float
-    points: tuple[Point, ...]
+    points: tuple[LoadPoint, ...]
     timeline: tuple[Second, ...]
     own: OwnLimits
-    machine: Machine
+    machine: MachineInfo
     knee: Knee | None = None
     asked: dict[str, str] = field(default_factory=dict)
     partial: bool = False

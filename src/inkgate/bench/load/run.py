@@ -13,7 +13,7 @@ from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.arrivals import LoadRequest, draw_requests, requests_of
 from inkgate.bench.load.generator import LoopMonitor, RunState, closed_loop, open_loop
 from inkgate.bench.load.plan import Load
-from inkgate.bench.load.results import Axis, OwnLimits, Second, Summary
+from inkgate.bench.load.results import Axis, LoadSummary, OwnLimits, Second
 from inkgate.bench.load.samples import (
     RequestOutcome,
     Rows,
@@ -44,7 +44,7 @@ class LoadResult:
         partial: the run was ended early; requests in flight at that moment are left out.
     """
 
-    summary: Summary
+    summary: LoadSummary
     timeline: tuple[Second, ...]
     own: OwnLimits
     samples: Samples
@@ -149,7 +149,7 @@ def _result(state: RunState, timeline: tuple[Second, ...], monitor: LoopMonitor,
     return LoadResult(summary, timeline, own, state.samples, begins_s, state.stopped)
 
 
-def own_limits(rows: Rows, summary: Summary, busy_share: float, loop_late_s: float) -> OwnLimits:
+def own_limits(rows: Rows, summary: LoadSummary, busy_share: float, loop_late_s: float) -> OwnLimits:
     """Whether the generator was the limit when it sent the requests `rows`, which `summary` sums up.
 
     `busy_share`: of one core; `loop_late_s`: 99th percentile of the lateness of its event loop.

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.bench.load.results import SIZES_AN_OCTAVE, Latency, Second, Summary
+from inkgate.bench.load.results import SIZES_AN_OCTAVE, Latency, LoadSummary, Second
 
 _KINDS = 1000
 _OTHER = 1
@@ -116,14 +116,14 @@ def window_rows(rows: Rows, begin_s: float, seconds: float) -> Rows:
     return rows[(rows["due"] >= begin_s) & (rows["due"] < begin_s + seconds)]
 
 
-def summarize(samples: Samples, begin_s: float, seconds: float, deadline_s: float) -> Summary:
+def summarize(samples: Samples, begin_s: float, seconds: float, deadline_s: float) -> LoadSummary:
     """Figures of the requests that were due from `begin_s` on, for `seconds`."""
     rows = window_rows(samples.rows, begin_s, seconds)
     answered = rows["outcome"] == RequestOutcome.ANSWERED
     in_time = answered & (rows["took"] <= deadline_s)
     on_the_way = np.where(rows["outcome"] == RequestOutcome.UNSENT, 0.0, rows["took"] - rows["late"])
     outcomes = np.bincount(rows["outcome"], minlength=len(RequestOutcome))
-    return Summary(
+    return LoadSummary(
         seconds=seconds,
         offered=len(rows),
         answered=int(answered.sum()),

@@ -20,8 +20,8 @@ from inkgate.bench.load.knee import (
     round_order,
 )
 from inkgate.bench.load.plan import Arrivals, Load, Plan
-from inkgate.bench.load.readings import Scraper, ServerReading, merge_windows
-from inkgate.bench.load.results import Axis, Knee, OwnLimits, Point, Second, ServerSide, Summary
+from inkgate.bench.load.readings import Scraper, ServiceReading, merge_windows
+from inkgate.bench.load.results import Axis, Knee, LoadPoint, LoadSummary, OwnLimits, Second, ServerSide
 from inkgate.bench.load.run import LoadResult
 from inkgate.concurrency import single_error
 
@@ -51,11 +51,11 @@ class LoadObserver(Protocol):
         """A run begins."""
         ...
 
-    def second(self, second: Second, reading: ServerReading | None) -> None:
+    def second(self, second: Second, reading: ServiceReading | None) -> None:
         """A second of it is over. `reading`: the last one of the service."""
         ...
 
-    def ended(self, level: float, summary: Summary, server: ServerSide | None) -> None:
+    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
         """The run is over."""
         ...
 
@@ -79,7 +79,7 @@ class LoadInstruments:
 class StepResults:
     """What all runs showed. `timeline`: every second; `knee`: None where there was a single level."""
 
-    points: tuple[Point, ...]
+    points: tuple[LoadPoint, ...]
     timeline: tuple[Second, ...]
     own: OwnLimits
     knee: Knee | None
@@ -123,7 +123,7 @@ class _StepRunner:
         self._load = load
         self._steps = steps
         self.instruments = instruments
-        self._runs: dict[float, list[Summary]] = {}
+        self._runs: dict[float, list[LoadSummary]] = {}
         self._servers: dict[float, list[ServerSide]] = {}
         self._owns: list[tuple[float, OwnLimits]] = []
         self._timeline: list[Second] = []
@@ -221,9 +221,9 @@ class _StepRunner:
             await self.instruments.sleep(1.0)
         return False
 
-    def _points(self) -> tuple[Point, ...]:
+    def _points(self) -> tuple[LoadPoint, ...]:
         return tuple(
-            Point(level, tuple(runs), merge_windows(self._servers.get(level, ())))
+            LoadPoint(level, tuple(runs), merge_windows(self._servers.get(level, ())))
             for level, runs in sorted(self._runs.items())
         )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import geometric_mean
 
-from inkgate.bench.load.results import LoadReport, Summary
+from inkgate.bench.load.results import LoadReport, LoadSummary
 from inkgate.bench.reports.wording import change, level_words, number, seconds, share
 from inkgate.bench.statistics import CONFIDENCE, EQUAL_WITHIN, LEAST_REPEATS, StatisticsError, Verdict, compare_repeats
 
@@ -109,7 +109,7 @@ def _obstacle(a: LoadReport, b: LoadReport) -> str:
     return ""
 
 
-Sides = tuple[Sequence[Summary], Sequence[Summary]]
+Sides = tuple[Sequence[LoadSummary], Sequence[LoadSummary]]
 
 
 def _shared_runs(a: LoadReport, b: LoadReport) -> dict[float, Sides]:
@@ -122,13 +122,13 @@ def _shared_runs(a: LoadReport, b: LoadReport) -> dict[float, Sides]:
     return found
 
 
-def _goodput(a: Sequence[Summary], b: Sequence[Summary], confidence: float) -> FigureRatio:
+def _goodput(a: Sequence[LoadSummary], b: Sequence[LoadSummary], confidence: float) -> FigureRatio:
     fewest = min(run.in_time for run in (*a, *b))  # a count of n is known to 1 / n at best
     missing = "in a repeat no response was in time"
     return _ratio([run.goodput for run in a], [run.goodput for run in b], confidence, missing, 1 / max(1, fewest))
 
 
-def _p95(a: Sequence[Summary], b: Sequence[Summary], confidence: float) -> FigureRatio:
+def _p95(a: Sequence[LoadSummary], b: Sequence[LoadSummary], confidence: float) -> FigureRatio:
     first, second = ([run.latency.p95_s if run.latency else 0.0 for run in side] for side in (a, b))
     return _ratio(first, second, confidence, "in a repeat no request was answered")
 
@@ -193,6 +193,6 @@ def _concerns(a: LoadReport, b: LoadReport, sides: Sides | None) -> tuple[str, .
     return tuple(found)
 
 
-def _answered_share(runs: Sequence[Summary]) -> float:
+def _answered_share(runs: Sequence[LoadSummary]) -> float:
     offered = sum(run.offered for run in runs)
     return sum(run.answered for run in runs) / offered if offered else 0.0

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
-from inkgate.bench.load.results import LoadReport, Point, Second, ServerSide, Summary
+from inkgate.bench.load.results import LoadPoint, LoadReport, LoadSummary, Second, ServerSide
 from inkgate.bench.reports.charts import (
     DASHES,
     MARKERS,
@@ -28,7 +28,7 @@ from inkgate.bench.reports.wording import axis_words, level_words, number, plain
 
 _MOST_SPANS = 180
 """Points along a line of the timeline: more look like a smear. Longer runs are shown as means over several seconds."""
-OUTCOMES: tuple[tuple[str, Callable[[Summary], int]], ...] = (
+OUTCOMES: tuple[tuple[str, Callable[[LoadSummary], int]], ...] = (
     ("in time", lambda run: run.in_time),
     ("late", lambda run: run.answered - run.in_time),
     ("refused", lambda run: run.refused),
@@ -69,22 +69,22 @@ def load_charts(report: LoadReport) -> Iterator[Chart]:
         yield _timeline_chart(report)
 
 
-def measured_points(report: LoadReport) -> list[Point]:
+def measured_points(report: LoadReport) -> list[LoadPoint]:
     return [point for point in report.points if point.runs]
 
 
-def goodput(point: Point) -> float:
+def goodput(point: LoadPoint) -> float:
     """Responses in time a second, the mean of a point's runs."""
     return float(np.mean([run.goodput for run in point.runs]))
 
 
-def outcome_shares(runs: Sequence[Summary]) -> tuple[float, ...]:
+def outcome_shares(runs: Sequence[LoadSummary]) -> tuple[float, ...]:
     """Shares of the requests offered in all runs together, one for each of `OUTCOMES`; 0 where none were offered."""
     offered = sum(run.offered for run in runs)
     return tuple(sum(map(count, runs)) / offered if offered else 0.0 for _, count in OUTCOMES)
 
 
-def _goodput_chart(report: LoadReport, points: Sequence[Point]) -> Chart:
+def _goodput_chart(report: LoadReport, points: Sequence[LoadPoint]) -> Chart:
     knee = report.knee
     said = "saturation was not reached"
     if knee is not None and knee.reached and knee.level is not None:
@@ -161,7 +161,7 @@ def _draw_outcomes(report: LoadReport, figure: FigureBase, palette: Palette) -> 
     legend(axes)
 
 
-def _server_lines(points: Sequence[Point]) -> Iterator[tuple[str, list[float]]]:
+def _server_lines(points: Sequence[LoadPoint]) -> Iterator[tuple[str, list[float]]]:
     """The utilizations that the server reported: name, and per cent at each step."""
     shares: tuple[tuple[str, Callable[[ServerSide], float | None]], ...] = (
         ("GPU", lambda server: server.gpu_share),

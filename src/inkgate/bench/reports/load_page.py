@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from inkgate.bench.load.results import Knee, Latency, LoadReport, Point, Summary
+from inkgate.bench.load.results import Knee, Latency, LoadPoint, LoadReport, LoadSummary
 from inkgate.bench.reports.load_charts import OUTCOMES, goodput, load_charts, measured_points, outcome_shares
 from inkgate.bench.reports.page import Tile, render
 from inkgate.bench.reports.wording import NONE, axis_words, count, level_words, number, plain, seconds, share
@@ -88,12 +88,12 @@ def _tiles(report: LoadReport) -> Iterator[Tile]:
     yield Tile("error rate", share(sum(run.error_share for run in at.runs) / len(at.runs)), detail=where)
 
 
-def _spread(point: Point, where: str) -> str:
+def _spread(point: LoadPoint, where: str) -> str:
     values = [run.goodput for run in point.runs]
     return where if len(values) < 2 else f"{number(min(values))} to {number(max(values))} in {len(values)} runs"
 
 
-def mean_latency(runs: Sequence[Summary]) -> Latency | None:
+def mean_latency(runs: Sequence[LoadSummary]) -> Latency | None:
     """Means over repeats of each figure; the maximum of all."""
     known = [run.latency for run in runs if run.latency is not None]
     if not known:

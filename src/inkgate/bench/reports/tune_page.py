@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from inkgate.bench.load.results import Summary
+from inkgate.bench.load.results import LoadSummary
 from inkgate.bench.reports.page import Tile, render
 from inkgate.bench.reports.tune_charts import OUTCOMES, rate_settings, same, short_names, tune_charts, value_words
 from inkgate.bench.reports.wording import NONE, change, count, number, seconds, share
@@ -110,7 +110,7 @@ def _means(report: TuneReport, assessment: Assessment) -> SettingsFigures:
     trials = [trial for trial in report.trials if trial.number in assessment.trials]
     usual = [trial for trial in trials if trial.purpose is not Purpose.HEAVIEST]
     measured = [trial for trial in usual if trial.outcome is TrialOutcome.MEASURED] or usual
-    runs: list[Summary] = [trial.summary for trial in measured if trial.summary is not None]
+    runs: list[LoadSummary] = [trial.summary for trial in measured if trial.summary is not None]
     latencies = [run.latency for run in runs if run.latency is not None]
     servers = [trial.server for trial in trials if trial.server is not None]
     return SettingsFigures(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from inkgate.bench.load.results import Machine, ServerSide, Summary
+from inkgate.bench.load.results import LoadSummary, MachineInfo, ServerSide
 
 FORMAT = "inkgate.tune/2"
 
@@ -55,7 +55,7 @@ class Trial:
     settings: Settings
     outcome: TrialOutcome
     seconds: float
-    summary: Summary | None = None
+    summary: LoadSummary | None = None
     server: ServerSide | None = None
     accuracy: float | None = None
     why: str = ""
@@ -128,7 +128,7 @@ class TuneReport:
     fragment: str
     reasons: tuple[str, ...]
     loses: str
-    machine: Machine
+    machine: MachineInfo
     partial: bool = False
     format: str = FORMAT
     notes: tuple[str, ...] = field(default_factory=tuple)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from inkgate.bench.load.results import Summary
+from inkgate.bench.load.results import LoadSummary
 from inkgate.bench.tune.results import Purpose, Targets, Trial, TrialOutcome
 
 PREEMPTIONS_OF_A_STORM = 0.2
@@ -20,7 +20,7 @@ _UNLIKELY = 0.025
 """Probability below which failures are no accident."""
 
 
-def score(summary: Summary, targets: Targets) -> float:
+def score(summary: LoadSummary, targets: Targets) -> float:
     """Pages answered in time a second; with the objective `cost`, pages for one unit of money.
 
     Raises:
@@ -81,7 +81,7 @@ def disturbance(trial: Trial, usual: float, cores: int) -> float:
     return min(1.0, max(0.0, trial.other_load_cores - usual) / max(cores, 1))
 
 
-def failed_share(summaries: Sequence[Summary]) -> float:
+def failed_share(summaries: Sequence[LoadSummary]) -> float:
     """Share of the offered requests that failed or were rejected.
 
     Refusals (429, 503) and timeouts don't count: a trial offers more than can be answered. They lower the score.
@@ -90,7 +90,7 @@ def failed_share(summaries: Sequence[Summary]) -> float:
     return sum(summary.failed + summary.rejected for summary in summaries) / offered if offered else 0.0
 
 
-def fails_too_often(summaries: Sequence[Summary], max_error: float) -> bool:
+def fails_too_often(summaries: Sequence[LoadSummary], max_error: float) -> bool:
     """Whether more requests failed than the share `max_error` explains (Poisson's tail)."""
     failed = sum(summary.failed + summary.rejected for summary in summaries)
     expected = max_error * sum(summary.offered for summary in summaries)

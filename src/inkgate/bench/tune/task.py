@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from inkgate.bench.load.results import Machine
+from inkgate.bench.load.results import MachineInfo
 from inkgate.bench.tune.results import Parameter, Purpose, Settings, Targets, Trial
 
 
@@ -65,7 +65,7 @@ class Task:
     demand: float
     budget_s: float
     began: str
-    machine: Machine
+    machine: MachineInfo
     heaviest: bool = True
     seed: int = 1
     rises: bool = False
