@@ -128,7 +128,7 @@ def test_where_nothing_could_be_read_the_error_stands_in_place_of_the_result(
         give(page, SAMPLE)
         read(page)
         expect(failure).to_be_hidden()
-        expect(page.locator("#ink-files li").nth(1)).to_contain_text("· read")
+        expect(page.locator("#ink-files li").nth(1)).to_contain_text("· done")
 
 
 def test_a_file_that_is_too_large_is_refused_before_it_is_sent(
@@ -143,8 +143,8 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_sent(
         page.on("request", lambda request: sent.append(request.method) if "/v1/files" in request.url else None)
         page.set_input_files("#ink-input", large)
         problem = page.locator("#ink-problems .ink-problem")
-        expect(problem).to_contain_text("large.pdf: The file is larger than this service takes")
-        expect(problem).to_contain_text("It has 60.0 MB; at most 50.0 MB are taken.")
+        expect(problem).to_contain_text("large.pdf: The file is too large")
+        expect(problem).to_contain_text("It has 60.0 MB; the limit is 50.0 MB.")
         assert sent == []
         shoot(page, "too-large")
 
@@ -175,7 +175,7 @@ def test_copy_takes_the_source_of_what_is_shown_and_says_when_there_is_none(
         assert page.evaluate("window.kept.readText()").startswith("Chapter 1")
         page.evaluate("document.execCommand = () => false")
         page.click("#ink-copy")
-        expect(page.locator(status)).to_contain_text("does not let this page copy")
+        expect(page.locator(status)).to_contain_text("blocks copying")
 
 
 def test_the_page_speaks_the_visitors_language_and_can_be_switched(browser: Browser, page_server: Server) -> None:

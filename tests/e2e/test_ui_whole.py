@@ -147,7 +147,7 @@ def test_with_keys_the_page_asks_for_one_and_nothing_of_it_is_open(browser: Brow
             shoot(page, "key")
             page.fill("#ink-key-input", "not-a-key")
             page.keyboard.press("Enter")
-            expect(page.locator("#ink-key-wrong")).to_contain_text("none of the keys")
+            expect(page.locator("#ink-key-wrong")).to_contain_text("This key is invalid")
             page.fill("#ink-key-input", KEY)
             page.keyboard.press("Enter")
             expect(page.locator("#ink-key")).to_be_hidden()

@@ -109,7 +109,7 @@ async def test_a_result_that_is_gone_or_was_never_there_is_told_so() -> None:
         desk = desk_of(api)
         assert desk.page({"result": "guess", "page": 0})["error"]["code"] == "gone"
         assert (
-            desk.download({"result": "guess", "format": "text", "language": "zh"})["error"]["title"] == "该结果已不存在"
+            desk.download({"result": "guess", "format": "text", "language": "zh"})["error"]["title"] == "该结果已过期"
         )
 
 

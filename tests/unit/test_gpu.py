@@ -86,7 +86,7 @@ def test_a_gpu_that_is_lost_is_said_to_be() -> None:
             reader.read()
 
 
-@pytest.mark.parametrize(("devices", "said"), [(0, "has no GPU"), (NvmlError("Unknown Error"), "Unknown Error")])
+@pytest.mark.parametrize(("devices", "said"), [(0, "found no GPU"), (NvmlError("Unknown Error"), "Unknown Error")])
 def test_without_a_gpu_the_driver_is_let_go(devices: object, said: str) -> None:
     nvml = FakeNvml()
     nvml.devices = devices

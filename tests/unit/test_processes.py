@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from inkgate.telemetry.processes import Place, Processes, tree_bytes
+from inkgate.telemetry.processes import Processes, ProcessSlot, tree_bytes
 from support.clock import Clock
 
 PARENT = (
@@ -16,11 +16,11 @@ PARENT = (
 )
 NO_MORE_FILES = """
 import errno, os, resource, subprocess
-from inkgate.telemetry.processes import Place, Processes
+from inkgate.telemetry.processes import ProcessSlot, Processes
 now = [0.0]
 tree = subprocess.Popen(["sh", "-c", "sleep 60 & echo there; wait"], stdout=subprocess.PIPE, start_new_session=True)
 tree.stdout.readline()
-processes = Processes(lambda: [Place("vllm", tree.pid, with_children=True)], lambda: now[0])
+processes = Processes(lambda: [ProcessSlot("vllm", tree.pid, with_children=True)], lambda: now[0])
 before = processes.read()
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 held = []
@@ -61,14 +61,14 @@ def test_this_process_comes_first() -> None:
 
 
 def test_a_place_without_a_process_is_told_of() -> None:
-    _, empty = Processes(lambda: [Place("engine", 0, started=3)]).read()
+    _, empty = Processes(lambda: [ProcessSlot("engine", 0, started=3)]).read()
     assert (empty.pid, empty.rss_bytes, empty.cpu_s, empty.started) == (0, 0, 0.0, 3)
 
 
 def test_children_belong_to_who_has_some() -> None:
     with process(PARENT) as parent:
-        found = Processes(lambda: [Place("vllm", parent.pid, 2, with_children=True)]).read()
-        alone = Processes(lambda: [Place("vllm", parent.pid)]).read()
+        found = Processes(lambda: [ProcessSlot("vllm", parent.pid, 2, with_children=True)]).read()
+        alone = Processes(lambda: [ProcessSlot("vllm", parent.pid)]).read()
     assert [each.kind for each in found] == ["gateway", "vllm", "vllm"]
     assert [each.started for each in found] == [1, 2, 1]
     assert len({each.pid for each in found}) == 3
@@ -76,10 +76,10 @@ def test_children_belong_to_who_has_some() -> None:
 
 
 def test_the_time_of_those_that_are_gone_is_counted_on() -> None:
-    clock, places = Clock(), list[Place]()
+    clock, places = Clock(), list[ProcessSlot]()
     processes = Processes(lambda: places, clock)
     with process(BUSY) as first:
-        places[:] = [Place("pdf", first.pid)]
+        places[:] = [ProcessSlot("pdf", first.pid)]
         _, read = processes.read()
     clock.goes_on(1.0)
     _, dead = processes.read()
@@ -89,7 +89,7 @@ def test_the_time_of_those_that_are_gone_is_counted_on() -> None:
     _, gone = processes.read()
     assert (gone.kind, gone.pid, gone.cpu_s) == ("pdf", 0, read.cpu_s)
     with process(BUSY) as second:
-        places[:] = [Place("pdf", second.pid, 2), Place("pdf", 0)]
+        places[:] = [ProcessSlot("pdf", second.pid, 2), ProcessSlot("pdf", 0)]
         clock.goes_on(1.0)
         _, again, other = processes.read()
     assert read.cpu_s > 0
@@ -100,7 +100,7 @@ def test_the_time_of_those_that_are_gone_is_counted_on() -> None:
 def test_a_reading_is_good_for_half_a_second() -> None:
     clock, asked = Clock(), list[int]()
 
-    def places() -> list[Place]:
+    def places() -> list[ProcessSlot]:
         asked.append(1)
         return []
 

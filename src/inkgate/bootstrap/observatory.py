@@ -25,7 +25,7 @@ from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.history import History, WorkDone
-from inkgate.telemetry.processes import Place, Processes, machine
+from inkgate.telemetry.processes import Processes, ProcessSlot, machine
 from inkgate.telemetry.state import (
     AdmissionState,
     Batches,
@@ -145,17 +145,17 @@ class Observatory:
             if breaker is not None:
                 yield breaker
 
-    def _places(self) -> Iterator[Place]:
+    def _places(self) -> Iterator[ProcessSlot]:
         seen = self._observed
         for pid, started in self._pdf.worker_lives:
-            yield Place("pdf", pid, started)
+            yield ProcessSlot("pdf", pid, started)
         for pid, started in () if seen.workers is None else seen.workers.lives:
             if started:
-                yield Place("engine", pid, started)
+                yield ProcessSlot("engine", pid, started)
         managed = None if seen.servers is None else seen.servers.managed
         if managed is not None:
             there = managed.pid if managed.state in _VLLM_THERE else None
-            yield Place("vllm", there or 0, managed.restarts + 1, with_children=True)
+            yield ProcessSlot("vllm", there or 0, managed.restarts + 1, with_children=True)
 
 
 def _background(supervisor: Supervisor) -> Iterator[TaskReading]:

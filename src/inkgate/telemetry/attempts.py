@@ -1,4 +1,4 @@
-"""What the history of a page says of how often it was asked for."""
+"""Retries and repetition stops in the attempts of a page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RUNAWAY = "output_repeats"
 
 
 def retries_of(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """The error before each try that was not the first: of the page, or of one of its blocks."""
+    """The error before each retry of the page or of one of its blocks."""
     before: dict[str, str] = {}
     for attempt in attempts:
         found = _PART.match(attempt.change)
@@ -23,5 +23,5 @@ def retries_of(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 
 def runaways_of(attempts: Sequence[Attempt]) -> int:
-    """Answers that were stopped because they repeated themselves."""
+    """Outputs that were stopped because they repeated themselves."""
     return sum(attempt.error is not None and attempt.error.code == _RUNAWAY for attempt in attempts)

@@ -1,7 +1,7 @@
-"""Every metric that the service has: the one table that the code, docs/reference/metrics.md and the tests go by.
+"""All metrics of the service, in one table for the code, docs/reference/metrics.md and the tests.
 
-Names end in their unit, in base units; counters end in `_total`. The four without `inkgate_` are named as dashboards
-of other OCR services have them.
+Names end in their base unit; counters end in `_total`. The four names without `inkgate_` are those that dashboards of
+other OCR services use.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ BATCH_ITEMS = (1, 2, 4, 8, 16, 32, 64)
 PAGE = ("engine", "model_version", "task_type", "inference_engine")
 
 STAGES = {
-    "receive": "the body arrives",
-    "open": "a document, or a page of it, is opened",
-    "render": "a page's pixels are made",
-    "prepare": "pixels are turned, scaled and encoded for the model",
-    "wait": "a page, or a call of a model server, waits for its turn",
-    "batch": "lines of a page are with the batcher: they wait for a call, and are in it",
-    "engine": "the engine has the page, from its turn to its result; holds the stages below and above within it",
-    "detect": "text is found on a page",
-    "recognize": "the lines of a page are read",
-    "layout": "blocks and tables are found",
-    "assemble": "lines become text and blocks, a model's answer is parsed, or the answer to the client is written",
-    "cache": "a result is taken from the cache, or waited for while another request has it read",
+    "receive": "receive the request body",
+    "open": "open a document or a page",
+    "render": "render a page to pixels",
+    "prepare": "rotate, scale and encode pixels for the model",
+    "wait": "wait for a slot: a page, or a call to a model server",
+    "batch": "batch the lines of a page: the wait for a model call, and the call",
+    "engine": "read a page in the engine, from its slot to its result; includes other stages",
+    "detect": "find text on a page",
+    "recognize": "recognize the lines of a page",
+    "layout": "find blocks and tables",
+    "assemble": "build text and blocks from lines, parse a model's output, or write the response",
+    "cache": "take a result from the cache, or wait for a concurrent read of the same page",
 }
-"""What `stage` may be, and what is done in it."""
+"""The values of the label `stage`."""
 
 
 class Kind(StrEnum):
-    """Prometheus' type of a metric."""
+    """A Prometheus metric type."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -43,7 +43,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A metric with all its label values. `name` as queries have it; `buckets`: upper bounds, of a histogram."""
+    """A metric with its labels. `name`: as in queries; `buckets`: upper bounds of a histogram."""
 
     name: str
     kind: Kind
@@ -71,122 +71,139 @@ def _table(*families: Family) -> dict[str, Family]:
 EVENTS = _table(
     _counter(
         "http_requests_total",
-        "Requests that were answered. Status 499: the client left before.",
+        "Finished requests. Status 499: the client disconnected first.",
         "method",
         "endpoint",
         "status",
     ),
-    _gauge("qps", "Requests per second, answered within the last 10 seconds.", "endpoint"),
+    _gauge("qps", "Requests per second over the last 10 seconds.", "endpoint"),
     _histogram(
         "inkgate_http_request_duration_seconds",
-        "From a request's head to the end of its answer.",
+        "Time from the request headers to the end of the response.",
         REQUEST_S,
         "method",
         "endpoint",
     ),
     _counter(
         "inkgate_refusals_total",
-        "Requests refused because of load, by the code of the error; tenant_class: key, anonymous.",
+        "Requests refused because of load, by error code; tenant_class: key, anonymous.",
         "reason",
         "tenant_class",
     ),
-    _histogram("inkgate_upload_bytes", "Documents and chat requests that arrived, by their size.", BODY_BYTES),
-    _histogram("inkgate_stage_duration_seconds", "Time in each stage of the work.", STAGE_S, "stage", "engine"),
-    _histogram("inkgate_page_duration_seconds", "From a page's turn in its document to its result.", REQUEST_S, *PAGE),
+    _histogram("inkgate_upload_bytes", "Size of received documents and chat requests.", BODY_BYTES),
+    _histogram("inkgate_stage_duration_seconds", "Time spent in each stage.", STAGE_S, "stage", "engine"),
+    _histogram("inkgate_page_duration_seconds", "Time from a page's submission to its result.", REQUEST_S, *PAGE),
     _counter("inkgate_pages_total", "Pages by outcome: ok, degraded, failed, rejected.", *PAGE, "outcome"),
-    _counter(
-        "inkgate_page_errors_total", "Pages that were not read, or in part, by the error's code.", "engine", "code"
-    ),
+    _counter("inkgate_page_errors_total", "Pages that failed, wholly or in part, by error code.", "engine", "code"),
     _counter(
         "inkgate_tokens_total",
-        "Tokens of model servers, as they count them: in (prompts), out (answers).",
+        "Tokens, as model servers count them: in (prompts), out (outputs).",
         "engine",
         "direction",
     ),
-    _counter("inkgate_runaway_stops_total", "Answers that were stopped because they repeated themselves.", "engine"),
-    _counter("inkgate_retries_total", "Questions that were asked again, by the error before.", "engine", "reason"),
+    _counter("inkgate_runaway_stops_total", "Outputs stopped because they repeated themselves.", "engine"),
+    _counter("inkgate_retries_total", "Retried model requests, by the error before.", "engine", "reason"),
 )
-"""Counted as things happen: telemetry/metrics.py."""
+"""Counted when events happen: telemetry/metrics.py."""
 
 SERVICE = _table(
     _gauge(
-        "inkgate_build_info", "1; what runs is in the labels.", "version", "engine", "model_version", "inference_engine"
+        "inkgate_build_info",
+        "Always 1; the labels describe the build.",
+        "version",
+        "engine",
+        "model_version",
+        "inference_engine",
     ),
-    _gauge("inkgate_ready", "1 while pages can be read, else 0: /readyz says why."),
-    _gauge("inkgate_start_time_seconds", "When the service was started, in seconds since 1970."),
-    _gauge("inkgate_documents", "Documents in the service that are not answered yet."),
-    _gauge("inkgate_documents_limit", "How many there may be."),
-    _gauge("inkgate_body_bytes", "Size of the bodies that are held."),
-    _gauge("inkgate_body_bytes_limit", "How much that may be."),
-    _gauge("inkgate_tenants", "Keys or addresses whose documents are there."),
-    _counter("inkgate_documents_ended_total", "Documents that were let in, by how they ended.", "outcome"),
-    _gauge("inkgate_degradation_step", "Steps of degradation taken now; 0: none."),
-    _gauge("inkgate_process_resident_bytes", "Memory of all processes of a kind.", "kind"),
-    _counter("inkgate_process_cpu_seconds_total", "Processor time of all processes of a kind.", "kind"),
+    _gauge("inkgate_ready", "1 if the service can read pages, else 0; /readyz lists the reasons."),
+    _gauge("inkgate_start_time_seconds", "Start time of the service in seconds since 1970."),
+    _gauge("inkgate_documents", "Documents in flight."),
+    _gauge("inkgate_documents_limit", "Maximum documents in flight."),
+    _gauge("inkgate_body_bytes", "Size of the request bodies in memory."),
+    _gauge("inkgate_body_bytes_limit", "Maximum size of the request bodies in memory."),
+    _gauge("inkgate_tenants", "API keys or addresses with documents in flight."),
+    _counter("inkgate_documents_ended_total", "Accepted documents by outcome.", "outcome"),
+    _gauge("inkgate_degradation_step", "Degradation steps in use; 0: none."),
+    _gauge("inkgate_process_resident_bytes", "Resident memory of all processes of a kind.", "kind"),
+    _counter("inkgate_process_cpu_seconds_total", "CPU time of all processes of a kind.", "kind"),
     _gauge("inkgate_processes", "Processes of a kind: gateway, pdf, engine, vllm.", "kind"),
-    _counter("inkgate_process_restarts_total", "Processes of a kind that were started again.", "kind"),
-    _counter("inkgate_background_failures_total", "Times that a background task failed and was started again.", "task"),
-    _gauge("inkgate_event_loop_lag_seconds", "How late the event loop was at most in the last seconds."),
+    _counter("inkgate_process_restarts_total", "Restarts of processes of a kind.", "kind"),
+    _counter(
+        "inkgate_background_failures_total", "Failures of a background task; each is followed by a restart.", "task"
+    ),
+    _gauge("inkgate_event_loop_lag_seconds", "Highest lag of the event loop in the last seconds."),
 )
 
 SERVING = _table(
-    _gauge("inkgate_limit", "Pages or calls that may be at the engine at once.", "queue"),
-    _gauge("inkgate_limit_max", "How far that may rise by the settings.", "queue"),
-    _gauge("inkgate_in_flight", "Pages or calls that are at the engine.", "queue"),
-    _gauge("inkgate_waiting", "Pages or calls that wait for it, by priority.", "queue", "priority"),
-    _gauge("inkgate_longest_wait_seconds", "How long who waits longest has waited.", "queue"),
-    _gauge("inkgate_backlog_seconds", "Time until all who wait have had their turn.", "queue"),
-    _gauge("inkgate_ledger_tokens", "Tokens of the KV cache: promised, foreign, capacity.", "queue", "kind"),
-    _gauge("inkgate_breaker_open", "1 while nothing is sent to what is behind the breaker.", "name"),
-    _gauge("inkgate_breaker_state", "1 for the state that it is in: closed, open, half_open.", "name", "state"),
-    _counter("inkgate_breaker_opened_total", "Times that it opened.", "name"),
-    _histogram("inkgate_batch_size", "Calls of an embedded model, by the items in them.", BATCH_ITEMS, "model"),
-    _counter("inkgate_batch_pixels_total", "Pixels of a model's input: content, padding.", "model", "kind"),
-    _counter("inkgate_batch_wait_seconds_total", "Time that items waited for their call, of all together.", "model"),
-    _counter("inkgate_batch_busy_seconds_total", "Time that calls took, of all together.", "model"),
+    _gauge("inkgate_limit", "Current limit of concurrent pages or calls.", "queue"),
+    _gauge("inkgate_limit_max", "Maximum of that limit.", "queue"),
+    _gauge("inkgate_in_flight", "Pages or calls at the engine.", "queue"),
+    _gauge("inkgate_waiting", "Waiting pages or calls, by priority.", "queue", "priority"),
+    _gauge("inkgate_longest_wait_seconds", "Longest current wait.", "queue"),
+    _gauge("inkgate_backlog_seconds", "Time until everything that waits has a slot.", "queue"),
+    _gauge(
+        "inkgate_ledger_tokens",
+        "KV cache tokens: promised (reserved for calls), foreign (external KV usage), capacity.",
+        "queue",
+        "kind",
+    ),
+    _gauge("inkgate_breaker_open", "1 while the circuit breaker blocks calls.", "name"),
+    _gauge("inkgate_breaker_state", "1 for the current state: closed, open, half_open.", "name", "state"),
+    _counter("inkgate_breaker_opened_total", "Times that the circuit breaker opened.", "name"),
+    _histogram("inkgate_batch_size", "Calls of an embedded model by number of items.", BATCH_ITEMS, "model"),
+    _counter("inkgate_batch_pixels_total", "Input pixels of a model: content, padding.", "model", "kind"),
+    _counter("inkgate_batch_wait_seconds_total", "Total time that items waited for their call.", "model"),
+    _counter("inkgate_batch_busy_seconds_total", "Total duration of calls.", "model"),
     _counter("inkgate_batch_items_total", "Items in calls.", "model"),
-    _counter("inkgate_batch_dropped_total", "Items whose caller left before their call.", "model"),
-    _counter("inkgate_batch_retried_total", "Items tried alone after their call failed.", "model"),
-    _counter("inkgate_cache_results_total", "Pages by source: run (read), kept (found), joined.", "source"),
-    _gauge("inkgate_cache_entries", "Results that are kept; none where that is in Redis."),
-    _gauge("inkgate_cache_bytes", "Size of the results that are kept."),
-    _gauge("inkgate_cache_bytes_limit", "How much that may be."),
+    _counter("inkgate_batch_dropped_total", "Items whose client left before their call.", "model"),
+    _counter("inkgate_batch_retried_total", "Items retried alone after their call failed.", "model"),
+    _counter(
+        "inkgate_cache_results_total", "Pages by source: run (read), kept (cached), joined (shared read).", "source"
+    ),
+    _gauge("inkgate_cache_entries", "Results in the cache; none with Redis."),
+    _gauge("inkgate_cache_bytes", "Size of the cache."),
+    _gauge("inkgate_cache_bytes_limit", "Maximum size of the cache."),
 )
 
 REPLICAS = _table(
-    _gauge("inkgate_replica_up", "1 while calls are sent to the model server.", "replica"),
-    _gauge("inkgate_replica_state", "1 for the state that it is in: up, out, draining.", "replica", "state"),
-    _gauge("inkgate_replica_in_flight", "Calls of this service that are there.", "replica"),
-    _gauge("inkgate_replica_running", "Requests that it works on, as it says.", "replica"),
-    _gauge("inkgate_replica_waiting", "Requests that wait in it, as it says.", "replica"),
-    _gauge("inkgate_replica_kv_usage_ratio", "Used part of its KV cache, 0 to 1.", "replica"),
-    _counter("inkgate_replica_preemptions_total", "Requests that it put back for lack of KV cache.", "replica"),
-    _counter("inkgate_replica_generation_tokens_total", "Tokens that it generated.", "replica"),
+    _gauge("inkgate_replica_up", "1 while inkgate sends calls to the model server.", "replica"),
+    _gauge("inkgate_replica_state", "1 for the current state: up, out, draining.", "replica", "state"),
+    _gauge("inkgate_replica_in_flight", "Calls from this service at the model server.", "replica"),
+    _gauge("inkgate_replica_running", "Running requests, as the model server reports.", "replica"),
+    _gauge("inkgate_replica_waiting", "Waiting requests, as the model server reports.", "replica"),
+    _gauge("inkgate_replica_kv_usage_ratio", "Used share of the KV cache, 0 to 1.", "replica"),
+    _counter("inkgate_replica_preemptions_total", "Requests preempted because the KV cache was full.", "replica"),
+    _counter("inkgate_replica_generation_tokens_total", "Generated tokens.", "replica"),
     _gauge(
         "inkgate_replica_queue_seconds",
-        "Mean wait in its own queue, of those who left it in the last 15 s or so.",
+        "Mean wait in the server's own queue over the last 15 s or so.",
         "replica",
     ),
-    _gauge("inkgate_replica_render_seconds", "How long images wait there to be prepared, by Little's law.", "replica"),
-    _gauge("inkgate_replica_pressure", "The largest of its signals over its target; 1 and more: too much.", "replica"),
-    _counter("inkgate_replica_taken_out_total", "Times that it was taken out of service.", "replica"),
+    _gauge("inkgate_replica_render_seconds", "Wait of images for their preparation, by Little's law.", "replica"),
+    _gauge(
+        "inkgate_replica_pressure", "Highest ratio of a load signal to its target; 1 and more is too high.", "replica"
+    ),
+    _counter("inkgate_replica_taken_out_total", "Times that inkgate took the server out of service.", "replica"),
 )
 
 GPUS = _table(
-    _gauge("gpu_utilization_percent", "Part of the time in which the GPU computed, 0 to 100.", "gpu_id"),
+    _gauge("gpu_utilization_percent", "Share of the time in which the GPU computed, 0 to 100.", "gpu_id"),
     _gauge("gpu_memory_used_mb", "Used memory of the GPU in MiB, as nvidia-smi shows it.", "gpu_id"),
     _gauge("inkgate_gpu_memory_used_bytes", "Used memory of the GPU.", "gpu_id"),
     _gauge("inkgate_gpu_memory_total_bytes", "Memory of the GPU.", "gpu_id"),
     _gauge("inkgate_gpu_temperature_celsius", "Temperature of the GPU.", "gpu_id"),
-    _gauge("inkgate_gpu_power_watts", "Power that the GPU draws.", "gpu_id"),
+    _gauge("inkgate_gpu_power_watts", "Power draw of the GPU.", "gpu_id"),
     _gauge("inkgate_gpu_clock_hertz", "Clock of the GPU's processors.", "gpu_id"),
     _gauge(
-        "inkgate_gpu_throttled", "1 while the clocks are held down for that reason: thermal, power.", "gpu_id", "reason"
+        "inkgate_gpu_throttled",
+        "1 while the driver reduces the clocks for this reason: thermal, power.",
+        "gpu_id",
+        "reason",
     ),
-    _gauge("inkgate_gpu_info", "1; the GPU's name is in the label.", "gpu_id", "name"),
+    _gauge("inkgate_gpu_info", "Always 1; the label has the GPU's name.", "gpu_id", "name"),
 )
 
 STATE = SERVICE | SERVING | REPLICAS | GPUS
-"""Read when they are asked for: telemetry/state_collector.py."""
+"""Read from the State at each scrape: telemetry/state_collector.py."""
 
 CATALOG = EVENTS | STATE

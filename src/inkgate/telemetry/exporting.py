@@ -1,4 +1,4 @@
-"""The tracer that the settings ask for."""
+"""The tracer for the settings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _USUAL_PATH = "/v1/traces"
 
 
 class TracingUnavailable(Exception):
-    """Why nothing can be traced, and what to install."""
+    """Tracing needs a package; the message says which."""
 
 
 class TracingOptions(Protocol):
-    """Where traces go, and which: the branch `tracing` of the settings."""
+    """The branch `tracing` of the settings."""
 
     @property
     def endpoint(self) -> str: ...
@@ -38,7 +38,7 @@ class TracingOptions(Protocol):
 
 
 def traces_address(endpoint: str) -> str:
-    """Where traces are posted. An address without a path gets OTLP's usual one."""
+    """The address for traces. An address without a path gets the default path of OTLP."""
     if urlsplit(endpoint).path in {"", "/"}:
         return endpoint.rstrip("/") + _USUAL_PATH
     return endpoint
@@ -48,8 +48,8 @@ def traces_address(endpoint: str) -> str:
 def tracer_of(
     options: TracingOptions, close_s: float = _CLOSE_S, imported: Callable[[str], Any] = importlib.import_module
 ) -> Iterator[Tracer]:
-    """A Tracer that sends what it records to the endpoint; without one, it records nothing. At the end, what is left
-    is sent for `close_s` seconds at most.
+    """A Tracer that exports to the endpoint; without an endpoint, it records nothing. On exit, it sends the remaining
+    spans for at most `close_s` seconds.
 
     Raises:
         TracingUnavailable: `inkgate[otel]` is not installed.
@@ -60,7 +60,7 @@ def tracer_of(
     try:
         otel = imported("inkgate.telemetry.otel")
     except ImportError as error:
-        detail = f"tracing.endpoint is set, and {error.name or 'OpenTelemetry'} is not installed"
+        detail = f"tracing.endpoint is set, but {error.name or 'OpenTelemetry'} is not installed"
         raise TracingUnavailable(f"{detail}: {install_extra('otel')}, or leave tracing.endpoint empty.") from error
     headers = {name: value.get_secret_value() for name, value in options.headers.items()}
     exporter = otel.exporter_to(options.endpoint, headers)

@@ -1,4 +1,4 @@
-"""Metrics as Prometheus fetches them."""
+"""Metrics in Prometheus' formats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 
 def registry_of(collectors: Iterable[Collector]) -> CollectorRegistry:
-    """A registry of these, and of what the library tells of the process and of Python (`process_*`, `python_*`)."""
+    """A registry of these collectors and of the library's own (`process_*`, `python_*`)."""
     registry = CollectorRegistry(auto_describe=False)
     for collector in (ProcessCollector(registry=None), PlatformCollector(registry=None), *collectors):
         registry.register(collector)
@@ -19,8 +19,8 @@ def registry_of(collectors: Iterable[Collector]) -> CollectorRegistry:
 
 
 def exposed(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
-    """All metrics now, and their content type: OpenMetrics, with exemplars, where `accept` asks for it, else
-    Prometheus' own text format.
+    """All current metrics and their content type: OpenMetrics with exemplars if `accept` includes it, else Prometheus'
+    text format.
     """
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type

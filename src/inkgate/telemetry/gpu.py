@@ -1,4 +1,4 @@
-"""What the GPUs say of themselves: temperature, whether their clocks are held down, memory, use."""
+"""Readings of GPUs: temperature, throttling, memory, utilization."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ T = TypeVar("T")
 
 
 class GpuUnavailable(Exception):
-    """There is nothing to read: no library, no driver or no GPU. The message says which, and what to do."""
+    """No library, no driver or no GPU; the message says which, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuReading:
-    """One GPU at one time. None is what this GPU doesn't say, such as a part of a partitioned one.
+    """One GPU at one time. None: the GPU doesn't report it, for example if it is a partition.
 
     Attributes:
         index: as the driver counts them.
         temperature_c: of the chip, in degrees Celsius.
-        thermal: its clocks are held down because it is hot.
-        power: its clocks are held down at its power limit; under full load that is usual, and no fault.
+        thermal: heat reduces its clocks.
+        power: its power limit reduces its clocks, which is normal under full load.
         memory_used, memory_total: bytes.
-        utilisation: part of the time that it had work, 0 to 1.
-        name: of the product, such as `NVIDIA H200`; empty where it isn't said.
-        power_w: that it takes.
+        utilisation: share of the time in which it computed, 0 to 1.
+        name: of the product, such as `NVIDIA H200`; empty if unknown.
+        power_w: power draw.
         clock_mhz: of its streaming multiprocessors.
     """
 
@@ -46,7 +46,7 @@ class GpuReading:
     clock_mhz: float | None = None
 
     def shown(self) -> Gpu:
-        """What is told of it."""
+        """The same for a State."""
         reasons = (("thermal", self.thermal), ("power", self.power))
         return Gpu(
             self.index,
@@ -62,22 +62,22 @@ class GpuReading:
 
 
 class GpuReader(Protocol):
-    """Reads every GPU of this machine."""
+    """Reads all GPUs of this machine."""
 
     def read(self) -> tuple[GpuReading, ...]:
-        """A reading of each. Blocking, for milliseconds.
+        """A reading of each GPU. Blocking, for milliseconds.
 
         Raises:
-            GpuUnavailable: they are gone: the driver was unloaded, or a GPU fell off the bus.
+            GpuUnavailable: the driver was unloaded, or a GPU fell off the bus.
         """
         ...
 
 
 class NvmlReader:
-    """NVIDIA's GPUs, read through their driver's own library. Open between `with` and its end."""
+    """Reads NVIDIA's GPUs through the driver's library. A context manager."""
 
     def __init__(self, library: Any = None) -> None:  # noqa: ANN401 - NVIDIA's module has no types
-        """`library`: nvidia-ml-py's module, or one that behaves like it; None: that module.
+        """`library`: nvidia-ml-py's module, or a compatible one; None: nvidia-ml-py.
 
         Raises:
             GpuUnavailable: nvidia-ml-py is not installed, there is no driver, or no GPU.
@@ -95,7 +95,7 @@ class NvmlReader:
             raise GpuUnavailable(f"NVIDIA's driver does not give access to its GPUs ({error}).") from error
         if not self._handles:
             self.close()
-            raise GpuUnavailable("NVIDIA's driver is there, but it has no GPU.")
+            raise GpuUnavailable("NVIDIA's driver found no GPU.")
 
     def __enter__(self) -> Self:
         return self
@@ -106,11 +106,11 @@ class NvmlReader:
         self.close()
 
     def close(self) -> None:
-        """Lets go of the driver."""
+        """Releases the driver."""
         try:
             self._nvml.nvmlShutdown()
         except self._nvml.NVMLError:
-            return  # it is gone already, which is all that is wanted
+            return  # it is gone already
 
     def read(self) -> tuple[GpuReading, ...]:
         """See GpuReader."""
@@ -119,25 +119,25 @@ class NvmlReader:
     def _read(self, index: int, handle: object) -> GpuReading:
         nvml = self._nvml
         # of each pair, the second is the older name, which drivers of CUDA 14 will lack
-        reasons = self._said(
+        reasons = self._query(
             lambda: nvml.nvmlDeviceGetCurrentClocksEventReasons(handle),
             lambda: nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle),
         )
-        temperature = self._said(
+        temperature = self._query(
             lambda: nvml.nvmlDeviceGetTemperatureV(handle, nvml.NVML_TEMPERATURE_GPU),
             lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
         )
-        memory = self._said(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
-        use = self._said(lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
-        name = self._said(lambda: nvml.nvmlDeviceGetName(handle))
-        power_mw = self._said(lambda: nvml.nvmlDeviceGetPowerUsage(handle))
-        clock = self._said(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))
-        held_down = int(reasons or 0)
+        memory = self._query(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
+        use = self._query(lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
+        name = self._query(lambda: nvml.nvmlDeviceGetName(handle))
+        power_mw = self._query(lambda: nvml.nvmlDeviceGetPowerUsage(handle))
+        clock = self._query(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))
+        throttled = int(reasons or 0)
         return GpuReading(
             index,
             None if temperature is None else float(temperature),
-            thermal=bool(held_down & _THERMAL) or held_down & (_SLOWDOWN | _POWER_BRAKE) == _SLOWDOWN,
-            power=bool(held_down & (_POWER_CAP | _POWER_BRAKE)),
+            thermal=bool(throttled & _THERMAL) or throttled & (_SLOWDOWN | _POWER_BRAKE) == _SLOWDOWN,
+            power=bool(throttled & (_POWER_CAP | _POWER_BRAKE)),
             memory_used=None if memory is None else int(memory.used),
             memory_total=None if memory is None else int(memory.total),
             utilisation=None if use is None else use.gpu / 100,
@@ -146,22 +146,22 @@ class NvmlReader:
             clock_mhz=None if clock is None else float(clock),
         )
 
-    def _said(self, *ask: Callable[[], T]) -> T | None:
-        """The first answer; None where this GPU, its driver or our rights allow for none of the questions.
+    def _query(self, *queries: Callable[[], T]) -> T | None:
+        """The result of the first query that this GPU, its driver and our permissions support; else None.
 
         Raises:
             GpuUnavailable: the GPU or the driver is gone.
         """
         nvml = self._nvml
-        for each in ask:
+        for query in queries:
             try:
-                return each()
+                return query()
             except (nvml.NVMLError_NotSupported, nvml.NVMLError_NoPermission, nvml.NVMLError_FunctionNotFound):
                 continue
             except AttributeError:  # an nvidia-ml-py that is older than the name
                 continue
             except nvml.NVMLError as error:
-                raise GpuUnavailable(f"A GPU does not answer any more ({error}).") from error
+                raise GpuUnavailable(f"A GPU does not respond ({error}).") from error
         return None
 
 

@@ -1,4 +1,4 @@
-"""The last quarter of an hour, in steps of a few seconds: differences between two States."""
+"""The last quarter of an hour in steps of a few seconds: differences between States."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from inkgate.telemetry.state import Batches, Machine, Point, Process, Queue, Sta
 STEP_S = 5.0
 _KEPT_S = 900.0
 _TICK_S = 0.25
-"""Between looks at how late the event loop is."""
+"""Interval for measuring the event loop's lag."""
 _RECOGNIZER = "recognizer"
 _PAGES = "pages"
 _REFUSED = frozenset({429, 503})
 
 
 class WorkDone(Protocol):
-    """What counts the work: Metrics."""
+    """The counters of work: Metrics."""
 
     def work(self) -> Work:
-        """All that was counted so far."""
+        """All counts since the start."""
         ...
 
     def take_durations(self) -> Sequence[float]:
-        """How long the requests took, in seconds, that were answered since the last call."""
+        """Durations in seconds of the requests that succeeded since the last call."""
         ...
 
 
 class History:
-    """The points of the last quarter of an hour. `run` has to run; used from one event loop.
+    """The points of the last quarter of an hour, while `run` runs. For one event loop.
 
     Attributes:
-        lag_s: how late the event loop was at most in the last step; None before the first.
+        lag_s: the highest lag of the event loop in the last step; None before the first.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class History:
         durations: Callable[[], Sequence[float]],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """`state`: made anew at each call. `durations`: see WorkDone.take_durations. `clock` in seconds."""
+        """`state`: the current one. `durations`: see WorkDone.take_durations. `clock` in seconds."""
         self.lag_s: float | None = None
         self._state = state
         self._durations = durations
@@ -57,35 +57,35 @@ class History:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """The eldest first."""
+        """The points, oldest first."""
         return tuple(self._points)
 
     async def run(self) -> None:
-        """Adds a point every few seconds, until cancelled."""
+        """Adds a point every few seconds until cancelled."""
         self.add(None)
         while True:
-            self.add(await self._most_late())
+            self.add(await self._highest_lag())
 
     def add(self, lag_s: float | None) -> None:
-        """Ends a step now, of whose event loop that is known. The first one only begins the next."""
+        """Ends a step with this event loop lag. The first call only begins the next step."""
         now, state, durations = self._clock(), self._state(), self._durations()
         self.lag_s = lag_s
         if self._last is not None and now > self._last[0]:
             self._points.append(point(self._last[1], state, now - self._last[0], durations, lag_s))
         self._last = (now, state)
 
-    async def _most_late(self) -> float:
-        """How late the event loop was at most, a step long: by how much sleep was longer than asked for."""
+    async def _highest_lag(self) -> float:
+        """The highest lag of the event loop during one step: how much longer a sleep took than requested."""
         ends_at = self._clock() + STEP_S
-        most_s = 0.0
+        lag_s = 0.0
         while (began := self._clock()) < ends_at:
             await anyio.sleep(_TICK_S)
-            most_s = max(most_s, self._clock() - began - _TICK_S)
-        return most_s
+            lag_s = max(lag_s, self._clock() - began - _TICK_S)
+        return lag_s
 
 
 def point(before: State, after: State, span_s: float, durations: Sequence[float], lag_s: float | None) -> Point:
-    """What happened between two States that are `span_s` apart; `durations` of the requests that were answered then."""
+    """The difference between two States that are `span_s` apart; `durations`: of the requests that succeeded then."""
     work, was = after.work, before.work
     statuses = _statuses(_more(work.requests, was.requests))
     queue = _nearest(after.queues)
@@ -127,18 +127,18 @@ def point(before: State, after: State, span_s: float, durations: Sequence[float]
 
 
 def quantile(values: Sequence[float], part: float) -> float | None:
-    """The smallest value that so large a part of all doesn't exceed (nearest rank); None of nothing."""
+    """The nearest-rank quantile; None without values."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(part * len(ordered)) - 1)] if ordered else None
 
 
 def _more(after: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
-    """By how much counters rose."""
+    """Increases of counters."""
     return {key: value - before.get(key, 0) for key, value in after.items()}
 
 
 def _statuses(requests: Mapping[str, int]) -> dict[int, int]:
-    """Requests by status, without those that the service is asked of itself."""
+    """Requests by status, without probes."""
     found: dict[int, int] = {}
     for key, count in requests.items():
         _, endpoint, status = key.split(" ")
@@ -148,7 +148,7 @@ def _statuses(requests: Mapping[str, int]) -> dict[int, int]:
 
 
 def _nearest(queues: Sequence[Queue]) -> Queue | None:
-    """The one right before what computes: `calls` where there are model servers, else `pages`."""
+    """The queue right before the engine: `calls` with model servers, else `pages`."""
     return queues[-1] if queues else None
 
 
@@ -191,6 +191,6 @@ def _risen(before: float | None, after: float | None) -> float | None:
 
 
 def _cores(before: Sequence[Process], after: Sequence[Process], span_s: float) -> float:
-    """Of all processes together."""
+    """Cores used by all processes."""
     was, now = (sum(process.cpu_s for process in each) for each in (before, after))
     return max(0.0, now - was) / span_s

@@ -1,7 +1,7 @@
-"""Log lines of this service and of the libraries it runs on, all through structlog, all looking the same.
+"""Logs of this service and its libraries, all through structlog in one format.
 
-Context that was bound with `structlog.contextvars` (the request ID) is on every line. Neither the content of
-documents nor API keys are ever logged. A log that can't be written, as on a full disk, costs lines and nothing else.
+Every line has the context bound with `structlog.contextvars` (the request ID). Contents of documents and API keys are
+never logged. If the log can't be written, as on a full disk, lines are lost and the service goes on.
 """
 
 from __future__ import annotations
@@ -16,19 +16,16 @@ from structlog.typing import Processor
 from inkgate.telemetry.whole_lines import WholeLines
 
 _ROUTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
-"""Loggers that libraries set up with handlers of their own, which would print each line a second time."""
+"""Loggers with handlers of their own, which would print each line twice."""
 _QUIET = ("httpcore", "httpx", "asyncio", "python_multipart", "urllib3", "uvicorn")
-"""Loggers whose information is about their own inside; their warnings count."""
+"""Loggers whose warnings matter, but whose information is about their internals."""
 
 _SILENT = ("PIL",)
-"""Loggers whose errors are about a document that somebody sent: whoever sent it is told."""
+"""Loggers whose errors are about a document; its sender gets them in the response."""
 
 
 class LogOptions(Protocol):
-    """How log lines look, and which there are: the branch `log` of the settings.
-
-    `format` is `console` for people or `json` for machines; `level` is the least that is logged.
-    """
+    """The branch `log` of the settings. `format`: `console` or `json`; `level`: the lowest level to log."""
 
     @property
     def format(self) -> str: ...
@@ -38,7 +35,7 @@ class LogOptions(Protocol):
 
 
 def configure_logs(options: LogOptions, stream: TextIO | None = None) -> None:
-    """Sends every log line to `stream` (standard error) as `options` say. Call once, at start."""
+    """Sends all log lines to `stream` (standard error by default). Call it once, at the start."""
     out = stream or sys.stderr
     structlog.configure(
         processors=[*_shared(), structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -68,7 +65,7 @@ def configure_logs(options: LogOptions, stream: TextIO | None = None) -> None:
 
 
 def _shared() -> list[Processor]:
-    """What every line gets, ours and the libraries'."""
+    """Processors for all lines."""
     return [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
@@ -81,12 +78,12 @@ def _shared() -> list[Processor]:
 
 def _renderers(format: str, out: TextIO) -> list[Processor]:  # noqa: A002 - the setting's name
     if format == "json":
-        # As plain text: structlog's own dictionaries of a traceback hold local variables, and so documents and keys.
+        # As plain text: structlog's dictionaries of a traceback contain local variables, and so documents and keys.
         return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]
     return [structlog.dev.ConsoleRenderer(colors=out.isatty(), exception_formatter=structlog.dev.plain_traceback)]
 
 
 def _without_color_message(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """What is left of a line of uvicorn's, which brings each message twice, once with colours."""
+    """Drops the coloured copy of uvicorn's messages."""
     event.pop("color_message", None)
     return event

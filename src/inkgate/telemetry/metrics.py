@@ -1,4 +1,4 @@
-"""What is counted as things happen: requests, stages, pages, tokens."""
+"""Counters of events: requests, stages, pages, tokens."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from inkgate.telemetry.tracing import current_trace_id
 from inkgate.types import PageResult, Task
 
 OTHER = "other"
-"""Counted under where a name is not one of the closed set."""
+"""Label value for names outside of the closed set."""
 NO_WORK = frozenset({"/health", "/livez", "/readyz", "/state"})
-"""Endpoints whose time says nothing of how long work takes; in logs and traces they would be most of what is there."""
+"""Endpoints without work. Their times say nothing about latency, and they would flood logs and traces."""
 _UPLOADS = "/v1/files"
 _STAGE_OF = {
     "render": "render",
@@ -37,7 +37,7 @@ _STAGE_OF = {
     "parse": "assemble",
     "cache": "cache",
 }
-"""The stage that a time of `PageResult.timings_ms` counts in. `first_token` and `generate` are in `engine`, which is
+"""The stage for each time in `PageResult.timings_ms`. `first_token` and `generate` are part of `engine`, which is
 measured around the engine."""
 _KEPT_DURATIONS = 20_000
 _STATUSES = frozenset({*HTTPStatus, 499})
@@ -45,7 +45,7 @@ _STATUSES = frozenset({*HTTPStatus, 499})
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """What reads, and what computes it: labels of an engine's pages."""
+    """Labels for pages of an engine: its model and its inference engine."""
 
     version: str
     inference_engine: str
@@ -55,12 +55,12 @@ NO_MODEL = ModelName("none", "none")
 
 
 class Metrics(Collector):
-    """A Observer that counts, and a Collector of what it counted. Used from one event loop."""
+    """An Observer that counts events, and a Collector of the counts. Use it from one event loop."""
 
     def __init__(
         self, clock: Callable[[], float] = monotonic, trace_id: Callable[[], str | None] = current_trace_id
     ) -> None:
-        """`clock`: seconds; `trace_id`: of what is done now."""
+        """`clock`: in seconds; `trace_id`: of the current trace."""
         self._engine = OTHER
         self._models: Mapping[str, ModelName] = {}
         self._trace_id = trace_id
@@ -79,14 +79,14 @@ class Metrics(Collector):
         self._retries = Counts(EVENTS["inkgate_retries_total"])
 
     def reads_with(self, engine: str, models: Mapping[str, ModelName]) -> None:
-        """Says whose the stages are that are told without a page, and the model of each engine that pages may come
-        from; all others are counted together.
+        """Sets the engine of stages reported without a page, and the models of known engines; pages of other engines
+        count as one.
         """
         self._engine = engine
         self._models = models
 
     def serves(self, endpoint: str) -> None:
-        """See Observer. Its series are there before the first request, so that the first counts in rates."""
+        """See Observer. Creates the series before the first request, so that rates include the first request."""
         self._rates.add(endpoint, 0)
         self._requests.add(("POST", endpoint, "200"), 0)
 
@@ -133,17 +133,16 @@ class Metrics(Collector):
         self._tokens.add((self._engine, "out"), answer)
 
     def take_durations(self) -> tuple[float, ...]:
-        """How long the requests took, in seconds, that were read since the last call: the last 20,000 of them.
+        """Durations in seconds of the last 20,000 successful requests since the last call.
 
-        Without those that failed or were refused, and without what reads nothing: uploads, and all that is only looked
-        up, such as files, models and probes.
+        Failed and refused requests don't count, nor do requests without work: uploads, lookups and probes.
         """
         durations = tuple(self._durations)
         self._durations.clear()
         return durations
 
     def work(self) -> Work:
-        """All that was counted so far."""
+        """All counts since the start."""
         pages, tokens = self._pages.by("outcome"), self._tokens.by("direction")
         requests = self._requests.by("method", "endpoint", "status")
         return Work(
@@ -158,7 +157,7 @@ class Metrics(Collector):
         )
 
     def collect(self) -> Iterator[Metric]:
-        """All families."""
+        """All metric families."""
         for counts in (self._requests, self._refusals, self._pages, self._page_errors, self._tokens):
             yield counts.family()
         for distribution in (self._request_s, self._uploads, self._stage_s, self._page_s):

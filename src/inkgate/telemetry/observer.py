@@ -1,4 +1,4 @@
-"""The port by which what happens is told to whoever measures it."""
+"""The port through which the service reports events to metrics and traces."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ _LOG_EVERY_S = 60.0
 
 
 class Observer(Protocol):
-    """Hears of what happens, when it has. Cheap, never raises; called from the event loop alone.
-
-    Times are in seconds.
+    """Receives events after they happen. Methods are cheap, never raise, and run on the event loop. Times are in
+    seconds.
     """
 
     def serves(self, endpoint: str) -> None:
-        """Documents may be sent to this endpoint."""
+        """The service accepts documents at this endpoint."""
         ...
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """An answer has ended. `endpoint`: the route, not the path; both it and `method` are of a closed set."""
+        """A response ended. `endpoint` is the route, not the path; it and `method` are from closed sets."""
         ...
 
     def refused(self, code: str, tenant_class: str) -> None:
@@ -37,24 +36,24 @@ class Observer(Protocol):
         ...
 
     def upload(self, byte_count: int) -> None:
-        """A body has arrived."""
+        """A request body arrived."""
         ...
 
     def stage(self, stage: str, seconds: float) -> None:
-        """A stage of the work is over: see catalog.STAGES."""
+        """A stage ended: see catalog.STAGES."""
         ...
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
-        """A page has its result, `seconds` after its turn in the document came."""
+        """A page has its result, `seconds` after its submission."""
         ...
 
     def tokens(self, prompt: int, answer: int) -> None:
-        """A model server took so many tokens, and gave so many."""
+        """A model server used `prompt` tokens and generated `answer` tokens."""
         ...
 
 
 class NoObserver:
-    """A Observer that does nothing."""
+    """An Observer that does nothing."""
 
     def serves(self, endpoint: str) -> None:
         """See Observer."""
@@ -82,10 +81,10 @@ NO_OBSERVER: Observer = NoObserver()
 
 
 class SafeObserver:
-    """A Observer around another, which may raise: pages are read and answered all the same.
+    """Wraps an Observer that may raise, so that its errors don't affect pages.
 
     Attributes:
-        failures: what the other one raised so far. It is logged, once a minute.
+        failures: errors so far. One is logged per minute.
     """
 
     def __init__(self, inner: Observer, clock: Callable[[], float] = monotonic) -> None:

@@ -1,4 +1,4 @@
-"""What the service's processes take: memory and processor time."""
+"""Memory and CPU time of the service's processes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from inkgate.telemetry.processors import spent_s, stalled_s
 from inkgate.telemetry.state import Machine, Process
 
 _FRESH_S = 0.5
-"""Readings are good for so long: several may ask at once, and a process is read in some tenths of a millisecond."""
+"""How long a reading is reused: several callers may ask at once, and reading a process takes some 0.1 ms."""
 _FAMILY_S = 10.0
-"""Who descends from whom is found by looking at every process of the machine."""
+"""How long child processes are reused: finding them reads every process of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a process of the service is, or will be again.
+class ProcessSlot:
+    """A slot for a process of the service, which may be restarted.
 
     Attributes:
         kind: see Process.
-        pid: 0 while there is none.
-        started: times one was.
-        with_children: whether the processes it has started belong to it, such as vLLM's engine.
+        pid: 0 while no process runs in it.
+        started: how often a process was started in it.
+        with_children: whether its child processes count, such as vLLM's engine.
     """
 
     kind: str
@@ -37,17 +37,17 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
+class _ProcessUsage:
     rss_bytes: int
     cpu_s: float
 
 
-_NOTHING = _Taken(0, 0.0)
+_NOTHING = _ProcessUsage(0, 0.0)
 
 
 def machine() -> Machine | None:
-    """The machine's memory and processors now, in a millisecond, or some with hundreds of processors; None where it
-    doesn't say. In a container, too, it is the machine's, and swapping is that of all who are on it.
+    """The machine's memory and CPU time; None if unreadable. In a container too, it describes the whole machine.
+    Takes a millisecond, or a few with hundreds of cores.
     """
     try:
         memory, swap = psutil.virtual_memory(), psutil.swap_memory()
@@ -58,7 +58,7 @@ def machine() -> Machine | None:
 
 
 def tree_bytes(pid: int) -> int:
-    """Resident bytes of a process and all below it; 0 where it is gone. What they share counts once for each.
+    """Resident bytes of a process and its descendants; 0 if it is gone. Shared memory counts for each.
 
     Blocking: some milliseconds for each hundred processes of the machine.
     """
@@ -72,36 +72,36 @@ def tree_bytes(pid: int) -> int:
 
 
 class Processes:
-    """Reads processes by their numbers. A process that is gone takes no memory; the processor time that it had when it
-    was read last is counted on, in the first of its kind, so that sums never fall. Of one that can't be read now, such
-    as for lack of file descriptors, the last reading is shown. Not thread-safe.
+    """Reads the service's processes. The last known CPU time of an ended process is added to the first of its kind, so
+    that sums never fall. If a process can't be read, for example without free file descriptors, its last reading
+    stays. Not thread-safe.
     """
 
-    def __init__(self, places: Callable[[], Iterable[Place]], clock: Callable[[], float] = monotonic) -> None:
-        """`places`: those there are now, beside this process. `clock` in seconds."""
+    def __init__(self, places: Callable[[], Iterable[ProcessSlot]], clock: Callable[[], float] = monotonic) -> None:
+        """`places`: the current slots, without this process. `clock` in seconds."""
         self._places = places
         self._clock = clock
         self._known: dict[int, psutil.Process] = {}
         self._families: dict[int, tuple[float, tuple[int, ...]]] = {}
-        self._last: dict[int, tuple[str, _Taken]] = {}
+        self._last: dict[int, tuple[str, _ProcessUsage]] = {}
         self._gone: dict[str, float] = {}
         self._readings: tuple[Process, ...] = ()
         self._read_at = float("-inf")
 
     def read(self) -> tuple[Process, ...]:
-        """This process first. Half a second old at most."""
+        """All processes, this one first. At most half a second old."""
         now = self._clock()
         if now - self._read_at >= _FRESH_S:
-            places = [Place("gateway", os.getpid()), *self._places()]
-            places += [Place(place.kind, pid) for place in tuple(places) for pid in self._children(place, now)]
+            places = [ProcessSlot("gateway", os.getpid()), *self._places()]
+            places += [ProcessSlot(place.kind, pid) for place in tuple(places) for pid in self._children(place, now)]
             self._forget({place.pid for place in places})
-            read = [(place, self._taken(place.pid)) for place in places]
+            read = [(place, self._usage(place.pid)) for place in places]
             self._count_gone(read)
             self._readings = tuple(self._shown(read))
             self._read_at = now
         return self._readings
 
-    def _children(self, place: Place, now: float) -> tuple[int, ...]:
+    def _children(self, place: ProcessSlot, now: float) -> tuple[int, ...]:
         if not place.with_children or not place.pid:
             return ()
         known = self._families.get(place.pid)
@@ -115,13 +115,13 @@ class Processes:
             known = self._families[place.pid] = (now, pids)
         return known[1]
 
-    def _count_gone(self, read: Sequence[tuple[Place, _Taken | None]]) -> None:
+    def _count_gone(self, read: Sequence[tuple[ProcessSlot, _ProcessUsage | None]]) -> None:
         there = {place.pid: (place.kind, taken) for place, taken in read if taken is not None}
         for kind, taken in (self._last[pid] for pid in self._last.keys() - there.keys()):
             self._gone[kind] = self._gone.get(kind, 0.0) + taken.cpu_s
         self._last = there
 
-    def _shown(self, read: Sequence[tuple[Place, _Taken | None]]) -> Iterator[Process]:
+    def _shown(self, read: Sequence[tuple[ProcessSlot, _ProcessUsage | None]]) -> Iterator[Process]:
         gone = dict(self._gone)
         for place, found in read:
             taken = found or _NOTHING
@@ -131,8 +131,8 @@ class Processes:
         for kind, cpu_s in gone.items():
             yield Process(kind, 0, 0, cpu_s)
 
-    def _taken(self, pid: int) -> _Taken | None:
-        """None where there is no such process."""
+    def _usage(self, pid: int) -> _ProcessUsage | None:
+        """None if there is no such process."""
         if not pid:
             return None
         try:
@@ -140,7 +140,7 @@ class Processes:
             self._known[pid] = process
             with process.oneshot():
                 times = process.cpu_times()
-                return _Taken(process.memory_info().rss, times.user + times.system)
+                return _ProcessUsage(process.memory_info().rss, times.user + times.system)
         except psutil.Error:
             self._known.pop(pid, None)
             return None
@@ -149,6 +149,6 @@ class Processes:
             return None if known is None else known[1]
 
     def _forget(self, there: set[int]) -> None:
-        """Keeps nothing of processes that are not there any more."""
+        """Forgets processes that ended."""
         self._known = {pid: process for pid, process in self._known.items() if pid in there}
         self._families = {pid: family for pid, family in self._families.items() if pid in there}

@@ -1,4 +1,4 @@
-"""What the machine's processor is called."""
+"""The name of the machine's processor."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 
 def processor_name() -> str:
-    """As the kernel names it, such as `AMD EPYC 9354 32-Core Processor`; else its architecture."""
+    """The kernel's name for it, such as `AMD EPYC 9354 32-Core Processor`; else its architecture."""
     if _CPUINFO.is_file():
         for line in _CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):

@@ -1,4 +1,4 @@
-"""How busy the processors are that we may use: with our own work, with others', or with another guest's."""
+"""Utilization of the cores that this process may use, by all programs and other guests."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import psutil
 CGROUP = Path("/sys/fs/cgroup")
 PRESSURE = Path("/proc/pressure/cpu")
 _NOT_USED = frozenset({"idle", "iowait", "guest", "guest_nice"})
-"""Of a processor's times: unused ones, and a guest's, which are in `user` and `nice` already."""
+"""CPU times that don't count as used: idle ones, and guests', which `user` and `nice` include."""
 _TIMES = partial(psutil.cpu_times, percpu=True)
 _USABLE = partial(os.sched_getaffinity, 0)
 
 
 def used_s(times: Any) -> float:  # noqa: ANN401 - psutil names a class for each system
-    """Of a processor's times, as psutil has them, the seconds in which it was not idle; what a hypervisor took, too."""
+    """Seconds in which a core wasn't idle, from psutil's times; stolen time counts."""
     seconds = times._asdict()
     return float(sum(seconds[name] for name in seconds.keys() - _NOT_USED))
 
 
 def quota(cgroup: Path = CGROUP) -> float | None:
-    """Processors that the container's time pays for; None where it is not bounded (cgroup v2, `cpu.max`)."""
+    """The container's CPU quota in cores; None without one (cgroup v2, `cpu.max`)."""
     try:
         most, period = (cgroup / "cpu.max").read_text(encoding="ascii").split()
         return int(most) / int(period)
@@ -37,8 +37,8 @@ def quota(cgroup: Path = CGROUP) -> float | None:
 def spent_s(
     times: Callable[[], Sequence[Any]] = _TIMES, usable: Callable[[], Collection[int]] = _USABLE
 ) -> tuple[float, float]:
-    """Seconds of our processors' time since the machine was started: used, whoever used them, and unused. Blocking, as
-    `Processors.look`. Raises OSError.
+    """Used and unused seconds of our cores since the machine started, by all programs. Blocking, as `Processors.look`.
+    Raises OSError.
     """
     each = times()
     numbers = [number for number in usable() if number < len(each)]
@@ -47,8 +47,8 @@ def spent_s(
 
 
 def stalled_s(path: Path = PRESSURE) -> float | None:
-    """Seconds since the machine was started in which something waited for a processor; None where the kernel does not
-    say (pressure stall information).
+    """Seconds since the machine started in which something waited for a core; None if the kernel doesn't report it
+    (pressure stall information).
     """
     try:
         some = path.read_text(encoding="ascii").splitlines()[0]
@@ -58,11 +58,11 @@ def stalled_s(path: Path = PRESSURE) -> float | None:
 
 
 class Processors:
-    """The processors that this process may use.
+    """The cores that this process may use.
 
     Attributes:
-        busy: the part of their time that was used between the last two looks, 0 to 1, whoever used it; in a container
-            with a quota, the part of that which was used, where that is more. 0 until something is known.
+        busy: the share of their time that all programs used between the last two looks, 0 to 1; in a container with a
+            quota, the used share of the quota if that is higher. 0 until known.
     """
 
     def __init__(
@@ -72,20 +72,20 @@ class Processors:
         cgroup: Path = CGROUP,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """`times`: of each processor; `usable`: the numbers of ours; `clock`: in seconds."""
+        """`times`: of each core; `usable`: the numbers of our cores; `clock`: in seconds."""
         self.busy = 0.0
         self._times = times
         self._usable = usable
         self._cgroup = cgroup
         self._clock = clock
-        self._before = self._seen()
+        self._before = self._cpu_times()
 
     def look(self) -> None:
-        """Sets `busy` by what was used since the last look. Blocking: it reads one to three small files, which
-        takes a millisecond, or some on a machine with hundreds of processors. `busy` stays while they can't be read.
+        """Updates `busy` since the last look. Blocking: reads up to three small files, which takes a millisecond, or a
+        few with hundreds of cores. `busy` stays if they can't be read.
         """
         try:
-            before, self._before = self._before, self._seen()
+            before, self._before = self._before, self._cpu_times()
         except OSError:  # no more files may be opened
             return
         at, used, unused, ours = (now - then for now, then in zip(self._before, before, strict=True))
@@ -94,8 +94,8 @@ class Processors:
         container = ours / (paid * at) if paid and at > 0 else 0.0
         self.busy = min(1.0, max(machine, container))
 
-    def _seen(self) -> tuple[float, float, float, float]:
-        """The moment, and seconds of processor time so far: used and unused of ours, and the container's."""
+    def _cpu_times(self) -> tuple[float, float, float, float]:
+        """The time, and CPU seconds so far: used and unused of our cores, and used by the container."""
         used, unused = spent_s(self._times, self._usable)
         return self._clock(), used, unused, self._container_s()
 

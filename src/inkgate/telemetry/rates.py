@@ -1,4 +1,4 @@
-"""How often things happen now."""
+"""Rates of recent events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SPAN_S = 10
 
 
 class Rates:
-    """Events per second over the last `SPAN_S` whole seconds, by name. A count is O(1)."""
+    """Events per second over the last `SPAN_S` whole seconds, by name. Counting is O(1)."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -17,11 +17,11 @@ class Rates:
 
     @property
     def seconds_kept(self) -> int:
-        """Of all names together."""
+        """Seconds with counts, of all names together."""
         return sum(len(counts) for counts in self._counts.values())
 
     def add(self, name: str, count: int = 1) -> None:
-        """Counts an event now; 0: makes the name known."""
+        """Counts events now; 0 only creates the name."""
         second = int(self._clock())
         counts = self._counts.setdefault(name, {})
         counts[second] = counts.get(second, 0) + count
@@ -29,7 +29,7 @@ class Rates:
             self._counts[name] = {at: n for at, n in counts.items() if at >= second - SPAN_S}
 
     def per_s(self) -> Mapping[str, float]:
-        """For each name that was ever counted."""
+        """The current rate of each name."""
         second = int(self._clock())
         return {
             name: sum(count for at, count in counts.items() if second - SPAN_S <= at < second) / SPAN_S

@@ -1,4 +1,4 @@
-"""What metrics show of processes and GPUs: rows of label values and a number."""
+"""Metrics of processes and GPUs: rows of label values and a number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _THROTTLED_BY = ("thermal", "power")
 
 
 def _by_kind(value: Callable[[Process], float]) -> Reading:
-    """Added up over the processes of a kind."""
+    """The sum over the processes of a kind."""
 
     def rows(state: State) -> Rows:
         sums: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""What metrics show of the service, its queues and its model servers: rows of label values and a number."""
+"""Metrics of the service, its queues and its model servers: rows of label values and a number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _REPLICA_STATES = ("up", "out", "draining")
 
 
 def one(value: Callable[[State], float | None]) -> Reading:
-    """A number without labels; none where it isn't known."""
+    """A number without labels; no row if it is unknown."""
 
     def rows(state: State) -> Rows:
         number = value(state)

@@ -1,7 +1,7 @@
-"""Counters and histograms as this service counts with them.
+"""Counters and histograms for one event loop.
 
-They are shown by Prometheus' client library, but not counted by it: its series are safe from many threads, and take
-three to five times as long, up to 3 % of what a small request costs. These are used from one event loop alone.
+Prometheus' client library exports them but doesn't count: its thread-safe series take three to five times as long,
+up to 3% of the cost of a small request.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from inkgate.telemetry.catalog import Family, Kind
 T = TypeVar("T")
 
 Labels = tuple[str, ...]
-"""Values, in the order in which the catalogue has the labels; of closed sets alone: there is a series for each."""
+"""Label values in the order of the catalogue. Use closed sets only: each combination is a series."""
 
 
 class Counts:
@@ -29,26 +29,26 @@ class Counts:
         self._counts: dict[Labels, int] = {}
 
     def add(self, labels: Labels, count: int = 1) -> None:
-        """Counts so many; 0: makes the series known."""
+        """Adds `count`; 0 only creates the series."""
         self._counts[labels] = self._counts.get(labels, 0) + count
 
     def by(self, *labels: str) -> dict[str, int]:
-        """Sums over all other labels, by the values of these with spaces between them."""
+        """Sums over all other labels, by the values of these labels, joined by spaces."""
         sums: dict[str, int] = {}
         for key, count in _keyed(self._family, self._counts, labels):
             sums[key] = sums.get(key, 0) + count
         return sums
 
     def family(self) -> CounterMetricFamily:
-        """All series, as they are shown."""
+        """All series for the exposition."""
         shown = CounterMetricFamily(self._family.name, self._family.help, labels=self._family.labels)
         for labels, count in self._counts.items():
             shown.add_metric(labels, count)
         return shown
 
 
-class _Observed:
-    """A series of a histogram."""
+class _HistogramSeries:
+    """Counts and exemplars of one series."""
 
     __slots__ = ("counts", "exemplars", "total")
 
@@ -64,13 +64,13 @@ class Distribution:
     def __init__(self, family: Family) -> None:
         self._family = _of_kind(family, Kind.HISTOGRAM)
         self._bounds = family.buckets
-        self._series: dict[Labels, _Observed] = {}
+        self._series: dict[Labels, _HistogramSeries] = {}
 
     def add(self, labels: Labels, value: float, trace_id: str | None = None) -> None:
-        """Counts a value; its bucket names the trace that was the last in it."""
+        """Counts a value; the trace becomes the exemplar of its bucket."""
         series = self._series.get(labels)
         if series is None:
-            series = self._series[labels] = _Observed(len(self._bounds))
+            series = self._series[labels] = _HistogramSeries(len(self._bounds))
         bucket = bisect_left(self._bounds, value)
         series.counts[bucket] += 1
         series.total += value
@@ -78,27 +78,27 @@ class Distribution:
             series.exemplars[bucket] = Exemplar({"trace_id": trace_id}, value)
 
     def sums_by(self, *labels: str) -> dict[str, float]:
-        """Sums of all values, as Counts.by."""
+        """Sums of values, grouped like Counts.by."""
         sums: dict[str, float] = {}
         for key, series in _keyed(self._family, self._series, labels):
             sums[key] = sums.get(key, 0.0) + series.total
         return sums
 
     def counts_by(self, *labels: str) -> dict[str, int]:
-        """How many values there were, as Counts.by."""
+        """Numbers of values, grouped like Counts.by."""
         counts: dict[str, int] = {}
         for key, series in _keyed(self._family, self._series, labels):
             counts[key] = counts.get(key, 0) + sum(series.counts)
         return counts
 
     def family(self) -> HistogramMetricFamily:
-        """All series, as they are shown."""
+        """All series for the exposition."""
         shown = HistogramMetricFamily(self._family.name, self._family.help, labels=self._family.labels)
         for labels, series in self._series.items():
             shown.add_metric(labels, list(self._buckets(series)), series.total)
         return shown
 
-    def _buckets(self, series: _Observed) -> Iterator[tuple[str, float] | tuple[str, float, Exemplar]]:
+    def _buckets(self, series: _HistogramSeries) -> Iterator[tuple[str, float] | tuple[str, float, Exemplar]]:
         bounds = [*(f"{float(bound)}" for bound in self._bounds), "+Inf"]
         for bucket, (bound, count) in enumerate(zip(bounds, accumulate(series.counts), strict=True)):
             exemplar = series.exemplars.get(bucket)

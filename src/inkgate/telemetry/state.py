@@ -1,6 +1,6 @@
-"""What a running service says of itself, at one time: the metrics, the Live tab and the doctor are made of it.
+"""The state of a running service at one time: the source of metrics, the Live tab and the doctor.
 
-Counters are since the start; None is what isn't known or isn't there. Times are in seconds, sizes in bytes.
+Counters are since the start. None: unknown or absent. Times are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PdfJobs:
-    """Opening PDFs, looking at their pages and rendering them. `workers`: places for processes that do it."""
+    """Jobs that open and render PDFs. `workers`: the number of worker processes."""
 
     workers: int
     busy: int
@@ -41,15 +41,16 @@ class PdfJobs:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A scheduler: what waits for an engine, and what is there.
+    """A scheduler's queue: work that waits for an engine, and work in flight.
 
     Attributes:
         name: `pages` for the engine as a whole, `calls` for requests to model servers.
-        limit: how many may be at the engine at once; `most`: how far it may rise by the settings.
-        waiting: by the class that they are in by now: who has waited for long counts as more urgent.
-        longest_wait_s: of who waits now.
-        backlog_s: until all that waits has had its turn.
-        tokens_promised, tokens_foreign, tokens_capacity: of the KV cache; capacity None where there is none to bound.
+        limit: the current limit of concurrent work; `most`: its maximum by the settings.
+        waiting: by current priority; a long wait raises the priority.
+        longest_wait_s: the longest current wait.
+        backlog_s: time until everything that waits has a slot.
+        tokens_promised, tokens_foreign, tokens_capacity: KV cache tokens reserved for calls, used by other clients, and
+            available in total; capacity None without a KV cache.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionState:
-    """The front door: documents that were let in and are not answered yet.
+    """Admission: documents in flight.
 
     Attributes:
         refused: by code of the error.
@@ -84,7 +85,7 @@ class AdmissionState:
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """The calls of one model. `sizes`: calls by the number of items in them."""
+    """The calls of one model. `sizes`: calls by number of items."""
 
     model: str
     calls: int
@@ -100,14 +101,14 @@ class Batches:
 
 @dataclass(frozen=True, slots=True)
 class TaskReading:
-    """A task that runs as long as the service.
+    """A background task.
 
     Attributes:
-        state: `running`, `waiting` for its next start after it failed, or `ended`.
-        needed: whether no page can be read without it.
-        keeps_failing: whether it failed several times in a row lately.
-        failures: so far; error: the type of the last one, empty before the first.
-        next_try_s: until it is started again; None unless it waits.
+        state: `running`, `waiting` for a restart, or `ended`.
+        needed: whether pages can't be read without it.
+        keeps_failing: whether it failed several times in a row.
+        failures: so far; error: the type of the last error, empty without one.
+        next_try_s: time until the restart; None unless it waits.
     """
 
     name: str
@@ -121,7 +122,9 @@ class TaskReading:
 
 @dataclass(frozen=True, slots=True)
 class CacheState:
-    """`found`: results by where they came from: `run`, `kept`, `joined`. Entries and bytes: None for a shared store."""
+    """`found`: results by source: `run` (read), `kept` (cached), `joined` (shared read). Entries and bytes are None
+    for a shared store.
+    """
 
     found: Mapping[str, int]
     entries: int | None = None
@@ -143,13 +146,13 @@ class ReplicaReading:
     """A model server.
 
     Attributes:
-        state: `up`, `out` or `draining`; `why`: it was taken out the last time; `taken_out`: how often.
-        in_flight: our calls there.
-        running, waiting, kv_usage, preemptions, generation_tokens: as it says itself.
-        kv_tokens: that its KV cache holds.
-        queue_s: mean wait in its own queue, lately; render_s: how long images wait there to be prepared.
-        pressure: the largest of its signals over its target; 1 and more: too much.
-        flags: with which it was started, where we started it.
+        state: `up`, `out` or `draining`; `why`: the reason when it was last taken out; `taken_out`: how often.
+        in_flight: calls from this service.
+        running, waiting, kv_usage, preemptions, generation_tokens: as the server reports.
+        kv_tokens: capacity of its KV cache.
+        queue_s: recent mean wait in its own queue; render_s: wait of images for their preparation.
+        pressure: highest ratio of a load signal to its target; 1 and more is too high.
+        flags: command line flags, if inkgate started it.
     """
 
     name: str
@@ -172,14 +175,14 @@ class ReplicaReading:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was done.
+    """Counters of work.
 
     Attributes:
         requests: by `METHOD endpoint status`.
         pages: by outcome: `ok`, `degraded` or the code of the error.
-        stage_s, stage_count: time spent in each stage, and how often.
-        tokens_in, tokens_out: of model servers.
-        runaways: answers that were stopped because they repeated themselves; retries: by reason.
+        stage_s, stage_count: time in each stage, and number of times.
+        tokens_in, tokens_out: at model servers.
+        runaways: outputs stopped because they repeated themselves; retries: by reason.
     """
 
     requests: Mapping[str, int] = field(default_factory=dict)
@@ -194,23 +197,23 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A few seconds of the recent past; rates are per second. `at`: seconds since the epoch, the end of it.
+    """A step of a few seconds; rates are per second. `at`: its end in seconds since the epoch.
 
     Attributes:
-        span_s: from the point before.
-        requests: all that ended but probes; errors: of them, answered with 5xx but 503; refused: with 429 or 503.
-        p50_s, p95_s: how long requests took that had documents read and were answered; None where there was none.
-        mean_batch: items a call of the recogniser; None without a call.
-        cache_share: part of the pages that came from the cache or were joined.
-        cpu: cores that all processes of the service used.
-        cpu_all: part of the service's cores that was used, whoever used them, 0 to 1; cpu_stalled: part of the time in
-            which something on the machine waited for a core. None where the machine doesn't say.
-        in_flight, limit, waiting: of the queue right before what computes: `calls` if there is one, else `pages`.
-        pages_waiting: of the queue `pages`; pdf_waiting: jobs of PDFs that no worker is free for.
-        gpu: utilisation of the busiest, 0 to 1; gpu_memory: used part of the memory of the fullest.
+        span_s: time since the point before.
+        requests: finished ones without probes; errors: those with 5xx except 503; refused: those with 429 or 503.
+        p50_s, p95_s: durations of successful requests with documents; None without any.
+        mean_batch: items per call of the recognizer; None without a call.
+        cache_share: share of the pages from the cache or a shared read.
+        cpu: cores used by all processes of the service.
+        cpu_all: share of the service's cores used by all programs, 0 to 1; cpu_stalled: share of the time in which
+            something on the machine waited for a core. None if unknown.
+        in_flight, limit, waiting: of the queue right before the engine: `calls` if there is one, else `pages`.
+        pages_waiting: of the queue `pages`; pdf_waiting: PDF jobs that wait for a worker.
+        gpu: utilization of the busiest GPU, 0 to 1; gpu_memory: used share of the fullest GPU's memory.
         kv_usage: of the fullest model server, 0 to 1.
-        loop_lag_s: how late the event loop was at most.
-        swap_in: bytes that the machine read back from swap, a second.
+        loop_lag_s: highest lag of the event loop.
+        swap_in: bytes per second that the machine read back from swap.
     """
 
     at: float
@@ -243,14 +246,14 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All of it.
+    """The state of a service.
 
     Attributes:
         at, started_at: seconds since the epoch.
-        ready: whether it can read, and why not.
+        ready: whether it can read pages; reasons: why not.
         degradation_level: steps of degradation taken now; degradation_levels: the names of all, in order.
         settings: those in force, without secrets.
-        history: the last quarter of an hour, the eldest first.
+        history: the last quarter of an hour, oldest first.
     """
 
     at: float

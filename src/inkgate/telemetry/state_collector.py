@@ -1,4 +1,4 @@
-"""The State of the service as metrics: read when they are asked for."""
+"""The State of the service as metrics, read at each scrape."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ log = structlog.get_logger(__name__)
 READINGS: Mapping[str, Reading] = (
     SERVICE_READINGS | PROCESS_READINGS | SERVING_READINGS | REPLICA_READINGS | GPU_READINGS
 )
-"""What each metric of the catalogue shows of a State; batch sizes are made below."""
+"""The rows of each metric for a State, except for batch sizes."""
 BATCH_SIZE = "inkgate_batch_size"
 
 
 class StateCollector(Collector):
-    """A Collector of what `state` gives. A state that can't be made costs its metrics, and is logged."""
+    """A Collector of the metrics of `state`. If `state` raises, its metrics are missing and the error is logged."""
 
     def __init__(self, state: Callable[[], State]) -> None:
         self._state = state
 
     def describe(self) -> Iterator[Metric]:
-        """All families, without samples: no state is needed to know them."""
+        """All families, without samples and without reading a state."""
         for family in STATE.values():
             yield _empty(family)
 
     def collect(self) -> Iterator[Metric]:
-        """All families, those without samples too."""
+        """All families, including those without samples."""
         try:
             state = self._state()
-        except Exception:  # whatever a part raises that is asked: the other metrics are shown
+        except Exception:  # any part of the service may raise: export the other metrics
             log.exception("state_not_read")
             return
         yield from families_of(state)

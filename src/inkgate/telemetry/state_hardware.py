@@ -1,6 +1,6 @@
-"""What a State says of programs and machines: what runs, its processes, memory and GPUs.
+"""Parts of a State on programs and machines: build, processes, memory and GPUs.
 
-None is what isn't known or isn't there. Times are in seconds, sizes in bytes.
+None: unknown or absent. Times are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What runs, and on what.
+    """Versions, engine and machine.
 
     Attributes:
-        engine: its own name, as in results, such as `ppocr` or `paddleocr-vl-1.6`.
-        model: what reads, with its version, such as `PP-OCRv6 small` or the name under which vLLM serves it.
-        inference_engine: what computes it, such as `openvino bf16`, `vllm` or `transformers`.
+        engine: its name in results, such as `ppocr` or `paddleocr-vl-1.6`.
+        model: with its version, such as `PP-OCRv6 small`, or the name under which vLLM serves it.
+        inference_engine: such as `openvino bf16`, `vllm` or `transformers`.
         cores: that this process may use.
-        accelerators: what would make it faster, by name (`uvloop`, `openvino`, `cuda`, `tensorrt`), and whether it is
-            in use.
-        fell_back: why models that were to be computed on a GPU are not; empty where all is as it was meant.
+        accelerators: by name (`uvloop`, `openvino`, `cuda`, `tensorrt`), whether each is in use.
+        fell_back: why models meant for a GPU run on the CPU; empty if they don't.
     """
 
     version: str
@@ -41,9 +40,9 @@ class Process:
 
     Attributes:
         kind: `gateway`, `pdf`, `engine` (a worker of the embedded one) or `vllm` (managed).
-        pid: 0 while there is none in this place: it died, and is about to be started again.
-        cpu_s: in the first of its kind, with that of those of the kind that are gone: sums never fall.
-        started: times a process in this place was started: more than 1 where it died.
+        pid: 0 while the process is being restarted.
+        cpu_s: CPU time; the first of a kind includes that of ended processes, so that sums never fall.
+        started: number of starts; more than 1 if the process died.
     """
 
     kind: str
@@ -55,13 +54,13 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What all that runs on the machine shares, whoever it belongs to.
+    """The whole machine, with all programs on it.
 
     Attributes:
-        memory_available_bytes: that can be had without swapping.
-        swapped_in_bytes: read back from swap since the machine was started.
-        cpu_used_s, cpu_unused_s: time of the processors that the service may use, since then, whoever used it.
-        cpu_stalled_s: time since then in which something waited for a processor; None where the kernel doesn't say.
+        memory_available_bytes: available without swapping.
+        swapped_in_bytes: read back from swap since the machine started.
+        cpu_used_s, cpu_unused_s: time of the cores that the service may use since then, for all programs.
+        cpu_stalled_s: time since then in which something waited for a core; None if the kernel doesn't report it.
     """
 
     memory_available_bytes: int
@@ -75,7 +74,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU. `utilisation`: 0 to 1. `throttled`: for what its clocks are held down (`thermal`, `power`)."""
+    """One GPU. `utilisation`: 0 to 1. `throttled`: why the driver reduces its clocks (`thermal`, `power`)."""
 
     index: int
     name: str = ""

@@ -1,4 +1,4 @@
-"""Log lines to a stream that may refuse them, as a file on a full disk does."""
+"""Log lines to a stream that may reject them, such as a file on a full disk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ log = structlog.get_logger(__name__)
 
 
 class WholeLines(logging.Handler):
-    """Writes lines whole or not at all, and raises nothing. Of what can't be written it keeps the rest of one line.
+    """Writes whole lines or nothing, and never raises. It keeps the rest of one partly written line.
 
-    Once a line can be written again, another says how many could not. (Through Python's own buffers a line that was cut
-    off would stay so, and the next one would follow in its middle.)
+    When writing works again, a line reports how many were lost. Python's own buffers would leave a truncated line, and
+    the next line would continue it.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -29,7 +29,7 @@ class WholeLines(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         try:
             written = self._written(f"{self.format(record)}\n")
-        except Exception:  # noqa: BLE001 - as logging's own handlers: one that can't be made harms nobody
+        except Exception:  # noqa: BLE001 - as logging's own handlers: a line that can't be formatted must not raise
             self.handleError(record)
             return
         if not written:
@@ -39,7 +39,7 @@ class WholeLines(logging.Handler):
             log.warning("log_was_not_writable", lines=refused)
 
     def _written(self, line: str) -> bool:
-        """Whether it was; one that is written in part counts, and its rest goes before the next one."""
+        """Whether the line was written, at least in part; the rest is written before the next line."""
         try:
             self._stream.flush()
             if self._fd is None:
@@ -67,7 +67,7 @@ def _descriptor(stream: TextIO) -> int | None:
 
 
 def _unwritten(fd: int, data: bytes) -> bytes:
-    """What is left of `data` when no more of it can be written."""
+    """Writes `data` as far as possible; returns the rest."""
     try:
         while data:
             data = data[os.write(fd, data) :]

@@ -1,4 +1,4 @@
-"""Line charts as SVG, made here: no script and no font is needed to show them."""
+"""Line charts as SVG, without scripts or fonts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 320.0, 88.0
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart. `style`: a class of the style sheet; `filled`: the area under it too."""
+    """One line of a chart. `style`: a CSS class; `filled`: also fill the area under it."""
 
     name: str
     values: Sequence[float | None]
@@ -22,9 +22,8 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart. `at`: seconds since the epoch, of each value. `least_top`: the scale reaches at least there.
-
-    `percent`: values are shares, shown as percentages. `span_s`: from the left edge to the latest value.
+    """A chart. `at`: seconds since the epoch of each value. `least_top`: minimum top of the scale. `percent`: values
+    are shares, shown as percentages. `span_s`: from the left edge to the latest value.
     """
 
     title: str
@@ -36,16 +35,16 @@ class Chart:
     span_s: float = 900.0
 
 
-def drawn(chart: Chart, words: dict[str, str]) -> str:
-    """The chart as a figure in HTML. `words`: `now`, `ago` (how the axis begins), and `no_data`."""
+def to_figure(chart: Chart, words: dict[str, str]) -> str:
+    """The chart as an HTML figure. `words`: `now`, `ago` (start of the axis) and `no_data`."""
     top = nice_top(max((value for line in chart.series for value in line.values if value is not None), default=0.0))
     top = max(top, chart.least_top)
     ends = [(line, _last(line.values)) for line in chart.series]
-    said = "; ".join(f"{line.name} {_told(value, chart, words)}" for line, value in ends)
-    label = escape(f"{chart.title}, {chart.unit}: {said}", quote=True)
+    summary = "; ".join(f"{line.name} {_latest(value, chart, words)}" for line, value in ends)
+    label = escape(f"{chart.title}, {chart.unit}: {summary}", quote=True)
     lines = "".join(_line(chart, line, top) for line in chart.series)
     grid = "".join(f'<line class="ink-grid" x1="0" x2="{WIDTH:g}" y1="{y:g}" y2="{y:g}"/>' for y in (1, 44, 87))
-    keys = "".join(_key(line, _told(value, chart, words), alone=len(ends) == 1) for line, value in ends)
+    keys = "".join(_key(line, _latest(value, chart, words), alone=len(ends) == 1) for line, value in ends)
     return (
         f'<figure class="ink-chart"><figcaption><span>{escape(chart.title)}</span>'
         f"<small>{escape(chart.unit)}</small></figcaption>"
@@ -58,14 +57,14 @@ def drawn(chart: Chart, words: dict[str, str]) -> str:
     )
 
 
-def _key(line: Series, told: str, *, alone: bool) -> str:
-    """The latest value of a line; its mark and name too, where there are several."""
+def _key(line: Series, latest: str, *, alone: bool) -> str:
+    """The latest value of a line; with its mark and name if there are several lines."""
     named = f'<span class="ink-key {line.style}" aria-hidden="true"></span>{escape(line.name)} '
-    return f"<li>{'' if alone else named}<b>{escape(told)}</b></li>"
+    return f"<li>{'' if alone else named}<b>{escape(latest)}</b></li>"
 
 
 def nice_top(most: float) -> float:
-    """The least of 1, 2, 2.5 and 5 times a power of ten that is not below `most`; 0 for 0."""
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `most`; 0 for 0."""
     if most <= 0 or not math.isfinite(most):
         return 0.0
     power = 10.0 ** math.floor(math.log10(most))
@@ -73,7 +72,7 @@ def nice_top(most: float) -> float:
 
 
 def _line(chart: Chart, line: Series, top: float) -> str:
-    """The line's parts: where a value is missing, it is broken."""
+    """The parts of a line, which breaks at missing values."""
     at = chart.at
     if not at:
         return ""
@@ -100,17 +99,17 @@ def _part(points: list[tuple[float, float]], line: Series) -> str:
 
 
 def _last(values: Sequence[float | None]) -> float | None:
-    """The latest value of the last points; None where nothing was measured for a while."""
+    """The latest value of the last points; None if all are missing."""
     return next((value for value in reversed(values[-6:]) if value is not None), None)
 
 
-def _told(value: float | None, chart: Chart, words: dict[str, str]) -> str:
+def _latest(value: float | None, chart: Chart, words: dict[str, str]) -> str:
     return words["no_data"] if value is None else _number(value, chart)
 
 
 def _number(value: float, chart: Chart) -> str:
     if chart.percent:
-        return f"{100 * value:.0f} %"
+        return f"{100 * value:.0f}%"
     if value >= 100 or value == round(value):
         return f"{value:,.0f}"
     return f"{value:.1f}" if value >= 10 else f"{value:.2g}"

@@ -1,4 +1,4 @@
-"""What the page has done on its behalf: it asks the service as its visitor would, with their key and their address."""
+"""The server side of the page: calls the service with the visitor's key and address."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Json = dict[str, Any]
 
 MOST_FILES = 50
 MOST_SHOWN = 400_000
-"""Characters of a page's JSON that a browser is given to show; the whole is in the download."""
+"""Characters of a page's JSON that the browser shows; the download has all."""
 _STATE_S = 1.0
-"""How long a state is good for: however many look at the Live tab, the service is asked once a second for each key."""
+"""How long a state is reused: each key asks the service at most once a second, for any number of Live tabs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """On whose behalf the service is asked."""
+    """A user of the page."""
 
     key: str
     address: str
@@ -40,8 +40,8 @@ class Visitor:
 
 
 @dataclass(slots=True)
-class Job:
-    """One document of a round, as the page is told of it."""
+class FileProgress:
+    """The progress of one file in a run."""
 
     name: str
     file: str
@@ -52,14 +52,14 @@ class Job:
     count: int | None = None
     error: Json | None = None
 
-    def told(self) -> Json:
+    def as_json(self) -> Json:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(slots=True)
 class Desk:
-    """Serves all visitors of the page, on the event loop. `url`: of the service, on this machine; `transport`: instead
-    of the network.
+    """Serves all users of the page, on the event loop. `url`: the service on this machine; `transport`: replaces the
+    network in tests.
     """
 
     url: str
@@ -68,18 +68,19 @@ class Desk:
     _states: dict[str, tuple[float, State]] = field(default_factory=dict)
 
     async def read(self, asked: Mapping[str, Any], visitor: Visitor) -> AsyncIterator[Json]:
-        """Reads the files one after the other; what there is to tell after each page."""
+        """Reads the files one after another; yields the progress after each page."""
         jobs = [
-            Job(str(file["name"])[:200], str(file["id"])[:64]) for file in list(asked.get("files") or ())[:MOST_FILES]
+            FileProgress(str(file["name"])[:200], str(file["id"])[:64])
+            for file in list(asked.get("files") or ())[:MOST_FILES]
         ]
         run = str(asked.get("run", ""))[:64]
         for job in jobs:
             async with aclosing(self._read_one(job, _read_as(asked), visitor)) as steps:
                 async for _ in steps:
-                    yield {"run": run, "ended": False, "jobs": [each.told() for each in jobs]}
-        yield {"run": run, "ended": True, "jobs": [job.told() for job in jobs]}
+                    yield {"run": run, "ended": False, "jobs": [each.as_json() for each in jobs]}
+        yield {"run": run, "ended": True, "jobs": [job.as_json() for job in jobs]}
 
-    async def _read_one(self, job: Job, read_as: ReadAs, visitor: Visitor) -> AsyncGenerator[None, None]:
+    async def _read_one(self, job: FileProgress, read_as: ReadAs, visitor: Visitor) -> AsyncGenerator[None, None]:
         job.result, job.status = self.results.begin(job.name), "reading"
         yield
         try:
@@ -133,7 +134,7 @@ class Desk:
         return {"name": stem + shape.suffix, "type": shape.media_type, "content": content}
 
     async def about(self, visitor: Visitor) -> Json:
-        """Who reads here, and how large a file may be; 0 where that isn't known."""
+        """The engine, the models, and the maximum file size; 0 if unknown."""
         try:
             async with self._client(visitor) as client:
                 about: Json = {"engine": await client.engine(), "models": list(await client.models())}
@@ -158,7 +159,7 @@ class Desk:
         return self._states[visitor.key][1]
 
     def _client(self, visitor: Visitor) -> AsyncInkgateClient:
-        # As a proxy on this machine would say it: rates and shares are counted by visitor, not for the page as a whole.
+        # As a proxy on this machine does: rate limits and shares apply per visitor, not to the page as a whole.
         forwarded = {"X-Forwarded-For": visitor.address} if visitor.address else {}
         return AsyncInkgateClient(self.url, visitor.key, headers=forwarded, transport=self.transport)
 
@@ -174,12 +175,12 @@ def _read_as(asked: Mapping[str, Any]) -> ReadAs:
 
 def problem(error: ServiceError, language: str) -> Json:
     """The error as the page shows it."""
-    told: Json = {"code": error.code, "title": error.title, "detail": error.detail, "remedy": error.remedy}
+    shown_error: Json = {"code": error.code, "title": error.title, "detail": error.detail, "remedy": error.remedy}
     if not error.title:
-        told["title"], told["detail"] = say(language, "error_unreachable"), str(error)
-        told["remedy"] = say(language, "error_unreachable_do")
-    told = dict(in_language(told, language))
-    return {**told, "status": error.status, "retry_after_s": error.retry_after_s, "request_id": error.request_id}
+        shown_error["title"], shown_error["detail"] = say(language, "error_unreachable"), str(error)
+        shown_error["remedy"] = say(language, "error_unreachable_do")
+    shown_error = dict(in_language(shown_error, language))
+    return {**shown_error, "status": error.status, "retry_after_s": error.retry_after_s, "request_id": error.request_id}
 
 
 def _title(code: str) -> str:

@@ -1,4 +1,4 @@
-"""Titles and remedies of all errors in Chinese, by code; in English they are the service's own (errors.py)."""
+"""Titles and remedies of all errors in Chinese, by code; errors.py has the English ones."""
 
 PROBLEMS: dict[str, tuple[str, str]] = {
     "request_malformed": ("无法理解请求", "请对照 /docs 中的示例检查请求体。"),

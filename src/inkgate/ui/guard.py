@@ -1,7 +1,7 @@
-"""What of Gradio can be reached: its page, and the few addresses by which the page speaks. All else is not there.
+"""Restricts Gradio to its page and the few routes that the page needs; all others return 404.
 
-Gradio brings addresses for uploads, files, proxies, recordings and more. None of them knows of this service's keys and
-limits, so none of them is served. Files go from the browser to `/v1/files` of the API, under its rules.
+Gradio has routes for uploads, files, proxies, recordings and more, which don't check this service's keys and limits.
+The browser uploads files to `/v1/files` of the API instead.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MAX_BODY_BYTES = 100_000
-"""What the page sends through Gradio are choices and names; no file is among them."""
+"""The page sends options and names through Gradio, never files."""
 
 _READ = re.compile(
     r"/|/theme\.css|/config|/favicon\.ico|/static/[\w./-]+|/assets/[\w./-]+"
@@ -21,7 +21,7 @@ _READ = re.compile(
 )
 _SENT = re.compile(r"/gradio_api/(queue/join|component_server|cancel|reset)/?")
 
-# Gradio's page has scripts in it, and makes templates into functions.
+# Gradio's page contains inline scripts and compiles templates into functions.
 _POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; frame-ancestors 'self'; "
@@ -35,7 +35,7 @@ _HEADERS = {
 
 
 class Guard:
-    """Passes on what the page needs; every answer tells the browser to ask nobody but this service."""
+    """Passes on requests that the page needs; every response restricts the browser to this service."""
 
     def __init__(self, app: ASGIApp, prefix: str) -> None:
         self._app = app
@@ -47,11 +47,11 @@ class Guard:
             return
         path = scope["path"].removeprefix(self._prefix) or "/"
         if not _is_served(scope["method"], path):
-            await PlainTextResponse("There is nothing here.", 404)(scope, receive, send)
+            await PlainTextResponse("Not found.", 404)(scope, receive, send)
             return
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdigit() or int(length) > MAX_BODY_BYTES:
-            await PlainTextResponse("The body is larger than this address takes.", 413)(scope, receive, send)
+            await PlainTextResponse("The request body is too large.", 413)(scope, receive, send)
             return
 
         async def send_safely(message: Message) -> None:
@@ -59,7 +59,7 @@ class Guard:
                 MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
-        await self._app(scope, _Bounded(receive), send_safely)
+        await self._app(scope, _BodyLimit(receive), send_safely)
 
 
 def _is_served(method: str, path: str) -> bool:
@@ -70,8 +70,8 @@ def _is_served(method: str, path: str) -> bool:
     return method == "POST" and _SENT.fullmatch(path) is not None
 
 
-class _Bounded:
-    """A body that breaks off where it grows too large: one sent in chunks doesn't say how long it is."""
+class _BodyLimit:
+    """Disconnects when the body exceeds the limit; a chunked body has no length header."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive

@@ -1,4 +1,4 @@
-"""The Live tab: what the service says of itself, as HTML."""
+"""The Live tab: the state of the service as HTML."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from html import escape
 
 from inkgate.telemetry.state import Point, State
-from inkgate.ui.charts import Chart, Series, drawn
+from inkgate.ui.charts import Chart, Series, to_figure
 from inkgate.ui.verdict import verdict
 from inkgate.ui.words import say
 
 
 @dataclass(frozen=True, slots=True)
-class _Scribe:
-    """Writes in one language about the history of one state, of which `minutes` are shown."""
+class _ChartTexts:
+    """Texts and charts in one language for the last `minutes` of a state's history."""
 
     language: str
     points: tuple[Point, ...]
@@ -29,38 +29,38 @@ class _Scribe:
         return Series(self.word(name), [take(point) for point in self.points], style, filled)
 
     def chart(self, title: str, unit: str, *series: Series, least_top: float = 1.0, percent: bool = False) -> Chart:
-        said = self.word(unit) if unit else ""
+        unit = self.word(unit) if unit else ""
         at = [point.at for point in self.points]
-        return Chart(self.word(title), said, at, series, least_top, percent, 60.0 * self.minutes)
+        return Chart(self.word(title), unit, at, series, least_top, percent, 60.0 * self.minutes)
 
 
 def live_panel(state: State, language: str) -> str:
     """The panel's HTML in `language`."""
-    scribe = _Scribe(language, state.history, _minutes(state))
+    texts = _ChartTexts(language, state.history, _minutes(state))
     words = {
-        "now": scribe.word("now"),
-        "ago": scribe.word("minutes_ago", count=scribe.minutes),
-        "no_data": scribe.word("no_data"),
+        "now": texts.word("now"),
+        "ago": texts.word("minutes_ago", count=texts.minutes),
+        "no_data": texts.word("no_data"),
     }
-    charts = "".join(drawn(chart, words) for chart in _charts(scribe, state))
-    chips = "".join(_chips(scribe, state))
-    title = escape(scribe.word("live_title", count=scribe.minutes))
-    said, style = verdict(state, language)
+    charts = "".join(to_figure(chart, words) for chart in _charts(texts, state))
+    chips = "".join(_chips(texts, state))
+    title = escape(texts.word("live_title", count=texts.minutes))
+    sentence, style = verdict(state, language)
     return (
-        f'<p class="ink-verdict {style}">{escape(said)}</p><div class="ink-chips">{chips}</div>'
+        f'<p class="ink-verdict {style}">{escape(sentence)}</p><div class="ink-chips">{chips}</div>'
         f'<h2 class="ink-h2">{title}</h2><div class="ink-charts">{charts}</div>'
     )
 
 
 def _minutes(state: State) -> int:
-    """A quarter of an hour; less while the service hasn't run for that long, so that its lines can be seen."""
+    """15 minutes, or fewer shortly after the start, so that the lines are visible."""
     known_s = state.history[-1].at - state.history[0].at if state.history else 0.0
     return next((minutes for minutes in (2, 5) if known_s <= 60 * minutes), 15)
 
 
-def _charts(scribe: _Scribe, state: State) -> list[Chart]:
-    points = scribe.points
-    line, chart = scribe.line, scribe.chart
+def _charts(texts: _ChartTexts, state: State) -> list[Chart]:
+    points = texts.points
+    line, chart = texts.line, texts.chart
     charts = [
         chart("live_qps", "per_second", line("live_qps", lambda p: p.requests, filled=True)),
         chart(
@@ -75,7 +75,7 @@ def _charts(scribe: _Scribe, state: State) -> list[Chart]:
             line("in_flight", lambda p: float(p.in_flight), filled=True),
             line("limit", lambda p: float(p.limit), "ink-two"),
         ),
-        chart("live_waiting", "", *_waiting(scribe, state)),
+        chart("live_waiting", "", *_waiting(texts, state)),
         chart("live_pages", "per_second", line("live_pages", lambda p: p.pages, filled=True)),
         chart("live_batch", "items", line("live_batch", lambda p: p.mean_batch)),
         chart("live_cache", "percent_of_pages", line("live_cache", lambda p: p.cache_share, filled=True), percent=True),
@@ -98,38 +98,38 @@ def _charts(scribe: _Scribe, state: State) -> list[Chart]:
     return charts
 
 
-def _waiting(scribe: _Scribe, state: State) -> list[Series]:
-    """Pages; before model servers, calls to them too: a page that has its turn makes several."""
+def _waiting(texts: _ChartTexts, state: State) -> list[Series]:
+    """Waiting pages; with model servers, also waiting calls: a page makes several."""
     if len(state.queues) < 2:
-        return [scribe.line("live_waiting", lambda p: float(p.waiting), filled=True)]
+        return [texts.line("live_waiting", lambda p: float(p.waiting), filled=True)]
     return [
-        scribe.line("pages_waiting", lambda p: float(p.pages_waiting), filled=True),
-        scribe.line("calls_waiting", lambda p: float(p.waiting), "ink-two"),
+        texts.line("pages_waiting", lambda p: float(p.pages_waiting), filled=True),
+        texts.line("calls_waiting", lambda p: float(p.waiting), "ink-two"),
     ]
 
 
-def _chips(scribe: _Scribe, state: State) -> list[str]:
-    """What is so now: the engine first, then whatever is out of the ordinary."""
+def _chips(texts: _ChartTexts, state: State) -> list[str]:
+    """The current state: readiness and engine first, then problems."""
     chips = [
-        _chip(scribe.word("live_ready"), "ink-good")
+        _chip(texts.word("live_ready"), "ink-good")
         if state.ready
-        else _chip(f"{scribe.word('live_not_ready')}: {'; '.join(state.reasons)}", "ink-bad"),
+        else _chip(f"{texts.word('live_not_ready')}: {'; '.join(state.reasons)}", "ink-bad"),
         _chip(f"{state.build.model or state.build.engine} · {state.build.inference_engine}"),
-        _chip(scribe.word("live_up", time=_duration(state.at - state.started_at))),
-        _chip(scribe.word("live_memory", size=_size(sum(process.rss_bytes for process in state.processes)))),
+        _chip(texts.word("live_up", time=_duration(state.at - state.started_at))),
+        _chip(texts.word("live_memory", size=_size(sum(process.rss_bytes for process in state.processes)))),
     ]
     if state.degradation_level:
         taken = ", ".join(state.degradation_levels[: state.degradation_level]) or str(state.degradation_level)
-        chips.append(_chip(scribe.word("live_degraded", name=taken), "ink-warn"))
+        chips.append(_chip(texts.word("live_degraded", name=taken), "ink-warn"))
     chips += [
-        _chip(scribe.word("live_breaker", name=breaker.name), "ink-bad")
+        _chip(texts.word("live_breaker", name=breaker.name), "ink-bad")
         for breaker in state.breakers
         if breaker.state != "closed"
     ]
     if state.replicas:
         up = sum(replica.state == "up" for replica in state.replicas)
         style = "ink-good" if up == len(state.replicas) else "ink-bad"
-        chips.append(_chip(scribe.word("live_replicas", up=up, count=len(state.replicas)), style))
+        chips.append(_chip(texts.word("live_replicas", up=up, count=len(state.replicas)), style))
     return chips
 
 

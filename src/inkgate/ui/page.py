@@ -1,4 +1,4 @@
-"""The page as Gradio shows it: one component of our own making, with what it asks the server for."""
+"""The web page: one Gradio component of our own, and its server functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inkgate.ui.guard import Guard
 from inkgate.ui.words import LANGUAGES, WORDS, language_of
 
 _AT_ONCE = 8
-"""Rounds of reading that the page has under way; each holds a file in memory. Further ones wait in Gradio's queue."""
+"""Concurrent runs of the page; each holds a file in memory. More wait in Gradio's queue."""
 _WAITING = 64
 _SCRIPTS = ("words.js", "service.js", "files.js", "viewer.js", "live.js", "page.js")
 _FONT = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "Noto Sans CJK SC", "sans-serif")
@@ -26,16 +26,16 @@ _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Noto Sans Mono"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page as an application. `running`: to be entered for as long as it is served."""
+    """The page as an ASGI application. `running`: its lifespan context."""
 
     app: ASGIApp
     running: Callable[[], AbstractAsyncContextManager[object]]
 
 
 def build_page(url: str, prefix: str) -> Page:
-    """The page, to be served below `prefix`, in front of the service at `url`. Takes a second; blocking.
+    """The page below `prefix` for the service at `url`. Blocking; takes a second.
 
-    It tells nobody that it is used: Gradio's analytics, history and sharing are off.
+    Gradio's analytics, history and sharing are off.
     """
     blocks = _blocks(Desk(url))
     outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
@@ -74,9 +74,9 @@ def _blocks(desk: Desk) -> gr.Blocks:
         )
 
         async def read(event: gr.EventData, request: gr.Request) -> AsyncIterator[Json]:
-            asked: Mapping[str, Any] = event._data  # noqa: SLF001 - the only way to all that an event carries
-            async for told in desk.read(asked, _visitor(asked, request)):
-                yield told
+            asked: Mapping[str, Any] = event._data  # noqa: SLF001 - the only access to the event's data
+            async for progress in desk.read(asked, _visitor(asked, request)):
+                yield progress
 
         reading = page.submit(
             read, None, page, show_progress="hidden", api_visibility="private", concurrency_limit=_AT_ONCE
@@ -87,8 +87,8 @@ def _blocks(desk: Desk) -> gr.Blocks:
 
 
 def _functions(desk: Desk) -> list[Callable[..., Any]]:
-    """What the page's script can call. Those that block are run in threads by Gradio. Their names become attributes of
-    the component, which has a `page` of its own.
+    """The functions that the page's script can call; Gradio runs blocking ones in threads. Their names become
+    attributes of the component, which already has `page`.
     """
 
     def ink_page(asked: Json) -> Json:
@@ -103,7 +103,7 @@ def _functions(desk: Desk) -> list[Callable[..., Any]]:
     async def ink_live(asked: Json, request: gr.Request) -> Json:
         return await desk.live(_visitor(asked, request))
 
-    def ink_greet(asked: Json, request: gr.Request) -> Json:  # noqa: ARG001 - what the page calls has a parameter
+    def ink_greet(asked: Json, request: gr.Request) -> Json:  # noqa: ARG001 - server functions have a parameter
         return {"language": language_of(request.headers.get("accept-language", ""))}
 
     return [ink_page, ink_download, ink_about, ink_live, ink_greet]

@@ -1,4 +1,4 @@
-"""What was read, kept for whoever reads it on the page: compressed, bounded, and gone after an hour."""
+"""Results for the web page: compressed, bounded in size, and dropped after an hour."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MAX_BYTES = 64_000_000
 
 
 @dataclass(slots=True)
-class Kept:
-    """A document as far as it was read. `pages`: JSON of each, compressed, a tenth of what the objects would take."""
+class StoredDocument:
+    """The pages of a document read so far. `pages`: compressed JSON, a tenth of the objects' size."""
 
     name: str
     begun_at: float
@@ -33,23 +33,23 @@ class Kept:
         return sum(map(len, self.pages))
 
     def page(self, number: int) -> PageResult:
-        """The page at this place, from 0. Raises IndexError."""
+        """The page with this number, from 0. Raises IndexError."""
         return PAGE.validate_json(zlib.decompress(self.pages[number]))
 
     def document(self) -> DocumentResult:
-        """All of it. Blocking."""
+        """The whole document. Blocking."""
         pages: Sequence[PageResult] = [self.page(number) for number in range(len(self.pages))]
         end = self.summary or Summary("partial", self.name, "", 0, len(pages), "", len(pages), 0)
         return DocumentResult(self.name, end.mime_type, end.byte_count, end.page_count, end.engine, tuple(pages))
 
 
 class Results:
-    """Results by an ID that nobody guesses: who has it may see them. Those used longest ago make room."""
+    """Results by an unguessable ID; whoever has the ID may see them. The least recently used are dropped first."""
 
     def __init__(
         self, max_bytes: int = MAX_BYTES, kept_s: float = KEPT_S, now: Callable[[], float] = monotonic
     ) -> None:
-        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._kept: OrderedDict[str, StoredDocument] = OrderedDict()
         self._max_bytes = max_bytes
         self._kept_s = kept_s
         self._now = now
@@ -59,13 +59,13 @@ class Results:
         return sum(kept.size for kept in self._kept.values())
 
     def begin(self, name: str) -> str:
-        """The ID of a new document without pages."""
+        """Stores a new document without pages; returns its ID."""
         identifier = secrets.token_urlsafe(18)
-        self._kept[identifier] = Kept(name, self._now())
+        self._kept[identifier] = StoredDocument(name, self._now())
         return identifier
 
     def add(self, identifier: str, line: bytes) -> None:
-        """Keeps a page, given as JSON; nothing where the document had to make room."""
+        """Stores a page as JSON, unless the document was dropped."""
         if (kept := self.get(identifier)) is None:
             return
         kept.pages.append(zlib.compress(line, 3))
@@ -77,8 +77,8 @@ class Results:
         if (kept := self.get(identifier)) is not None:
             kept.summary = summary
 
-    def get(self, identifier: str) -> Kept | None:
-        """The document; None where it is gone, or never was."""
+    def get(self, identifier: str) -> StoredDocument | None:
+        """The document; None if it was dropped or never existed."""
         due = self._now() - self._kept_s
         for old in [name for name, kept in self._kept.items() if kept.begun_at < due]:
             del self._kept[old]
@@ -88,6 +88,6 @@ class Results:
 
 
 def shown(line: bytes) -> tuple[int, bool]:
-    """Of a page as JSON: its number from 1, and whether it was read."""
+    """The number from 1 of a page as JSON, and whether it was read."""
     page = orjson.loads(line)
     return int(page["index"]) + 1, page["error"] is None

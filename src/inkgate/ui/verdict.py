@@ -1,4 +1,4 @@
-"""How the service is doing, in one sentence, from what it says of itself."""
+"""The state of the service in one sentence."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from itertools import takewhile
 from inkgate.telemetry.state import Point, State
 from inkgate.ui.words import say
 
-_Said = tuple[str, dict[str, object], str]
-"""A word (ui/words.py), its values, and the class of the style sheet."""
+_Sentence = tuple[str, dict[str, object], str]
+"""A key of ui/words.py, its values, and a CSS class."""
 RECENT_S = 30.0
-"""What is now: a page of the embedded engine may take some seconds."""
+"""The window for current problems: a page of the embedded engine may take some seconds."""
 
 
 def verdict(state: State, language: str) -> tuple[str, str]:
-    """The sentence, and the class of the style sheet that it is shown in."""
+    """The sentence and its CSS class."""
     word, values, style = _down(state) or _busy(state) or _reading(state)
     return say(language, word, **values), style
 
 
-def _down(state: State) -> _Said | None:
-    """That nothing is read, and why."""
+def _down(state: State) -> _Sentence | None:
+    """The service reads nothing."""
     broken = [breaker.name for breaker in state.breakers if breaker.state == "open"]
     if not state.ready:
         return "verdict_down", {"why": "; ".join(state.reasons) or "?"}, "ink-bad"
@@ -32,8 +32,8 @@ def _down(state: State) -> _Said | None:
     return None
 
 
-def _busy(state: State) -> _Said | None:
-    """That some wait or are refused."""
+def _busy(state: State) -> _Sentence | None:
+    """Some requests wait or are refused."""
     waiting = max((sum(queue.waiting.values()) for queue in state.queues), default=0)
     refused = any(point.refused for point in _recent(state))
     if not waiting:
@@ -43,7 +43,7 @@ def _busy(state: State) -> _Said | None:
     return word, {"count": waiting, "seconds": max(1, round(seconds))}, "ink-warn"
 
 
-def _reading(state: State) -> _Said:
+def _reading(state: State) -> _Sentence:
     took = next((point.p50_s for point in reversed(_recent(state)) if point.p50_s is not None), None)
     if took is not None:
         return "verdict_reading", {"seconds": f"{took:.2g}" if took < 10 else f"{took:.0f}"}, "ink-good"
@@ -62,7 +62,7 @@ def _refuses_all(recent: Sequence[Point]) -> bool:
 
 
 def _refusing_s(state: State) -> float:
-    """For how long requests have been refused and no page was read."""
+    """Time since which requests were refused and no page was read."""
     silent = list(takewhile(lambda point: not point.pages, reversed(state.history)))
     refusing = [point for point in silent if point.refused]
     return state.at - (refusing[-1].at - refusing[-1].span_s) if refusing else 0.0

@@ -1,4 +1,4 @@
-"""The page's words, one table for each language."""
+"""The texts of the page, one table per language."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from inkgate.ui import errors_zh, words_en, words_zh
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
-"""By code, as they call themselves."""
+"""Languages by code, with their own names."""
 WORDS: Mapping[str, Mapping[str, str]] = {"en": words_en.WORDS, "zh": words_zh.WORDS}
 
 
 def language_of(accepted: str) -> str:
-    """The language that an Accept-Language header asks for first, of those there are; English where it asks for none.
+    """The best supported language of an Accept-Language header; English by default.
 
-    Weights as in RFC 9110, 12.5.4; of two with the same weight the earlier one is taken.
+    Weights as in RFC 9110, 12.5.4; of equal weights, the first wins.
     """
     best, weight = "en", 0.0
     for part in accepted.split(","):
@@ -28,12 +28,12 @@ def language_of(accepted: str) -> str:
 
 
 def say(language: str, word: str, /, **values: object) -> str:
-    """The word in the language, with `values` where it has names in braces."""
+    """The text in the language, formatted with `values`."""
     return WORDS.get(language, words_en.WORDS)[word].format(**values)
 
 
 def in_language(problem: Mapping[str, str], language: str) -> dict[str, str]:
-    """The problem with its title and remedy in the language; its detail stays as the service wrote it."""
+    """The problem with title and remedy in the language; its detail stays in English."""
     told = dict(problem)
     if language == "zh" and (known := errors_zh.PROBLEMS.get(problem.get("code", ""))):
         told["title"], told["remedy"] = known
