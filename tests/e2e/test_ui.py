@@ -159,7 +159,7 @@ def test_copy_takes_the_source_of_what_is_shown_and_says_when_there_is_none(
         read(page)
         page.click("#ink-tab-markdown")
         page.click("#ink-copy")
-        expect(page.locator(status)).to_have_text("There is nothing to copy here.")
+        expect(page.locator(status)).to_have_text("Nothing to copy.")
         read(page, "parse")
         page.click("#ink-copy")
         expect(page.locator(status)).to_have_text("Copied.")
