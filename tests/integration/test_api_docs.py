@@ -75,3 +75,10 @@ async def test_an_error_links_to_its_code_in_the_documentation(root_path: str, u
             assert answer.json()["code"] == code
             assert answer.headers["link"] == f'<{base}reference/errors/#{code}>; rel="help"'
         assert "link" not in (await api.client.get("/livez")).headers
+
+
+async def test_fields_have_the_descriptions_of_their_docstrings() -> None:
+    async with running_api() as api:
+        schemas = (await api.client.get("/openapi.json")).json()["components"]["schemas"]
+    assert [name for name, schema in schemas.items() if "Attributes:" in schema.get("description", "")] == []
+    assert schemas["State"]["properties"]["at"]["description"] == "Seconds since the epoch."

@@ -1,7 +1,8 @@
-"""The OpenAPI document: what FastAPI finds out by itself, and what is written by hand beside it."""
+"""The OpenAPI document: what FastAPI generates, and what is added by hand."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -27,12 +28,11 @@ DESCRIPTION = """Reads images (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC) and 
 * `POST /layout-parsing` takes what clients of PaddleX's document parsing send.
 * `POST /v1/chat/completions` takes what clients of OpenAI and vLLM send, and passes it on to the model servers.
 * Errors are problem documents (RFC 9457) with a stable `code`, a `remedy` and the `request_id`.
-* A document some of whose pages failed is answered with `X-Inkgate-Status: partial`; each failed page has an `error`.
+* If some pages of a document fail, the response has `X-Inkgate-Status: partial`, and each failed page has an `error`.
 """
 _REF = "#/components/schemas/"
 _ALWAYS = (401, 403, 429, 500, 503)
-"""Statuses that any request may be answered with: no key, another site's page, too many requests, our fault, no room or
-stopping."""
+"""Statuses that any request may get: no key, another site's page, too many requests, an internal error, no room."""
 
 
 def pages_pattern(first: int) -> str:
@@ -85,7 +85,7 @@ PROBLEM_RESPONSES = problems()
 
 _PROBLEM_SCHEMA: Json = {
     "title": "Problem",
-    "description": "RFC 9457, with the members `code`, `remedy` and `request_id` beside.",
+    "description": "RFC 9457, with the additional members `code`, `remedy` and `request_id`.",
     "type": "object",
     "required": ["type", "title", "status", "detail", "code", "remedy", "request_id"],
     "properties": {
@@ -115,6 +115,8 @@ def _build(app: FastAPI, *, keys_needed: bool) -> Json:
     document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
     components = document.setdefault("components", {})
     components.setdefault("schemas", {}).update(_request_schemas() | _result_schemas() | {"Problem": _PROBLEM_SCHEMA})
+    for schema in components["schemas"].values():
+        _describe_fields(schema)
     if keys_needed:
         components["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer"},
@@ -125,6 +127,20 @@ def _build(app: FastAPI, *, keys_needed: bool) -> Json:
             for operation in document["paths"][path].values():
                 operation["security"] = []
     return document
+
+
+def _describe_fields(schema: Json) -> None:
+    """Move the section `Attributes:` of a dataclass's docstring to the fields that it describes."""
+    text, found, attributes = schema.get("description", "").partition("\n\nAttributes:\n")
+    if not found:
+        return
+    schema["description"] = text
+    fields = schema["properties"]
+    for entry in re.split(r"\n {4}(?=\w)|; (?=\w+: )", attributes.removeprefix("    ")):
+        names, _, about = " ".join(entry.split()).partition(": ")
+        for name in names.split(", "):
+            if name in fields:
+                fields[name].setdefault("description", about[:1].upper() + about[1:])
 
 
 def _request_schemas() -> Json:

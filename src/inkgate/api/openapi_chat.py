@@ -75,10 +75,10 @@ def _responses() -> dict[int | str, Json]:
 
 
 CHAT_OPERATION: Json = {
-    "summary": "Ask the model, as OpenAI's clients do",
+    "summary": "OpenAI chat completions",
     "operation_id": "complete_chat",
-    "description": "A chat completion, passed on to the model servers under the same admission as documents. Errors "
-    "come in OpenAI's form; those of the model server keep their status. Needs an engine that asks model servers.",
+    "description": "Passes a chat completion on to a model server, under the same admission as documents. Errors "
+    "come in OpenAI's form; those of the model server keep their status. Needs an engine with model servers.",
     "responses": _responses(),
     "openapi_extra": {"requestBody": _REQUEST},
 }

@@ -108,15 +108,14 @@ def _responses() -> dict[int | str, Json]:
         "text/html": {"schema": {"type": "string", "description": "hOCR"}},
         "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
     }
-    description = "What was read. The other formats of `/ocr` may be asked for by the Accept header."
+    description = "The document. The Accept header can choose the other formats of `/ocr`."
     return {200: {"description": description, "content": answers}, **found}
 
 
 LAYOUT_PARSING_OPERATION: Json = {
-    "summary": "Parse a document, as PaddleX does",
+    "summary": "PaddleX document parsing",
     "operation_id": "read_layout_parsing",
-    "description": "The form of PaddleX's document parsing services. Options that are not listed are let through and "
-    "have no effect.",
+    "description": "The protocol of PaddleX's document parsing services. Options that are not listed have no effect.",
     "responses": _responses(),
     "openapi_extra": {"requestBody": _REQUEST},
 }

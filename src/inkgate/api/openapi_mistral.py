@@ -102,13 +102,13 @@ _ANSWER: Json = {
 }
 
 MISTRAL_OPERATION: Json = {
-    "summary": "Read a document, as Mistral's OCR does",
+    "summary": "Mistral OCR",
     "operation_id": "read_mistral",
-    "description": "The form of Mistral's OCR service. `document_annotation_format`, `document_annotation_prompt` and "
-    "`bbox_annotation_format` are answered with 501 for now; null is fine.",
+    "description": "Mistral's OCR service. `document_annotation_format`, `document_annotation_prompt` and "
+    "`bbox_annotation_format` return 501 unless they are null.",
     "responses": {
         200: {
-            "description": "What was read. The other formats of `/ocr` may be asked for by the Accept header.",
+            "description": "The document. The Accept header can choose the other formats of `/ocr`.",
             "content": {
                 "application/json": {"schema": _ANSWER},
                 "application/x-ndjson": {

@@ -19,7 +19,7 @@ _OPTIONS: dict[str, tuple[str, Json]] = {
         {"type": "string", "enum": [*(member.value for member in Format), "ndjson"]},
     ),
     "task": ("`text`: lines. `parse`: blocks and Markdown as well.", {"type": "string", "enum": ["text", "parse"]}),
-    "blocks": ("Blocks and Markdown as well: short for `task=parse`.", {"type": "boolean"}),
+    "blocks": ("`true`: blocks and Markdown too; the same as `task=parse`.", {"type": "boolean"}),
     "pdf_text": (
         "When a PDF's own text is taken instead of its pixels.",
         {"type": "string", "enum": ["auto", "never", "always"]},
@@ -170,7 +170,7 @@ _EXAMPLES: Json = {
     },
 }
 _OK: Json = {
-    "description": "What was read. Each form of request has its own JSON; the other formats are the same for all.",
+    "description": "The document. Each protocol has its own JSON; the other formats are the same for all.",
     "headers": {
         "X-Inkgate-Status": {
             "description": "`complete`, or `partial` when some pages failed. Not on streams: their last line says it.",
@@ -204,8 +204,8 @@ def _responses() -> dict[int | str, Json]:
 OCR_OPERATION: Json = {
     "summary": "Read a document",
     "operation_id": "read_ocr",
-    "description": "Reads an image or a PDF. Four forms of request are told apart by content type and keys; see "
-    "the examples. Errors of the PaddleX form come in PaddleX's envelope, all others as problem documents.",
+    "description": "Reads an image or a PDF. The content type and the keys select one of four "
+    "protocols; see the examples. PaddleX requests get errors in PaddleX's envelope, all others problem documents.",
     "responses": _responses(),
     "openapi_extra": {"parameters": _PARAMETERS, "requestBody": _REQUEST},
 }

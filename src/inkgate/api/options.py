@@ -88,7 +88,9 @@ class OcrOptions(BaseModel):
     language: Annotated[
         Word | None, Field(description="For `translate`: the language to translate into, such as `en` or `zh`.")
     ] = None
-    blocks: Annotated[Flag | None, Field(description="Blocks and Markdown as well: short for `task=parse`.")] = None
+    blocks: Annotated[Flag | None, Field(description="`true`: blocks and Markdown too; the same as `task=parse`.")] = (
+        None
+    )
 
     coordinates: Annotated[
         Coordinates | None,

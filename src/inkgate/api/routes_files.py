@@ -20,7 +20,7 @@ from inkgate.errors import InputRejected
 
 router = APIRouter(prefix="/v1/files", tags=["files"], responses=PROBLEM_RESPONSES)
 
-FileId = Annotated[str, Path(max_length=64, description="The `id` that the upload was answered with.")]
+FileId = Annotated[str, Path(max_length=64, description="The `id` from the upload.")]
 _UNKNOWN: dict[int | str, dict[str, Any]] = problems(404, 422)
 
 
@@ -32,9 +32,9 @@ _UNKNOWN: dict[int | str, dict[str, Any]] = problems(404, 422)
     openapi_extra={"requestBody": UPLOAD_BODY},
 )
 async def upload(request: Request) -> UploadedFile:
-    """Keeps a file in memory for an hour, for its owner alone.
+    """Keeps a file in memory for an hour. Only the key that uploaded it can use it.
 
-    Takes the raw request, so that the body is read under its limits.
+    The body is read under the limits of the settings.
     """
     context = context_of(request)
     arrival = asking_of(request, context.settings).arrival
@@ -51,7 +51,7 @@ async def upload(request: Request) -> UploadedFile:
 
 @router.get("", operation_id="list_files", summary="List your files", responses=problems(422))
 async def list_files(request: Request) -> FileList:
-    """The caller's files, the latest first."""
+    """The caller's files, latest first."""
     found = [_described(file) for file in context_of(request).files.owned(caller_of(request))]
     return FileList(data=found, total=len(found))
 
@@ -67,11 +67,13 @@ async def delete(request: Request, file_id: FileId) -> DeletedFile:
     return DeletedFile(id=file_id)
 
 
-@router.get("/{file_id}/url", operation_id="sign_file_url", summary="A URL to read a file by", responses=_UNKNOWN)
+@router.get("/{file_id}/url", operation_id="sign_file_url", summary="Get a URL for a file", responses=_UNKNOWN)
 async def signed_url(
     request: Request,
     file_id: FileId,
-    expiry: Annotated[int, Query(ge=1, le=168, description="Hours it stays valid; never longer than the file.")] = 24,
+    expiry: Annotated[
+        int, Query(ge=1, le=168, description="Hours until it expires, at most as long as the file is kept.")
+    ] = 24,
 ) -> SignedUrl:
     """A URL that `document_url` of `/v1/ocr` takes; reading it needs no network."""
     files = context_of(request).files

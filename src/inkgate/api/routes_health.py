@@ -38,16 +38,16 @@ class Ready(BaseModel):
 
 
 @router.head("/health", include_in_schema=False)
-@router.get("/health", operation_id="get_health", summary="Whether the service answers")
+@router.get("/health", operation_id="get_health", summary="Health check")
 async def health(request: Request) -> Health:
-    """200 for as long as the service is able to answer."""
+    """200 while the service can answer."""
     return Health(engine=context_of(request).service.engine.name, version=__version__)
 
 
 @router.head("/livez", include_in_schema=False)
-@router.get("/livez", operation_id="get_livez", summary="Whether the process lives")
+@router.get("/livez", operation_id="get_livez", summary="Liveness probe")
 async def livez() -> Alive:
-    """200 for as long as the process is alive: restart it when this fails."""
+    """200 while the process runs. Restart it if this fails."""
     return Alive()
 
 
@@ -55,13 +55,14 @@ async def livez() -> Alive:
 @router.get(
     "/readyz",
     operation_id="get_readyz",
-    summary="Whether documents should be sent here",
+    summary="Readiness probe",
     response_model=Ready,
     responses={503: {"model": Ready, "description": "Not ready, and why."}},
 )
 async def readyz(request: Request) -> Response:
-    """200 while pages are read: one was lately, or a test page was, and the service is not draining. Else 503, with the
-    reasons. A service that has much to do is ready. Answered within a second.
+    """200 while pages, or a test page, were read lately and the service is not draining. Otherwise 503 with reasons.
+
+    A busy service is ready. The response comes within a second.
     """
     context = context_of(request)
     reasons = context.drain.reasons() or await context.service.readiness.reasons()

@@ -24,11 +24,11 @@ router = APIRouter(tags=["service"])
     responses=PROBLEM_RESPONSES,
 )
 async def models(request: Request) -> ModelList:
-    """What the model servers have; the engine that reads here, where there are none or none has said so yet.
+    """The models of the model servers; without any, the engine.
 
-    That is one for one engine: MinerU's client takes its model's name from here only where there is exactly one, and
-    PaddleOCR's takes the first. The engine's own name, and Mistral's for `/v1/ocr`, may be sent without standing here.
+    The engine's own name, and for `/v1/ocr` any name of Mistral's, can be used without being listed.
     """
+    # No further names here: MinerU's client uses the name only if there is exactly one, PaddleOCR's takes the first.
     return ModelList(data=await _listed(context_of(request)))
 
 
@@ -42,7 +42,7 @@ async def models(request: Request) -> ModelList:
 async def model(
     request: Request, model_id: Annotated[str, Path(max_length=300, description="The `id` of a model that is listed.")]
 ) -> ModelEntry:
-    """One of those that `/v1/models` lists, or the engine by its own name."""
+    """A model of `/v1/models`, or the engine by its own name."""
     context = context_of(request)
     known = [*await _listed(context), ModelEntry(id=context.service.engine.name)]
     found = next((one for one in known if one.id == model_id), None)

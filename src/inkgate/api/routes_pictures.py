@@ -30,7 +30,7 @@ _JPEG: dict[int | str, dict[str, Any]] = {
 @router.get(
     "/{file_id}/pages/{page}",
     operation_id="show_page",
-    summary="A page of a file as a picture",
+    summary="Get a page of a file as JPEG",
     response_class=Response,
     responses={**_JPEG, **problems(404, 413, 415, 422)},
 )
@@ -39,10 +39,10 @@ async def picture(
     file_id: FileId,
     page: Annotated[int, Path(ge=1, le=100_000, description="From 1.")],
     turn: Annotated[
-        Literal["0", "90", "180", "270"], Query(description="Degrees clockwise: the `rotation` that was read.")
+        Literal["0", "90", "180", "270"], Query(description="Degrees clockwise, such as the page's `rotation`.")
     ] = "0",
     side: Annotated[
-        int, Query(ge=16, le=4000, description="Longest side in pixels; smaller pages stay as they are.")
+        int, Query(ge=16, le=4000, description="Maximum side in pixels. Smaller pages are not enlarged.")
     ] = 1400,
 ) -> Response:
     """JPEG. The page is opened as for reading, under the same limits; it is not read."""

@@ -15,16 +15,14 @@ from inkgate.telemetry.state import State
 
 router = APIRouter(tags=["service"], responses=problems(422))
 
-_History = Annotated[
-    bool, Query(description="Whether the last quarter of an hour comes with it, a point for each 5 seconds.")
-]
+_History = Annotated[bool, Query(description="Include the last 15 minutes, one point for each 5 seconds.")]
 
 
-@router.get("/state", operation_id="get_state", summary="What the service says of itself", response_model=State)
+@router.get("/state", operation_id="get_state", summary="Internal state", response_model=State)
 async def state(request: Request, *, history: _History = True) -> Response:
     """Queues, caches, breakers, model servers, GPUs and processes now, counters since the start, and the settings.
 
-    Asked for an API key where one is set: it tells how this service is set up. Secrets are masked.
+    It needs an API key if keys are set, since it shows the settings. Secrets are masked.
     """
     found = context_of(request).service.observatory.state(history=history)
     return Response(orjson.dumps(found, option=orjson.OPT_NON_STR_KEYS), media_type="application/json")

@@ -53,7 +53,7 @@ class ModelEntry(BaseModel):
     object: str = "model"
     created: int = 0
     owned_by: str = "inkgate"
-    max_model_len: int | None = Field(None, description="Most tokens of a prompt with its answer, where known.")
+    max_model_len: int | None = Field(None, description="Maximum tokens of a prompt and its response, if known.")
 
 
 class ModelList(BaseModel):
