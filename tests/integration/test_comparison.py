@@ -6,8 +6,15 @@ from pathlib import Path
 
 import anyio
 import pytest
+from aiohttp import web
 
 from inkgate.bench.compare.contenders import documents, parse
+from inkgate.bench.compare.reader import (
+    ResponseUnusable,
+    chat_transcript,
+    document_transcript,
+    simple_transcript,
+)
 from inkgate.bench.compare.results import EngineComparison, EngineResult
 from inkgate.bench.compare.run import ComparisonPlan, compare
 from inkgate.bench.load import LoadImpossible
@@ -15,6 +22,7 @@ from inkgate.bench.load.plan import Plan
 from inkgate.bench.load.results import Axis
 from support.comparisons import MACHINE
 from support.evaluation import draw, write_manifest
+from support.load_target import load_target, refusal
 from support.stub_upstream import Reply, Request, error_reply, running_stub
 
 pytestmark = pytest.mark.anyio
@@ -80,6 +88,38 @@ async def test_answers_that_fail_are_errors_and_were_not_read(tmp_path: Path) ->
     assert (engine.accuracy.documents, engine.accuracy.unread, engine.accuracy.cer) == (2, 1, 0.5)
     assert 0 < (engine.error_share or 0) < 1
     assert any(kind.startswith("500") for kind in engine.errors)
+
+
+async def test_a_service_of_the_simple_protocol_is_read_and_loaded_alike(tmp_path: Path) -> None:
+    async def reply(_request: web.Request, _number: int) -> web.StreamResponse:
+        return web.json_response({"text": "hello world"})
+
+    async with load_target(reply) as target:
+        engine = await only(pages(tmp_path), target.url)
+        assert len(set(target.bodies)) == 1  # both pages are alike, whether read for accuracy or as load
+    assert engine.engine.startswith("simple at")
+    assert engine.accuracy is not None
+    assert (engine.accuracy.documents, engine.accuracy.cer, engine.accuracy.unread) == (1, 0.0, 0)
+    async with load_target(refusal(503, "service_full")) as target:
+        full = await only(pages(tmp_path), target.url)
+    assert full.accuracy is not None
+    assert full.accuracy.unread == 1
+
+
+def test_text_is_found_in_the_responses_of_every_protocol() -> None:
+    event = b'data: {"choices":[{"delta":{"content":"he"}}]}\n\n'
+    end = b'data: {"choices":[{"delta":{"content":"llo"},"finish_reason":"length"}]}\n\ndata: [DONE]\n\n'
+    streamed = chat_transcript(event + end)
+    assert (streamed.text, [failure.code for failure in streamed.failures]) == ("hello", ["output_truncated"])
+    assert chat_transcript(b'{"choices":[{"message":{"content":"hello"}}]}').text == "hello"
+    assert simple_transcript(b'{"result":"hello"}').text == "hello"
+    for broken in (b"[]", b'{"text": 3}'):
+        with pytest.raises(ResponseUnusable):
+            simple_transcript(broken)
+    with pytest.raises(ResponseUnusable):
+        chat_transcript(b"data: {broken\n\n")
+    with pytest.raises(ResponseUnusable):
+        document_transcript(b'{"text": "hello"}')
 
 
 async def test_told_to_stop_it_ends_with_what_there_is(tmp_path: Path) -> None:

@@ -69,3 +69,19 @@ def test_remarks_name_who_they_are_about() -> None:
 def test_a_load_generator_that_was_the_limit_is_told() -> None:
     limited = replace(FAST, runs=(), own=replace(OWN, bottleneck=True, why="it was late"))
     assert remarks(comparison(limited)) == ("ppocr: the load generator was the bottleneck: it was late.",)
+
+
+def test_each_engine_is_compared_with_the_fastest_by_its_rounds() -> None:
+    slow = replace(FAST, name="slow", runs=tuple(summary(answered) for answered in (100, 104, 98)))
+    fast = replace(FAST, name="fast", runs=tuple(summary(answered) for answered in (200, 207, 195)))
+    (remark,) = remarks(comparison(slow, fast))
+    assert remark.startswith("slow against fast, responses/s in time: 0.50x (95 % interval 0.4")
+    same = replace(slow, name="same")
+    assert "not distinguishable" in remarks(comparison(slow, same))[0]
+    once = replace(slow, runs=slow.runs[:1])
+    assert (
+        "1 and 1 repeats were measured: repeat each at least 3 times"
+        in remarks(comparison(once, replace(once, name="b")))[0]
+    )
+    dead = replace(slow, runs=(summary(0, failed=9),) * 3)
+    assert "a repeat measured 0" in remarks(comparison(dead, fast))[0]

@@ -60,6 +60,14 @@ def test_inkgates_form_has_the_file_and_its_name() -> None:
     assert part.get_filename() == "a %22quoted%22 page.png"
 
 
+def test_inkgates_form_names_the_task_where_one_is_asked_for() -> None:
+    body = protocol_of(Target("", ProtocolName.OCR, task="parse")).body(PAGE)
+    message = message_from_bytes(f"Content-Type: {body.content_type}\r\n\r\n".encode() + body.content)
+    task, file = (part for part in message.walk() if part is not message)
+    assert (task.get_param("name", header="content-disposition"), task.get_payload()) == ("task", "parse")
+    assert file.get_payload(decode=True) == png()
+
+
 def test_simple_and_chat_requests_have_the_page_in_base64() -> None:
     simple = json.loads(protocol_of(Target("", ProtocolName.SIMPLE)).body(PAGE).content)
     assert base64.b64decode(simple["image"]) == png()

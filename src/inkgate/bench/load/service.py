@@ -1,6 +1,6 @@
-"""`inkgate serve` as a child, with settings of its own, for as long as it is measured; it ends with us, however we end.
+"""`inkgate serve` as a child process with its own settings, while it is measured. It ends with this process.
 
-The guardian that watches over a managed vLLM watches over it, too: nothing that it has started is left behind.
+A guardian, as for a managed vLLM, stops it and all that it started, however this process ends.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ MEASURED: Mapping[str, Value] = {
     "metrics.port": 0,
     "tracing.endpoint": "",
     "log.format": "json",
-    "log.level": "info",  # it says that it is ready
+    "log.level": "info",  # for the ready event
     "ui.enabled": False,
     "cache.enabled": False,
 }
-"""A service that is measured is for this machine alone, and reads each page: one that it has kept costs nothing."""
+"""A measured service is for this machine only, and reads each page: a cached one would cost nothing."""
 
 _KEPT_LINES = 200
 _REST_OF_LOG_S = 2.0
 
 
 class ServiceNotStarted(Exception):
-    """The service ended, or was not ready in time; the message says why, in its own words where it had some."""
+    """The service ended, or was not ready in time; the message has the reason that it logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Serve:
-    """What is to be started.
+    """A service to start.
 
     Attributes:
         settings: by path, such as `engine.vllm.managed.max_num_seqs`; they win over `config` and over MEASURED.
         config: a TOML file.
-        start_s: for models to be loaded, and downloaded; stop_s: from SIGTERM to SIGKILL.
+        start_s: until it must be ready, model downloads included; stop_s: from SIGTERM to SIGKILL.
     """
 
     settings: Mapping[str, Value] = field(default_factory=dict)
@@ -62,26 +62,26 @@ class Serve:
 
 
 class ServiceProcess:
-    """A service that answers, until it has `ended`."""
+    """A running service. `ended` is set at its end."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
         self._ready = anyio.Event()
-        self._said_all = anyio.Event()
+        self._log_ended = anyio.Event()
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self.url = ""
         self.ended = anyio.Event()
         self.status: int | None = None
-        """Its exit status, once it has ended; negative: the signal. None as well where the guardian was killed."""
+        """Exit status after its end; negative: the signal. None too if the guardian was killed."""
 
     @property
     def pid(self) -> int | None:
-        """Of the service itself: model servers and workers are below it."""
+        """Of the service; model servers and workers are its children."""
         return self._child.pid
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The last of its log."""
+        """The last lines of its log."""
         return tuple(self._lines)
 
     async def wait_ready(self, within_s: float) -> None:
@@ -94,30 +94,30 @@ class ServiceProcess:
             raise ServiceNotStarted(f"The service {how}{': ' if why else '.'}{why}")
 
     async def listen(self) -> None:
-        """Reads what it says until it has ended: a log that nobody reads would stop it."""
+        """Reads its log until it ends: a full pipe would stop it."""
         async for line in self._child.lines():
             self._lines.append(line)
             event = _event(line)
             if event.get("event") == "ready":
                 self.url = str(event["url"])
                 self._ready.set()
-        self._said_all.set()
+        self._log_ended.set()
 
     async def observer(self) -> None:
-        """Waits for its end: until this runs not even its number is known."""
+        """Waits for its end. Its pid is known once this runs."""
         self.status = await self._child.wait()
         with anyio.move_on_after(_REST_OF_LOG_S):
-            await self._said_all.wait()
+            await self._log_ended.wait()
         self.ended.set()
         self._ready.set()
 
 
 @asynccontextmanager
 async def serving(serve: Serve) -> AsyncIterator[ServiceProcess]:
-    """A service that is ready; stopped, with all that it has started, when the block is left.
+    """A service that is ready; when the block is left, it is stopped with all that it started.
 
     Raises:
-        ServiceNotStarted: no process can be started, it ended, or it took too long.
+        ServiceNotStarted: it could not be started, ended, or took too long.
     """
     try:
         child = Child.spawn(_command(serve), _environment(serve.settings), serve.stop_s)
@@ -134,7 +134,7 @@ async def serving(serve: Serve) -> AsyncIterator[ServiceProcess]:
                     yield service
                 finally:
                     await child.stop()
-                    with anyio.CancelScope(shield=True):  # it has ended
+                    with anyio.CancelScope(shield=True):  # it has ended already
                         service.status = await child.wait()
                     service.ended.set()
                     tasks.cancel_scope.cancel()
@@ -143,7 +143,7 @@ async def serving(serve: Serve) -> AsyncIterator[ServiceProcess]:
 
 
 def last_words(lines: Iterable[str]) -> str:
-    """The last line that tells of a failure: a plain one, or an event of level error; empty where there is none."""
+    """The last line that reports a failure: plain text, or an event of level error; empty without one."""
     for line in reversed(tuple(lines)):
         event = _event(line)
         if not event and line.strip():
@@ -167,8 +167,8 @@ def _command(serve: Serve) -> list[str]:
 
 
 def _environment(settings: Mapping[str, Value]) -> dict[str, str]:
-    """Ours, with the settings as variables: those of whoever runs us count where nothing else is said."""
-    ours = dict(os.environ)  # noqa: TID251 - the child gets what we were given; no setting is read
+    """This process's environment, overridden by the settings."""
+    ours = dict(os.environ)  # noqa: TID251 - passed on to the child; no setting is read
     return ours | {_variable(path): _word(value) for path, value in {**MEASURED, **settings}.items()}
 
 
