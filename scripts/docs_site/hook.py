@@ -32,7 +32,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def _link(name: str, source: str) -> str:
-    """A mention of `docs/NAME.md`, as help and messages have them, as a link from the page `source`."""
+    """A mention of a page by its path, as help and messages have it, as a link from the page `source`."""
     return f"[{name}]({posixpath.relpath(f'{name}.md', posixpath.dirname(source))})"
 
 

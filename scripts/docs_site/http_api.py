@@ -21,14 +21,19 @@ Json = dict[str, Any]
 
 _TITLES = {"read": "Read documents", "chat": "Chat", "files": "Files", "service": "The service"}
 _ITEMS_SHOWN = 12
+_LONG_TEXT = re.compile(r"([\w+/,:;-]{40})[\w+/=]{40,}")
 
 
 def operations_markdown() -> str:
     """One section for each operation, grouped by tag."""
     groups: dict[str, list[Json]] = {tag: [] for tag in _TITLES}
+    seen: dict[str, str] = {}
     for path, operations in document()["paths"].items():
         for method, operation in operations.items():
-            groups[operation["tags"][0]].append({"method": method.upper(), "path": path, **operation})
+            title = f"{method.upper()} {path}"
+            content = json.dumps([operation.get(key) for key in ("parameters", "requestBody", "responses")])
+            same_as = seen.setdefault(content, title)
+            groups[operation["tags"][0]].append({"title": title, "same_as": same_as, **operation})
     return _environment().get_template("operations.md.j2").render(groups=groups, titles=_TITLES)
 
 
@@ -81,7 +86,8 @@ def type_text(schema: Json) -> str:
     if isinstance(kind, list):
         return " or ".join(_plain(part) for part in kind)
     if kind == "array":
-        return f"list of {type_text(schema.get('items', {}))}"
+        inner = type_text(schema.get("items", {}))
+        return f"list of {inner.replace('list of', 'lists of', 1)}"
     if isinstance(schema.get("additionalProperties"), dict):
         return f"object of {type_text(schema['additionalProperties'])}"
     return "file" if schema.get("format") == "binary" or "contentMediaType" in schema else _plain(kind)
@@ -123,7 +129,6 @@ def rows(schema: Json) -> list[Json]:
             "type": type_text(part),
             "required": name in required,
             "about": part.get("description", ""),
-            "default": part.get("default"),
         }
         for name, part in schema.get("properties", {}).items()
     ]
@@ -136,12 +141,14 @@ def variants(schema: Json) -> list[Json]:
 
 
 def example(content: Json) -> str:
-    """The first example of a body as JSON; empty where there is none."""
+    """The first example of a body as JSON, long texts cut; empty where there is none."""
     if "examples" in content:
-        return json.dumps(next(iter(content["examples"].values()))["value"], indent=2, ensure_ascii=False)
-    if "example" in content:
-        return json.dumps(content["example"], indent=2, ensure_ascii=False)
-    return ""
+        value = next(iter(content["examples"].values()))["value"]
+    elif "example" in content:
+        value = content["example"]
+    else:
+        return ""
+    return _LONG_TEXT.sub(r"\1...", json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def codes(description: str) -> str:

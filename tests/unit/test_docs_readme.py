@@ -40,3 +40,14 @@ def test_every_shipped_example_has_its_source_and_licence() -> None:
 def test_every_make_target_named_in_the_readme_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"`?make ([a-z-]+)", README)) - targets == set()
+
+
+def test_every_page_that_code_and_messages_name_exists() -> None:
+    dead = []
+    for folder in ("src", "scripts", "deploy", "benchmarks", "tests", "examples"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix not in {".py", ".yml", ".yaml", ".toml", ".json", ".sh"} or "guide" in path.parts:
+                continue
+            named = set(re.findall(r"(?<![\w/])docs/[\w/-]+\.md", path.read_text(encoding="utf-8")))
+            dead += [(path.relative_to(ROOT), name) for name in named if not (ROOT / name).exists()]
+    assert dead == []

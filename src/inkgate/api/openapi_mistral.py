@@ -104,7 +104,7 @@ _ANSWER: Json = {
 MISTRAL_OPERATION: Json = {
     "summary": "Mistral OCR",
     "operation_id": "read_mistral",
-    "description": "Mistral's OCR service. `document_annotation_format`, `document_annotation_prompt` and "
+    "description": "`document_annotation_format`, `document_annotation_prompt` and "
     "`bbox_annotation_format` return 501 unless they are null.",
     "responses": {
         200: {

@@ -45,7 +45,7 @@ async def picture(
         int, Query(ge=16, le=4000, description="Maximum side in pixels. Smaller pages are not enlarged.")
     ] = 1400,
 ) -> Response:
-    """JPEG. The page is opened as for reading, under the same limits; it is not read."""
+    """The page is opened under the same limits as for reading."""
     context = context_of(request)
     asking = asking_of(request, context.settings)
     async with context.service.limiter.admit(replace(asking.arrival, body_bytes=0)):
