@@ -98,7 +98,7 @@ async def turn_us(waiting: int, turns: int) -> float:
     scheduler, todo = scheduler_of(), works(waiting + PLACES)
 
     async def one(number: int) -> None:
-        async with scheduler.turn(todo[number]):
+        async with scheduler.slot(todo[number]):
             await anyio.lowlevel.checkpoint()
 
     return await closed_loop_us(waiting + PLACES, turns, one)
@@ -119,7 +119,7 @@ async def behind(waiting: int, measure: Callable[[Scheduler], Awaitable[float]])
     scheduler = scheduler_of(waiting)
 
     async def wait(work: Work) -> None:
-        async with scheduler.turn(work):
+        async with scheduler.slot(work):
             await anyio.sleep_forever()
 
     async with anyio.create_task_group() as tasks:
@@ -139,7 +139,7 @@ async def refused_us(waiting: int, turns: int) -> float:
         begin = time.process_time()
         for _ in range(turns):
             try:
-                async with scheduler.turn(Work(100)):
+                async with scheduler.slot(Work(100)):
                     raise AssertionError("not full")
             except Overloaded:
                 pass

@@ -79,7 +79,7 @@ FAULTS = (
     ),
     Fault(
         "serving/quarantine.py",
-        "suspects = there if len(there) == 1 else {key for key in there if self._blamed(key) is not None}",
+        "suspects = there if len(there) == 1 else {key for key in there if self._blame_of(key) is not None}",
         "suspects = there",
         "pages are quarantined for a crash that another page caused",
     ),

@@ -77,8 +77,8 @@ class Inkgate:
             patience_s=request.deadline - request.at,
         )
         work = caller.work(page.image_tokens + most, most - mean, mean)
-        async with self.scheduler.turn(work) as turn:
-            made = _Made(turn, page)
+        async with self.scheduler.slot(work) as slot:
+            made = _Made(slot, page)
             try:
                 await self._link.server.generate(page, made)
             except ServerGone as gone:

@@ -125,7 +125,7 @@ async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, s
         work = caller.work(max(1, round(1000 * work_s * _about_one(chance, 0.3))))
         try:
             with anyio.CancelScope(deadline=caller.deadline) as scope:
-                async with scheduler.turn(work):
+                async with scheduler.slot(work):
                     await engine.read(work_s)
         except (Overloaded, InputRejected):
             return

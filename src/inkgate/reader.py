@@ -17,7 +17,7 @@ from inkgate.documents.open import OpenDocument, Opener
 from inkgate.documents.pages import PageSelection, parse_page_list
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.serving.work import as_caller, by_size, current_caller
+from inkgate.serving.work import as_caller, current_caller, with_default_priority
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import part
@@ -117,7 +117,7 @@ class PageReads:
         with anyio.CancelScope(deadline=self.deadline) as scope:
             slot.result = await self._result(slot.result.index)
         if scope.cancelled_caught:
-            late = current_caller().time_over("The time for this document was over before this page was read.")
+            late = current_caller().timeout_error("The time for this document was over before this page was read.")
             slot.result = replace(slot.result, engine=self.engine.name, error=late.as_page_error())
         slot.done.set()
         self.told.observer.page(slot.result, self.task, perf_counter() - begun)
@@ -168,12 +168,13 @@ class Reader:
         deadline = min(caller.deadline, anyio.current_time() + self._limits.time_s)
         begun = perf_counter()
         try:
-            rank = by_size(caller, 1, len(document.data)).priority.rank  # how many pages it has isn't known yet
+            # its page count isn't known yet
+            rank = with_default_priority(caller, 1, len(document.data)).priority.rank
             opening = self._opener.open(document, options.pdf_text, password=options.password, rank=rank)
             async with opening as opened:
                 self._observer.stage("open", perf_counter() - begun)
                 selected = self._select(opened.page_count, options.pages)
-                caller = by_size(replace(caller, deadline=deadline), len(selected), len(document.data))
+                caller = with_default_priority(replace(caller, deadline=deadline), len(selected), len(document.data))
                 with as_caller(caller), single_error():
                     async with anyio.create_task_group() as tasks:
                         window = self._limits.page_window

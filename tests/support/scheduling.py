@@ -37,11 +37,11 @@ class House:
     async def busy(self, works: int = 1, tokens: int = 100) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             for _ in range(works):
-                await stack.enter_async_context(self.scheduler.turn(Work(tokens, "busy")))
+                await stack.enter_async_context(self.scheduler.slot(Work(tokens, "busy")))
             yield
 
     async def one(self, work: Work) -> None:
-        async with self.scheduler.turn(work):
+        async with self.scheduler.slot(work):
             self.order.append(work.flow)
 
     async def done(self, tokens: int, seconds: float, works: int = 1) -> None:

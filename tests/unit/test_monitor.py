@@ -221,10 +221,10 @@ async def test_what_fits_now_starts_now() -> None:
     began = anyio.Event()
 
     async def second() -> None:
-        async with scheduler.turn(Work(100)):
+        async with scheduler.slot(Work(100)):
             began.set()
 
-    async with anyio.create_task_group() as tasks, scheduler.turn(Work(100)):
+    async with anyio.create_task_group() as tasks, scheduler.slot(Work(100)):
         tasks.start_soon(second)
         await anyio.wait_all_tasks_blocked()
         assert (scheduler.waiting, began.is_set()) == (1, False)

@@ -151,36 +151,36 @@ def test_requests_of_others_do_not_make_the_render_backlog_negative() -> None:
 def test_a_larger_batch_is_slower_and_that_is_no_pressure() -> None:
     baselines = Baselines()
     for _ in range(20):
-        baselines.learned(8, 0.010)
-        baselines.learned(64, 0.040)
-    assert baselines.learned(8, 0.010) == pytest.approx(0.010)
-    assert baselines.learned(64, 0.040) == pytest.approx(0.040)
-    assert baselines.learned(300, 0.2) is None
+        baselines.update(8, 0.010)
+        baselines.update(64, 0.040)
+    assert baselines.update(8, 0.010) == pytest.approx(0.010)
+    assert baselines.update(64, 0.040) == pytest.approx(0.040)
+    assert baselines.update(300, 0.2) is None
 
 
 def test_a_baseline_needs_a_few_readings() -> None:
     baselines = Baselines()
-    assert [baselines.learned(8, 0.01) for _ in range(9)] == [None] * 8 + [0.01]
+    assert [baselines.update(8, 0.01) for _ in range(9)] == [None] * 8 + [0.01]
 
 
 def test_a_baseline_falls_soon_and_rises_slowly() -> None:
     baselines = Baselines()
     for _ in range(20):
-        baselines.learned(8, 0.020)
+        baselines.update(8, 0.020)
     for _ in range(8):
-        baselines.learned(8, 0.010)
-    fallen = baselines.learned(8, 0.010)
+        baselines.update(8, 0.010)
+    fallen = baselines.update(8, 0.010)
     assert fallen == pytest.approx(0.010, rel=0.01)
     for _ in range(20):
-        baselines.learned(8, 0.030)
-    risen = baselines.learned(8, 0.030)
+        baselines.update(8, 0.030)
+    risen = baselines.update(8, 0.030)
     assert risen is not None
     assert 0.010 < risen < 0.030 / 1.5
 
 
 def test_an_idle_engine_has_no_latency_to_learn() -> None:
     baselines = Baselines()
-    assert [baselines.learned(0, 0.01), baselines.learned(4, None), baselines.learned(4, 0.0)] == [None] * 3
+    assert [baselines.update(0, 0.01), baselines.update(4, None), baselines.update(4, 0.0)] == [None] * 3
 
 
 COUNT = st.floats(0, 1e9)

@@ -107,12 +107,12 @@ async def test_who_was_not_in_the_server_that_died_is_no_suspect(quarantine: Qua
     for _ in range(3):
         async with quarantine.reading(b"elsewhere"):
             quarantine.died([b"fatal", b"other", b""])
-    assert quarantine._blamed(b"elsewhere") is None
+    assert quarantine._blame_of(b"elsewhere") is None
 
 
 async def test_a_page_beside_a_chat_is_a_suspect_and_not_blamed(quarantine: Quarantine) -> None:
     quarantine.died([b"a", b""])
-    assert quarantine._blamed(b"a") == 0.0
+    assert quarantine._blame_of(b"a") == 0.0
     quarantine.died([b"a", b""])
     assert refused(quarantine, [b"a"]) == []
     quarantine.died([b"a", b""])

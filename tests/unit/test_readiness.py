@@ -57,9 +57,9 @@ class Service:
         self.clock = Clock()
         self.engine = engine
         self.faults: list[str] = []
-        self.heard_at = float("-inf")
+        self.responded_at = float("-inf")
         self.probes = 0
-        progress = EngineProgress(engine, lambda: self.heard_at, self.clock)
+        progress = EngineProgress(engine, lambda: self.responded_at, self.clock)
         scheduler = Scheduler(FixedLimit(1), Ledger(None), TokenRate(), SchedulingSettings())
         self.pages = ScheduledPages(progress, scheduler, Degradation(DegradationSettings(), lambda: None))
         self.probe_engine = FakeEngine()
@@ -165,9 +165,9 @@ async def test_pages_that_never_get_on_are_told_though_a_blank_one_is_read() -> 
         service.clock.goes_on(STUCK_S - 1)
         assert await service.readiness.reasons() == []
         service.clock.goes_on(1.0)
-        told = ["engine: fake has 1 pages, and read none for 600 seconds"]
+        told = ["engine: fake has 1 pages and read none for 600 seconds"]
         assert await service.readiness.reasons() == told
-        service.heard_at = service.clock()  # a model server sends part of an answer
+        service.responded_at = service.clock()  # a model server sends part of an answer
         assert await service.readiness.reasons() == []
 
 

@@ -36,7 +36,7 @@ async def test_the_ledger_bounds_too() -> None:
 
 async def test_work_larger_than_the_engine_goes_alone() -> None:
     house = House(places=10, capacity=50)
-    async with house.scheduler.turn(Work(1000)):
+    async with house.scheduler.slot(Work(1000)):
         assert house.ledger.promised == 1000
     assert house.is_empty()
 
@@ -45,7 +45,7 @@ async def test_a_flow_holds_several_turns_at_once() -> None:
     house = House(places=3)
     async with AsyncExitStack() as stack:
         for _ in range(3):
-            await stack.enter_async_context(house.scheduler.turn(Work(10, "t", "document")))
+            await stack.enter_async_context(house.scheduler.slot(Work(10, "t", "document")))
         assert house.scheduler.in_flight == 3
 
 
@@ -67,7 +67,7 @@ async def test_a_turn_that_comes_as_its_caller_leaves_is_passed_on() -> None:
 
     async def leaves() -> None:
         with scope:
-            async with house.scheduler.turn(Work(10)):
+            async with house.scheduler.slot(Work(10)):
                 await checkpoint()
                 house.order.append("left")
 
@@ -140,10 +140,10 @@ async def test_how_it_ended_is_reported_and_only_success_is_progress() -> None:
     house = House()
     for error in (EngineFailed("engine_failed", "x"), InputRejected("pdf_corrupt", "x")):
         with pytest.raises(InkgateError):
-            async with house.scheduler.turn(Work(10)):
+            async with house.scheduler.slot(Work(10)):
                 raise error
     house.now += 1
-    async with house.scheduler.turn(Work(10)) as turn:
+    async with house.scheduler.slot(Work(10)) as turn:
         turn.report(WorkOutcome.FAILED)
     assert house.rate.per_s is None
     await house.one(Work(10))
@@ -152,7 +152,7 @@ async def test_how_it_ended_is_reported_and_only_success_is_progress() -> None:
 
 async def test_using_more_than_charged_raises_the_charge() -> None:
     house = House()
-    async with house.scheduler.turn(Work(10)) as turn:
+    async with house.scheduler.slot(Work(10)) as turn:
         turn.used(5)
         assert house.ledger.promised == 10
         turn.used(25)
@@ -164,7 +164,7 @@ async def test_who_uses_more_than_estimated_gets_fewer_turns() -> None:
     house = House()
 
     async def one(work: Work, used: int) -> None:
-        async with house.scheduler.turn(work) as turn:
+        async with house.scheduler.slot(work) as turn:
             house.order.append(work.tenant)
             turn.used(used)
 

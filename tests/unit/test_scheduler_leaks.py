@@ -23,7 +23,7 @@ class Client:
     async def run(self, house: House) -> None:
         with self.scope:
             try:
-                async with house.scheduler.turn(self.work) as turn:
+                async with house.scheduler.slot(self.work) as turn:
                     assert house.ledger.promised >= self.work.tokens
                     await self.finish.wait()
                     turn.used(2 * self.work.tokens)

@@ -53,7 +53,7 @@ async def test_who_waits_gets_room_in_the_order_of_arrival() -> None:
         assert (door.came_in, door.room.waiting) == (["a"], 4)
         door.go.set()
     assert door.came_in == list("abcde")
-    assert (door.room.waiting, door.room._rows, door.limiter.in_flight) == (0, {}, 0)
+    assert (door.room.waiting, door.room._queues, door.limiter.in_flight) == (0, {}, 0)
 
 
 async def test_who_does_not_wait_is_refused_at_once_and_who_waits_when_the_time_is_over() -> None:
@@ -68,7 +68,7 @@ async def test_who_does_not_wait_is_refused_at_once_and_who_waits_when_the_time_
             deadline = anyio.current_time() + 0.05
             await door.room.admit(door.limiter, Arrival("a", deadline=deadline), 1e9)
         door.go.set()
-    assert not door.room._rows
+    assert not door.room._queues
 
 
 async def test_no_more_wait_than_may() -> None:

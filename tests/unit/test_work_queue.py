@@ -348,7 +348,7 @@ def test_a_queue_of_one_document_is_told_from_one_of_several() -> None:
     queue = queue_of()
 
     def found() -> bool:
-        return queue.inner.is_of_one
+        return queue.inner.is_single_flow
 
     assert not found()
     first, second = (queue.push(Work(10, "a", flow)) for flow in ("1", "1"))

@@ -92,7 +92,7 @@ class ChatExchange(Response):
         with anyio.CancelScope(deadline=current_caller().deadline) as scope:
             body = await with_media_inlined(body, context.sources, caller, context.bodies, most)
         if scope.cancelled_caught:
-            raise current_caller().time_over("The URLs of the request were not fetched in time.")
+            raise current_caller().timeout_error("The URLs of the request were not fetched in time.")
         return understood(body, context.image_limits)
 
     async def _known(self, asked: ChatRequest) -> ChatRequest:
@@ -161,7 +161,7 @@ class _Relay:
         if not scope.cancelled_caught:
             return
         if anyio.current_time() >= last_moment:
-            raise current_caller().time_over("The model server did not finish in time.")
+            raise current_caller().timeout_error("The model server did not finish in time.")
         awaited = "next token" if self.begun else "first token"
         raise EngineFailed("upstream_stalled", f"The {awaited} did not come in time.")
 

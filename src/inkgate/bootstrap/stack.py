@@ -121,7 +121,7 @@ def _progress(engine: Engine, found: Reading) -> tuple[EngineProgress, Probe]:
     if found.servers is None:
         return EngineProgress(engine), blank_page_probe(found.engine)
     balanced = found.servers.balanced
-    return EngineProgress(engine, lambda: balanced.heard_at), balanced.probe
+    return EngineProgress(engine, lambda: balanced.responded_at), balanced.probe
 
 
 def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached, KeptPages]:

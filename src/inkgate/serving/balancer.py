@@ -159,9 +159,9 @@ class BalancedUpstream:
             raise failures[0] if failures else _nobody("none is known to work")
 
     @property
-    def heard_at(self) -> float:
+    def responded_at(self) -> float:
         """Clock time in seconds when a server last sent part of a response."""
-        return max(replica.heard_at for replica in self.set.replicas)
+        return max(replica.responded_at for replica in self.set.replicas)
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
@@ -317,7 +317,7 @@ class BalancedUpstream:
 
     def _failed(self, replica: Replica[Server], why: str, *, stalled: bool = False, answers: bool = False) -> None:
         """Takes it out. `answers`: it responds, so no call in it is to blame."""
-        was_there = not stalled and any(lease.heard for lease in replica.leases)
+        was_there = not stalled and any(lease.responded for lease in replica.leases)
         in_it = len(replica.leases) if was_there else 0
         if self.set.take_out(replica, why, stalled=stalled):
             log.warning("model_server_out", url=replica.name, why=why, calls=len(replica.leases))

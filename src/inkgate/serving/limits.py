@@ -1,4 +1,4 @@
-"""How many works may be at the engine at once: as set, or as the engine turns out to bear."""
+"""Concurrency limits of an engine: fixed, or adapted to its capacity."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from inkgate.settings import AdaptiveSettings
 
 
 class Limit(Protocol):
-    """How many works may be at the engine at once. Used from one event loop."""
+    """The maximum number of works at the engine at once. Used from one event loop."""
 
     @property
     def value(self) -> int: ...
 
     @property
     def most(self) -> int:
-        """How far it may rise."""
+        """Upper bound of `value`."""
         ...
 
     def ended(self, outcome: WorkOutcome, at: float) -> None:
-        """Learns from how a work ended, at clock time `at` in seconds."""
+        """Adapts to how a work ended, at clock time `at` in seconds."""
         ...
 
 
 class FixedLimit:
-    """As many as set: value = n."""
+    """A constant limit: value = n."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -49,37 +49,37 @@ class FixedLimit:
         return self._n
 
     def ended(self, outcome: WorkOutcome, at: float) -> None:
-        """Nothing is learned."""
+        """Does nothing."""
 
 
 class AdaptiveLimit:
-    """Trims slowly on pressure and cuts on damage; the ledger, not this, is what keeps the KV cache from running over.
+    """Lowers the limit slowly under pressure and at once on damage. The ledger, not this, protects the KV cache.
 
-    Every max(interval, half a service time), with u the mean pressure since the last step:
+    A step every max(interval, half a service time), where u is the mean pressure since the last step:
 
         L <- 0.8*L + 0.2*(L*clamp(1/u, 0.5, 1) + sqrt(L)*[u < 1 and in flight >= L/2 and more works still bring more])
 
-    On damage (a preemption, or `damaged`), at most once a service time: L <- 0.9*L. Where deadlines end many works, a
-    part p, at an engine that is full: L <- (1 - p/2)*L, and no growth (`lateness.py`). Far below where there last was
-    enough (pressure, damage, or growth that brought nothing set in; at first: nowhere), growth is by L/4 instead, as in
-    TCP's slow start (Jacobson, 1988): steps of a root would take minutes.
+    On damage (a preemption, or `damaged`), at most once a service time: L <- 0.9*L. If a large share p of works times
+    out at a saturated engine: L <- (1 - p/2)*L, and no growth (`lateness.py`). Far below the last saturation point
+    (where pressure or damage began or growth brought nothing; at first infinite), it grows by L/4 instead, as in TCP's
+    slow start (Jacobson, 1988): steps of sqrt(L) would take minutes.
 
-    Where the server died (`lost`): L <- L/2, and for long no more than 0.75 of what was in it, which rises by 2 % a
-    minute. Memory for activations gives no sign before it is over, and each try to find out costs a server.
+    If the server died (`lost`): L <- L/2, with a ceiling of 0.75 of the works in it, which rises by 2 % a minute.
+    Activation memory runs out without warning, and each attempt to find its limit costs a server.
 
-    Waits, slow tokens and deadlines lower it no further than to what the engine is known to run at once
-    (`sustained.py`), and waits and slow tokens don't keep it from growing back to there: on a shared machine they rise
-    without there being too many. Only damage, a full KV cache and growth that brought no more tokens go below.
+    Waits, slow tokens and timeouts lower it at most to the concurrency that the engine is known to sustain
+    (`sustained.py`), and waits and slow tokens don't prevent growth up to there: on a shared machine they rise without
+    overload. Only damage, a full KV cache and growth that brought no more tokens lower it further.
 
-    A reading that is stale, comes twice or is of before the last change is ignored: several can't add up to one large
-    step. Without readings L stays as it is, for that is no reason to read less; only cuts are made good again, up to
-    what it was with the last reading. The form of the step is Gradient2's (Netflix, concurrency-limits).
+    Readings that are stale, repeated or older than the last change are ignored: several can't add up to one large step.
+    Without readings L is kept; it only recovers from cuts, up to its value at the last reading. The form of the step is
+    Gradient2's (Netflix, concurrency-limits).
     """
 
     def __init__(
         self, settings: AdaptiveSettings, clock: Callable[[], float] = anyio.current_time, seats: int = 0
     ) -> None:
-        """`seats`: how many the engine runs at once, such as vLLM's max-num-seqs; 0: not known."""
+        """`seats`: the engine's maximum batch size, such as vLLM's max-num-seqs; 0: unknown."""
         self._settings = settings
         self._clock = clock
         self._limit = float(max(settings.least, min(settings.most, settings.initial)))
@@ -91,8 +91,8 @@ class AdaptiveLimit:
         self._failing = 0.0
         self._lateness = LateWork()
         self._enough = math.inf
-        self._pressed = self._gone = False
-        self._borne = 0
+        self._pressed = self._is_down = False
+        self._proven = 0
         self._ceiling: tuple[float, float] | None = None
         self._read_at = self._heard_at = self._changed_at = self._cut_at = -math.inf
 
@@ -102,22 +102,22 @@ class AdaptiveLimit:
 
     @property
     def most(self) -> int:
-        """By the settings; where the server died, less for a while, which this doesn't say."""
+        """As configured. The lower ceiling after a crash of the server is not included."""
         return self._settings.most
 
     @property
     def floor(self) -> float:
-        """What the engine is known to run at once."""
+        """The concurrency that the engine is known to sustain."""
         return self._sustained.works
 
     def ended(self, outcome: WorkOutcome, at: float) -> None:
-        """See Limit. Failures are damage when they are more than a few: some pages fail whoever reads them.
+        """See Limit. Failures count as damage only above a tenth: some pages fail on any engine.
 
-        Those of a server that was lost are not: until it is back, they say nothing of how much it bears.
+        Failures after a crash are ignored until the server is back: they say nothing about its capacity.
         """
-        if outcome in {WorkOutcome.REJECTED, WorkOutcome.LEFT} or (self._gone and outcome is not WorkOutcome.OK):
+        if outcome in {WorkOutcome.REJECTED, WorkOutcome.LEFT} or (self._is_down and outcome is not WorkOutcome.OK):
             return
-        self._gone = False
+        self._is_down = False
         self._service.ended()
         self._failing += ((outcome is WorkOutcome.FAILED) - self._failing) / 20
         self._lateness.ended(late=outcome is WorkOutcome.LATE)
@@ -127,40 +127,40 @@ class AdaptiveLimit:
             self.damaged()
             return
         if outcome is WorkOutcome.LATE:
-            self._came_late()
+            self._timed_out()
             return
         unheard_since = max(self._heard_at + self._settings.stale_s, self._changed_at)
         if self._limit < self._observed and at - unheard_since >= self._pause_s:
             self._set(min(self._observed, self._limit + 0.2 * math.sqrt(self._limit)), at)
 
     def damaged(self) -> None:
-        """Something was lost for want of room: a preemption, a 503 of the engine, a timeout, memory that ran out."""
+        """Lowers the limit after work was lost to overload: a preemption, a 503, a timeout, or out of memory."""
         self._cut(0.9)
-        self._sustained.doubted()
+        self._sustained.reset()
 
     def lost(self, in_flight: int) -> None:
-        """The server died with `in_flight` works in it.
+        """Lowers the limit after the server died with `in_flight` works in it.
 
-        With less than half of what it may have, or has borne, it was not their number: content is to blame, or whoever
-        stopped it.
+        Does nothing if these are less than half of the limit, or of what it has run before: then the load was not the
+        cause, but content, or somebody stopped the server.
         """
-        if in_flight < min(self._limit, max(self._settings.initial, self._borne)) / 2:
+        if in_flight < min(self._limit, max(self._settings.initial, self._proven)) / 2:
             return
         now = self._cut_at = self._clock()
         self._ceiling = (_SAFE * in_flight, now)
         self._enough, self._pressed = _SAFE * in_flight, True
-        self._borne, self._gone = 0, True
+        self._proven, self._is_down = 0, True
         self._sustained.at_most(_SAFE * in_flight)
         self._gain.forget()
         self._set(self._limit / 2, now)
 
     def observe(self, reading: Pressure, in_flight: int) -> None:
-        """Learns from a reading; `in_flight` works were at the engine when it was asked for."""
+        """Adapts to a reading; `in_flight`: works at the engine when it was requested."""
         now = self._clock()
         if now - reading.at > self._settings.stale_s or reading.at <= self._read_at:
             return
         self._read_at, self._heard_at = reading.at, now
-        self._borne, self._gone = max(self._borne, in_flight), False
+        self._proven, self._is_down = max(self._proven, in_flight), False
         self._service.passed(in_flight, reading.span_s)
         if reading.preemptions:
             self.damaged()
@@ -171,17 +171,17 @@ class AdaptiveLimit:
                 self._step(now)
         self._observed = self._limit
 
-    def _came_late(self) -> None:
-        """A deadline ended a work at the engine: there may be too many at once."""
+    def _timed_out(self) -> None:
+        """A work timed out at the engine: the limit may be too high."""
         if not self._since:
             return
         _, _, in_flight, tokens_per_s = self._means
         full = in_flight >= self._limit / 2 and self._lateness.calls_for_fewer(tokens_per_s)
-        if full and self._cut(1 - self._lateness.share / 2, least=self._sustained.lately(self._clock())):
+        if full and self._cut(1 - self._lateness.share / 2, least=self._sustained.recent(self._clock())):
             self._lateness.read(tokens_per_s, busy=True)
 
     def _cut(self, part: float, least: float = 0.0) -> bool:
-        """Leaves this part of the limit, but `least`, at most once a service time; whether it did."""
+        """Multiplies the limit by `part`, not below `least`, at most once a service time. Returns whether it did."""
         now = self._clock()
         if now - self._cut_at < max(self._settings.interval_s, self._service.mean_s) or self._limit <= least:
             return False
@@ -193,8 +193,8 @@ class AdaptiveLimit:
 
     @property
     def _means(self) -> tuple[float, float, float, float]:
-        """Pressure, that of memory, works in flight and tokens a second of the readings since the last change; there
-        must be one.
+        """Means since the last change: pressure, memory pressure, works in flight, tokens a second. There must be a
+        reading.
         """
         u, memory, in_flight, tokens_per_s = (fmean(each) for each in zip(*self._since, strict=True))
         return u, memory, in_flight, tokens_per_s
@@ -218,9 +218,9 @@ class AdaptiveLimit:
             self._gain.add(GainSample(limit, in_flight, tokens_per_s))
             if self._gain.is_none:
                 self._set_enough()
-                limit = min(limit, self._gain.undone(now + _HOLD * self._pause_s))
+                limit = min(limit, self._gain.undone(now + _HOLD_STEPS * self._pause_s))
                 self._sustained.at_most(limit)
-            # an engine that stands still has nothing waiting in it either
+            # a stalled engine has low pressure too, since nothing enters its queue
             grows = self._gain.may_be(now) and tokens_per_s > 0 and self._lateness.allows_more(tokens_per_s)
         gradient = min(1.0, max(0.5, 1 / u)) if u else 1.0
         if u < 1:
@@ -232,13 +232,13 @@ class AdaptiveLimit:
         self._set(trimmed + growth * grows, now)
 
     def _set_enough(self) -> None:
-        """Notes where there began to be enough; what it is trimmed to from there says nothing."""
+        """Records the limit at which saturation began, and not the values to which it is lowered afterwards."""
         if not self._pressed:
             self._enough = self._limit
         self._pressed = True
 
     def _most(self, now: float) -> float:
-        """As many as may be at clock time `now`."""
+        """Upper bound at clock time `now`."""
         most = float(self._settings.most)
         if self._ceiling is None:
             return most
@@ -252,12 +252,12 @@ class AdaptiveLimit:
 
 
 _FAILING = 0.1
-"""Part of the works that failed, averaged over about 20, from which failures are taken as damage."""
+"""Failure rate, averaged over about 20 works, above which failures count as damage."""
 _FAR = 0.7
-"""Part of where there was enough, below which growth is fast."""
+"""Share of the last saturation point below which growth is fast."""
 _SAFE = 0.75
-"""Part of the works under which a server died that it is given again."""
+"""After a crash: ceiling as a share of the works in the server."""
 _RISE_A_MINUTE = 1.02
-"""Of what it is given at most after that: doubled in 35 minutes."""
-_HOLD = 30
-"""Steps without growth after growth brought nothing."""
+"""Growth of that ceiling: it doubles in 35 minutes."""
+_HOLD_STEPS = 30
+"""Steps without growth after growth brought no more tokens."""

@@ -1,4 +1,4 @@
-"""Results of pages as bytes and back, exactly: every field, every digit."""
+"""Lossless serialization of PageResult."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from inkgate.types import Attempt, Block, BlockType, Line, PageError, PageResult
 Json = dict[str, Any]
 
 FORMAT = 1
-"""Part of every key: counts up when `loads` no longer understands what an earlier `dumps` wrote."""
+"""Version, part of every cache key: incremented when `loads` can't read what an earlier `dumps` wrote."""
 
 
 def dumps(page: PageResult) -> bytes:
-    """`page` as JSON, each dataclass an object with its fields.
+    """`page` as JSON; each dataclass is an object with its fields.
 
     Raises:
-        TypeError: a field holds what JSON has no form for.
+        TypeError: a field holds a value that JSON can't represent.
     """
     try:
         return orjson.dumps(page, default=_plain)
-    except TypeError:  # half a surrogate pair, as some PDFs have, which orjson refuses and the standard library escapes
+    except TypeError:  # a lone surrogate, as in some PDFs: orjson refuses it, the standard library escapes it
         return json.dumps(asdict(page), default=_plain).encode()
 
 
 def loads(data: bytes) -> PageResult:
-    """The page that `data` was made of; its mappings are dicts, its numbers Python's.
+    """The page that `dumps` serialized. Mappings become dicts, numbers become Python's.
 
     Raises:
         ValueError, TypeError, KeyError: `data` was not made by `dumps`.
@@ -57,7 +57,7 @@ def _plain(value: object) -> object:
         return value.item()
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} has no form in JSON")
+    raise TypeError(f"{type(value).__name__} can't be represented in JSON")
 
 
 def _line(line: Json) -> Line:

@@ -1,4 +1,4 @@
-"""How hard an engine is pressed, from two readings of it: not from latency, which follows the length of the output."""
+"""Load on an engine, from two readings of its metrics. Not from latency, which depends on the output's length."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from inkgate.engines.vllm.metrics import ServerReading, Total
 
 @dataclass(frozen=True, slots=True)
 class PressureTargets:
-    """What is still healthy; at the target, a signal's pressure is 1.
+    """The highest healthy value of each signal; at the target, a signal's pressure is 1.
 
     Attributes:
-        waiting: requests in the engine's own queue. They should wait with us, where they can be reordered.
-        kv_usage: of 1.
+        waiting: requests in the engine's own queue. They should wait in inkgate's, where they can be reordered.
+        kv_usage: use of the KV cache, 0 to 1.
         queue_s: seconds a request waits in the engine's queue, on average.
-        queue_part: the same as a part of the time it is served for, where that is longer: before a batch of long pages,
-            seconds go by until one of them ends, without there being too many.
-        render_s: seconds that images wait to be prepared, before the engine counts them.
-        slower: times the inter-token latency may be of what is usual in a batch as large.
+        queue_part: the same as a share of the service time, if that is longer: behind a batch of long pages, a request
+            waits seconds even if the load is healthy.
+        render_s: seconds that images wait for preprocessing, before the engine counts them.
+        slower: allowed inter-token latency as a multiple of the usual one for the same batch size.
     """
 
     waiting: float = 2.0
@@ -32,20 +32,20 @@ class PressureTargets:
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """An engine between two readings; None is what isn't known, and presses nobody.
+    """State of an engine between two readings. None: unknown, and ignored.
 
     Attributes:
-        at: clock time at which the later reading was asked for, in seconds.
-        span_s: from the reading before.
-        running, waiting: requests in the batch, and before it, those of other clients too.
+        at: clock time at which the later reading was requested, in seconds.
+        span_s: since the previous reading.
+        running, waiting: requests in the batch and in the engine's queue, including other clients'.
         kv_usage: 0 to 1.
-        queue_s: mean wait in the engine's queue of those that left it.
-        waited_s: the same over the last quarter of a minute, for who looks on: 0 while nobody waits or leaves.
-        service_s: mean time of a request in the engine, without its queue.
-        render_s: how long an image waits to be prepared: by Little's law, those in it / requests ended a second.
-        inter_token_s, baseline_s: mean time between tokens of a request, and the usual one in such a batch.
-        preemptions: of requests.
-        tokens: generated.
+        queue_s: mean wait in the engine's queue of the requests that left it.
+        waited_s: the same over about the last 15 s, for display: 0 while no request waits or leaves the queue.
+        service_s: mean time of a request in the engine, without its wait.
+        render_s: wait of an image for preprocessing, by Little's law: images in it / requests finished a second.
+        inter_token_s, baseline_s: mean time between tokens of a request, and the usual one for this batch size.
+        preemptions: number of preempted requests.
+        tokens: number of generated tokens.
     """
 
     at: float
@@ -65,7 +65,7 @@ class Pressure:
 
     @property
     def u(self) -> float:
-        """The largest of all signals over their targets: under 1 there is room, over 1 there is too much.
+        """The largest ratio of a signal to its target: below 1 there is room, above 1 the engine is overloaded.
 
         u = max(waiting/2, kv/0.85, render wait/1 s, queue time/max(1 s, 0.1*service time), inter-token/(1.5*baseline))
         """
@@ -74,18 +74,18 @@ class Pressure:
         return max(
             self.waiting / targets.waiting,
             self.memory,
-            _over(self.render_s, targets.render_s),
-            _over(self.queue_s, max(targets.queue_s, targets.queue_part * (self.service_s or 0.0))),
-            _over(self.inter_token_s, usual),
+            _ratio(self.render_s, targets.render_s),
+            _ratio(self.queue_s, max(targets.queue_s, targets.queue_part * (self.service_s or 0.0))),
+            _ratio(self.inter_token_s, usual),
         )
 
     @property
     def memory(self) -> float:
-        """The part of u that isn't about time: use of the KV cache over its target."""
-        return _over(self.kv_usage, self.targets.kv_usage)
+        """The ratio of KV cache usage to its target: the part of u that is not about time."""
+        return _ratio(self.kv_usage, self.targets.kv_usage)
 
     def running_of(self, in_flight: int) -> int:
-        """How many of `in_flight` works the engine runs at once; others' requests wait and run beside them alike."""
+        """How many of inkgate's `in_flight` works the engine runs, if it treats other clients' requests alike."""
         there = self.running + self.waiting
         return min(self.running, in_flight, round(in_flight * self.running / there)) if there else 0
 
@@ -95,7 +95,7 @@ class Pressure:
 
 
 class PressureGauge:
-    """Makes a Pressure of each reading of one server and the reading before it. Used from one event loop."""
+    """Computes the Pressure of one server from consecutive readings. Used from one event loop."""
 
     def __init__(self, targets: PressureTargets | None = None) -> None:
         self._targets = targets or PressureTargets()
@@ -107,12 +107,12 @@ class PressureGauge:
         self._service_s: float | None = None
 
     def read(self, reading: ServerReading | None, at: float, in_flight: int) -> Pressure | None:
-        """The pressure since the reading before; None at first, without a reading, or where the server began anew.
+        """The pressure since the previous reading; None at first, without a reading, or if the server restarted.
 
-        `at`: clock time in seconds at which the reading was asked for. `in_flight`: calls of ours at the server then.
+        `at`: clock time in seconds at which the reading was requested. `in_flight`: inkgate's calls at the server then.
         """
         before, self._before = self._before, None if reading is None else (at, reading)
-        if reading is None or before is None or at <= before[0] or _began_anew(reading, before[1]):
+        if reading is None or before is None or at <= before[0] or _restarted(reading, before[1]):
             return None
         span_s, last = at - before[0], before[1]
         self._smooth(max(0, in_flight - reading.running - reading.waiting), reading.requests - last.requests, span_s)
@@ -126,11 +126,11 @@ class PressureGauge:
             reading.waiting,
             reading.kv_usage,
             queue_s=queue_s,
-            waited_s=self._waits.learned(reading.queue_s, last.queue_s, span_s, waiting=reading.waiting > 0),
+            waited_s=self._waits.update(reading.queue_s, last.queue_s, span_s, waiting=reading.waiting > 0),
             service_s=self._service_s,
             render_s=self._rendering / self._ended_per_s if self._ended_per_s else None,
             inter_token_s=inter_token_s,
-            baseline_s=self._baselines.learned((last.running + reading.running) / 2, inter_token_s),
+            baseline_s=self._baselines.update((last.running + reading.running) / 2, inter_token_s),
             preemptions=round(reading.preemptions - last.preemptions),
             tokens=round(reading.generation_tokens - last.generation_tokens),
             targets=self._targets,
@@ -152,37 +152,37 @@ class PressureGauge:
 
 
 class RecentMean:
-    """The mean of a histogram's values that came lately, the latest counting most."""
+    """Exponentially decaying mean of a histogram's recent values."""
 
     def __init__(self) -> None:
         self._sum = 0.0
         self._count = 0.0
 
-    def learned(self, now: Total, before: Total, span_s: float, *, waiting: bool) -> float | None:
-        """With what came within `span_s`. When nothing came lately: 0; not known where something is `waiting` to."""
-        keep = math.exp(-span_s / _LATELY_S)
+    def update(self, now: Total, before: Total, span_s: float, *, waiting: bool) -> float | None:
+        """Adds the values of the last `span_s`. Without recent values: None if something is `waiting`, else 0."""
+        keep = math.exp(-span_s / _RECENT_S)
         self._sum = keep * self._sum + now.sum - before.sum
         self._count = keep * self._count + now.count - before.count
-        if self._count < _LATELY_LEAST:
+        if self._count < _RECENT_LEAST:
             return None if waiting else 0.0
         return max(0.0, self._sum) / self._count
 
 
 class Baselines:
-    """The usual inter-token latency by size of the batch: latency grows with the batch, and healthily so.
+    """The usual inter-token latency for each batch size. It is normal for latency to grow with the batch.
 
-    Batches are told apart in steps of a fifth. A baseline falls to a lower value by half the difference and rises to
-    a higher one by 1 % of it: a server that got slow is not soon what is usual, but one that stays so is in the end.
+    Batch sizes are grouped in steps of 20 %. A baseline moves halfway to a lower value, but only 1 % of the way to a
+    higher one: a server that slows down raises the baseline only if it stays slow.
     """
 
     _LEAST = 8
-    """Readings of a batch before it has a baseline."""
+    """Number of readings of a batch size before it has a baseline."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[float, int]] = {}
 
-    def learned(self, running: float, inter_token_s: float | None) -> float | None:
-        """The baseline of a batch of `running` before this reading of it, which is then learned; None: not known."""
+    def update(self, running: float, inter_token_s: float | None) -> float | None:
+        """Returns the baseline of a batch of `running`, None if unknown, and then adds this reading to it."""
         if running < 1 or inter_token_s is None or inter_token_s <= 0:
             return None
         step = round(math.log(running) / math.log(1.2))
@@ -193,21 +193,21 @@ class Baselines:
 
 
 _SMOOTH_S = 5.0
-"""One reading of how many images are prepared is a sample of a number that jumps."""
-_LATELY_S = 15.0
-"""As long as between two looks of Prometheus: what is only said of the moment is mostly missed."""
-_LATELY_LEAST = 0.05
-"""One value is forgotten after 45 s."""
+"""A single reading of the number of images in preprocessing is too noisy."""
+_RECENT_S = 15.0
+"""Prometheus' usual scrape interval: it would miss most values of a shorter window."""
+_RECENT_LEAST = 0.05
+"""A single value is forgotten after 45 s."""
 _SMOOTH_REQUESTS = 20
-"""Pages differ in length; a few seconds see a few of long ones end, or none."""
+"""Pages differ in length: within a few seconds, few long ones end, or none."""
 
 
-def _over(value: float | None, target: float | None) -> float:
+def _ratio(value: float | None, target: float | None) -> float:
     return 0.0 if value is None or not target else value / target
 
 
-def _began_anew(reading: ServerReading, before: ServerReading) -> bool:
-    """Whether a counter ran backwards: the server was started again."""
+def _restarted(reading: ServerReading, before: ServerReading) -> bool:
+    """Whether a counter decreased, which shows that the server was restarted."""
     return (
         reading.generation_tokens < before.generation_tokens
         or reading.requests < before.requests

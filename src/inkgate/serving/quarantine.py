@@ -1,4 +1,4 @@
-"""Content that takes the engine down again and again is refused for a while."""
+"""Quarantine: temporarily refuses content that repeatedly crashed the engine."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _content: ContextVar[bytes] = ContextVar("content", default=b"")
 
 
 def content_being_read() -> bytes:
-    """The content of the page that this task reads, as its key; empty where it reads none."""
+    """The content key of the page that this task reads; empty if it reads none."""
     return _content.get()
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineSettings:
     """Attributes:
-    deaths: of the engine that content must be to blame for.
-    for_s: how long it is refused then, in seconds, and how long suspicion and blame are remembered.
-    most: contents that are remembered; those suspected the longest ago are forgotten first.
+    deaths: number of engine crashes from which on content is refused.
+    for_s: how long it is refused, in seconds, and how long suspects are remembered.
+    most: maximum number of remembered contents; the ones suspected longest ago are forgotten first.
     """
 
     deaths: float = 2.0
@@ -41,12 +41,12 @@ class QuarantineSettings:
 
 
 class Quarantine:
-    """Blames content for deaths of the engine.
+    """Finds the content that crashes the engine.
 
-    When a server of the engine dies, the pages that were in it become suspects, and those that were suspects already
-    are blamed: 1/n each. A page that was alone in it is blamed at once. Suspects are read one at a time, so that the
-    next death shows which one it was: among n pages the fatal one is suspected at the first death, blamed at the
-    second, and refused after the third; the others are acquitted by being read. Used from one event loop.
+    If a server of the engine dies, the pages in it become suspects; the n of them that already were get blame 1/n each.
+    A page that was alone in it is blamed at once. Suspects are read one at a time, so that the next crash
+    shows the culprit: it is a suspect after the first crash, blamed after the second, and refused after the third.
+    The others are cleared once they are read. Used from one event loop.
     """
 
     def __init__(
@@ -59,20 +59,20 @@ class Quarantine:
         self._alone = anyio.CapacityLimiter(1)
 
     def check(self, key: bytes) -> None:
-        """Nothing, unless `key` is in quarantine.
+        """Checks that `key` is not in quarantine.
 
         Raises:
             InputRejected: "content_quarantined".
         """
-        if (self._blamed(key) or 0.0) >= self._settings.deaths - _ROUNDING:
+        if (self._blame_of(key) or 0.0) >= self._settings.deaths - _ROUNDING:
             raise InputRejected(
                 "content_quarantined",
-                f"The engine went down while it read this page; it is not read for {self._settings.for_s:g} s.",
+                f"The engine crashed while reading this page. It is refused for {self._settings.for_s:g} s.",
             )
 
-    def blamed(self, key: bytes, share: float = 1.0) -> None:
-        """The engine died of `key`, with a probability of `share`; 0: it is a suspect."""
-        blame = (self._blamed(key) or 0.0) + share
+    def add_blame(self, key: bytes, share: float = 1.0) -> None:
+        """Blames `key` for a crash with probability `share`; 0 makes it a suspect."""
+        blame = (self._blame_of(key) or 0.0) + share
         self._blame[key] = (blame, self._clock() + self._settings.for_s)
         self._blame.move_to_end(key)
         while len(self._blame) > self._settings.most:
@@ -81,40 +81,40 @@ class Quarantine:
             log.warning("content_quarantined", content=key.hex()[:16], blame=round(blame, 2))
 
     def died(self, contents: Sequence[bytes]) -> None:
-        """A server died. `contents`: of each call that was in it, empty where that isn't known. Once for each death."""
+        """To be called once for each crash of a server. `contents`: of each call in it; empty if unknown."""
         there = set(contents)
-        suspects = there if len(there) == 1 else {key for key in there if self._blamed(key) is not None}
+        suspects = there if len(there) == 1 else {key for key in there if self._blame_of(key) is not None}
         for key in there - {b""}:
-            self.blamed(key, 1 / len(suspects) if key in suspects else 0.0)
+            self.add_blame(key, 1 / len(suspects) if key in suspects else 0.0)
 
     @asynccontextmanager
     async def reading(self, key: bytes) -> AsyncIterator[None]:
-        """While the engine reads `key`; a suspect waits until no other one is read.
+        """To be held while the engine reads `key`. A suspect waits until no other suspect is being read.
 
         Raises:
             InputRejected: "content_quarantined".
         """
         async with AsyncExitStack() as stack:
-            if self._blamed(key) is not None:
+            if self._blame_of(key) is not None:
                 await stack.enter_async_context(self._alone_for(key))
             token, before = _content.set(key), self._blame.get(key)
             try:
                 yield
-                if self._blame.get(key) == before:  # else a server died of it meanwhile, though it may be read in part
+                if self._blame.get(key) == before:  # else a server died meanwhile, even if the page was partly read
                     self._blame.pop(key, None)
             finally:
                 _content.reset(token)
 
     @asynccontextmanager
     async def _alone_for(self, key: bytes) -> AsyncIterator[None]:
-        """The place of the one suspect that is read, if it may still be read when it is its turn."""
+        """Holds the only slot for suspects. Raises InputRejected if `key` is refused before or after the wait."""
         self.check(key)
         async with self._alone:
             self.check(key)
             yield
 
-    def _blamed(self, key: bytes) -> float | None:
-        """How much `key` is to blame; None where it is no suspect."""
+    def _blame_of(self, key: bytes) -> float | None:
+        """The blame of `key`; None if it is not a suspect."""
         found = self._blame.get(key)
         if found is None:
             return None
@@ -126,9 +126,9 @@ class Quarantine:
 
 
 class Quarantined(EngineWrapper):
-    """An Engine around an Engine: pages that took it down are refused. Whoever sees it die calls `quarantine.died`.
+    """An Engine around an Engine: refuses pages in quarantine. Crashes are reported to `quarantine.died`.
 
-    It stands outside of what holds places at the engine: suspects that wait for each other take none.
+    It wraps the scheduler, so that suspects that wait for each other take no slots at the engine.
     """
 
     def __init__(self, inner: Engine, quarantine: Quarantine) -> None:

@@ -12,30 +12,30 @@ from inkgate.serving.heap import LazyHeap
 from inkgate.serving.work import Priority, Work
 
 _PATIENCE = 20
-"""Ageing times after which work without a deadline, or with a far one, counts as due within its flow."""
+"""Work without a deadline, or with a late one, is ordered in its flow as if due after this many ageing times."""
 _MOVED_AT_ONCE = 64
-"""Works that one `pop` lets age at most, so that a burst that comes of age together costs no one turn."""
-_LOOKED_AT = 8
-_FLOWS_LOOKED_AT = 3
-"""Heads that are tried beyond one that doesn't fit: in all, and of one tenant."""
+"""Maximum number of works that one `pop` promotes, so that a burst of ageing work does not delay one call."""
+_TRIED = 8
+_FLOWS_TRIED = 3
+"""How many entries are tried if the first does not fit: in total, and of one tenant."""
 _SHARES = {Priority.INTERACTIVE: 1.0, Priority.NORMAL: 1 / 4, Priority.BATCH: 1 / 16}
-"""Part of the tokens of higher classes that a class gets while its work waits. Strict classes had documents wait for as
-long as single pages kept an engine busy.
+"""Tokens that a class gets for each token of a higher class while its work waits. With strict priorities, documents
+waited as long as single pages kept the engine busy.
 """
 
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 
 class QueueEntry:
-    """Work that waits.
+    """Work in the queue.
 
     Attributes:
-        since: clock time at which it came.
-        number: counts the entries of a queue.
-        rank: of the class it is in by now.
-        waits: whether it is in the queue still.
-        blocked_since: clock time at which it was first and did not fit; None where that wasn't so.
-        place: where in the queue it is, or was last.
+        since: clock time of arrival.
+        number: sequence number in its queue.
+        rank: of its current class.
+        waits: whether it is still in the queue.
+        blocked_since: clock time since which it is first but does not fit; None otherwise.
+        place: its class, tenant and flow; kept when it leaves the queue.
     """
 
     __slots__ = ("blocked_since", "number", "place", "rank", "since", "waits", "work")
@@ -72,7 +72,7 @@ class _Tenant(FairSharer):
 class _Class:
     """Attributes:
     share: see `_SHARES`.
-    due: tokens that it may have before higher classes.
+    due: tokens that it may use before higher classes.
     """
 
     __slots__ = ("due", "share", "tenants", "tokens", "works")
@@ -86,25 +86,24 @@ class _Class:
 
     @property
     def head(self) -> QueueEntry | None:
-        """Whose turn it is."""
+        """The next entry."""
         tenant = self.tenants.waiting.first()
         flow = None if tenant is None else tenant.flows.waiting.first()
         return None if flow is None else flow.entries.first()
 
 
 class WorkQueue:
-    """Waiting work, in order; everything O(log n), amortized. `now` is always clock time in seconds.
+    """Waiting work, in order. All operations are O(log n) amortized. `now` is clock time in seconds.
 
-    The higher class first, but for a share of the tokens that lower ones get while they wait (`_SHARES`); a work that
-    has waited `age_s` counts one class up, and again after as long. In a class, tenants share by weight what tokens
-    there are; in a tenant, its flows share alike: a document of 200 pages is one flow. In a flow the earliest deadline
-    goes first, then who came first.
+    Higher classes go first, except for the share of tokens of lower classes (`_SHARES`). Work moves up one class for
+    each `age_s` that it waits. In a class, tenants share tokens by weight; in a tenant, flows share equally (a
+    document is one flow). In a flow, the earliest deadline goes first, then first in, first out.
 
-    Where the first one doesn't fit, smaller ones may go before it, for `overtake_s` from then on; after that nothing
-    goes until it does, which takes no longer than what is at the engine. So no size starves.
+    If the first entry does not fit, smaller ones may overtake it for `overtake_s`. After that, nothing starts before
+    it does, so that large work does not starve; this lasts at most until the work at the engine is done.
 
     Attributes:
-        tokens: the sum over all that wait.
+        tokens: sum over all waiting work.
     """
 
     def __init__(
@@ -113,7 +112,7 @@ class WorkQueue:
         overtake_s: float,
         weights: Mapping[str, float] = NO_WEIGHTS,
     ) -> None:
-        """`weights`: by tenant, over 0; 1 for those not named."""
+        """`weights`: by tenant, above 0; 1 for others."""
         self.tokens = 0
         self._age_s = age_s
         self._overtake_s = overtake_s
@@ -129,11 +128,11 @@ class WorkQueue:
 
     @property
     def by_class(self) -> dict[Priority, int]:
-        """How many wait, by the class that they are in by now."""
+        """Number of waiting works in each class; aged work counts in its current class."""
         return {priority: self._classes[priority.rank].works for priority in Priority}
 
     def push(self, work: Work, now: float) -> QueueEntry:
-        """Puts work in. A deadline that is past is for `expire` to find."""
+        """Adds work. If its deadline has passed, the next `expire` removes it."""
         self._pushed += 1
         entry = QueueEntry(work, now, self._pushed)
         self._waiting += 1
@@ -144,30 +143,30 @@ class WorkQueue:
         return entry
 
     def pop(self, fits: Callable[[Work], bool], now: float) -> QueueEntry | None:
-        """Takes out whose turn it is, and counts it against its tenant and flow; None where none may go now.
+        """Removes and returns the next entry, and charges its tenant and flow; None if none may start.
 
-        `fits`: whether the engine has room for it now.
+        `fits`: whether the engine has room for a work now.
         """
         self._age(now)
         head = self._head()
         if head is None or fits(head.work):
-            return head and self._taken(head)
+            return head and self._take(head)
         if head.blocked_since is None:
             head.blocked_since = now
         if now - head.blocked_since < self._overtake_s:
-            for entry in islice(self._heads(), _LOOKED_AT):
+            for entry in islice(self._heads(), _TRIED):
                 if entry is not head and fits(entry.work):
-                    return self._taken(entry)
+                    return self._take(entry)
         return None
 
     def remove(self, entry: QueueEntry) -> None:
-        """Takes out what nobody waits for any more. Nothing where it is out already."""
+        """Removes an entry that was abandoned. Does nothing if it has left the queue."""
         if entry.waits:
             self._leave(entry)
-            self._gone(entry)
+            self._forget(entry)
 
     def expire(self, now: float) -> list[QueueEntry]:
-        """Takes out all whose deadline has come."""
+        """Removes and returns all entries whose deadline has passed."""
         expired: list[QueueEntry] = []
         while self._deadlines.first_key() <= now and (entry := self._deadlines.first()) is not None:
             self.remove(entry)
@@ -175,29 +174,29 @@ class WorkQueue:
         return expired
 
     @property
-    def is_of_one(self) -> bool:
-        """Whether all that waits is of one flow, such as the pages of one document."""
+    def is_single_flow(self) -> bool:
+        """Whether all waiting work belongs to one flow, such as the pages of one document."""
         tenants = [tenant for group in self._classes for tenant in islice(group.tenants.waiting.in_order(), 2)]
         flows = {(tenant.name, flow.name) for tenant in tenants for flow in islice(tenant.flows.waiting.in_order(), 2)}
         return len(flows) == 1
 
     @property
     def next_deadline(self) -> float:
-        """Clock time from which `expire` finds something; infinite where nothing has a deadline."""
+        """Clock time of the earliest deadline; infinite without deadlines."""
         return self._deadlines.first_key()
 
     def settle(self, entry: QueueEntry, used: int) -> None:
-        """Corrects, by what a work that was taken out has really used, what its tenant and flow get next."""
+        """Corrects the charge of a work that left the queue to the tokens it `used`, for its tenant and flow."""
         _, tenant, flow = entry.place
         tenant.owed += used - entry.work.tokens
         flow.owed += used - entry.work.tokens
 
     def ahead(self, work: Work) -> int:
-        """Tokens that would go before `work`, if it came now and nothing else came after.
+        """Tokens that would go before `work` if it arrived now and nothing arrived later.
 
-        The higher classes, as far as its own share leaves them, and the shares of lower ones; then, as all get the same
-        before it is served, no more than its tenant gets for each other tenant, and its flow for each other flow of the
-        tenant: one work at least, however small this one is. What will come of age meanwhile is left out.
+        The sum of: higher classes, as far as this class's share allows; the shares of lower classes; other tenants,
+        each with at most the tokens that its own tenant uses first, and other flows of its tenant likewise, each with
+        at least one work. Ageing during the wait is not considered.
         """
         rank = work.priority.rank
         group = self._classes[rank]
@@ -224,7 +223,7 @@ class WorkQueue:
     def _heads(self) -> Iterator[QueueEntry]:
         for group in self._classes:
             for tenant in group.tenants.waiting.in_order():
-                for flow in islice(tenant.flows.waiting.in_order(), _FLOWS_LOOKED_AT):
+                for flow in islice(tenant.flows.waiting.in_order(), _FLOWS_TRIED):
                     entry = flow.entries.first()
                     if entry is not None:
                         yield entry
@@ -252,17 +251,17 @@ class WorkQueue:
         else:
             self._ageing.discard(entry)
 
-    def _taken(self, entry: QueueEntry) -> QueueEntry:
+    def _take(self, entry: QueueEntry) -> QueueEntry:
         group, tenant, flow = entry.place
         self._share_out(group, entry.work.tokens)
         group.tenants.served(tenant, entry.work.tokens)
         tenant.flows.served(flow, entry.work.tokens)
         self._leave(entry)
-        self._gone(entry)
+        self._forget(entry)
         return entry
 
     def _share_out(self, served: _Class, tokens: int) -> None:
-        """`served` is given tokens: those below it that wait are due a part of them."""
+        """Charges `served`, and credits waiting lower classes with their shares."""
         below = False
         for group in self._classes:
             if group is served:
@@ -272,7 +271,7 @@ class WorkQueue:
                 group.due += group.share * tokens
 
     def _leave(self, entry: QueueEntry) -> None:
-        """Out of its class."""
+        """Removes it from its class."""
         group, tenant, flow = entry.place
         for holder in (group, tenant, flow):
             holder.tokens -= entry.work.tokens
@@ -285,8 +284,8 @@ class WorkQueue:
         if not tenant.flows.waiting:
             group.tenants.left(tenant)
 
-    def _gone(self, entry: QueueEntry) -> None:
-        """Out of the queue."""
+    def _forget(self, entry: QueueEntry) -> None:
+        """Removes it from the queue."""
         entry.waits = False
         self._waiting -= 1
         self.tokens -= entry.work.tokens

@@ -1,4 +1,4 @@
-"""How fast work gets done: tokens a second, and seconds a work, of the time there was work."""
+"""Throughput in tokens a second and mean time of a work, both over busy time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from inkgate.concurrency import loop_time
 
 
 class TokenRate:
-    """Tokens finished a second while busy, the past halved every `half_life_s` of busy time.
+    """Tokens finished a second of busy time, decaying with half-life `half_life_s` of busy time.
 
         per_s = sum(tokens * 2^(-age / half_life)) / integral over busy time of 2^(-age / half_life)
 
-    Age counts busy time only: a night without work changes nothing. Work that is stuck makes the rate fall, for time
-    goes by and no tokens come. Used from one event loop.
+    Age counts busy time only: a night without work changes nothing. Stuck work lowers the rate, since time passes
+    without tokens. Used from one event loop.
     """
 
     def __init__(self, clock: Callable[[], float] = loop_time, half_life_s: float = 30.0) -> None:
@@ -26,19 +26,19 @@ class TokenRate:
         self._under_way = 0
 
     def started(self) -> None:
-        """A work goes to the engine: from the first to the last it is busy."""
+        """Counts a work that goes to the engine. The engine is busy while it has any."""
         self._age()
         self._under_way += 1
 
     def finished(self, tokens: int) -> None:
-        """A work that was `started` has ended, having taken `tokens`; 0 where it brought nothing."""
+        """Counts the end of a started work that took `tokens`; 0 if it failed."""
         self._age()
         self._under_way = max(0, self._under_way - 1)
         self._tokens += tokens
 
     @property
     def per_s(self) -> float | None:
-        """Tokens a second; None before any have been finished."""
+        """Tokens a second; None before any are finished."""
         self._age()
         return self._tokens / self._busy_s if self._tokens and self._busy_s else None
 
@@ -52,26 +52,26 @@ class TokenRate:
 
 
 class ServiceTime:
-    """The mean time of a work at the engine, by Little's law: works at once * time / works ended, the past fading.
+    """Decaying mean time of a work at the engine, by Little's law: concurrent works * time / finished works.
 
-    Idle time has no works and so doesn't count. Works that were rejected, or whose callers left, are no samples.
+    Idle time does not count. Rejected and cancelled works are no samples.
     """
 
     _HALF_LIFE_S = 60.0
 
     def __init__(self, assumed_s: float = 5.0) -> None:
-        """`assumed_s`: until something is known."""
+        """`assumed_s`: the mean before any work has ended."""
         self._mean_s = assumed_s
         self._work_s = 0.0
         self._ends = 0.0
         self._ended_since = 0
 
     def ended(self) -> None:
-        """A work has ended."""
+        """Counts a work that ended."""
         self._ended_since += 1
 
     def passed(self, in_flight: float, span_s: float) -> None:
-        """For `span_s` seconds, `in_flight` works were there."""
+        """Adds `span_s` seconds with `in_flight` works at the engine."""
         kept = 0.5 ** (span_s / self._HALF_LIFE_S)
         self._work_s = self._work_s * kept + in_flight * span_s
         self._ends = self._ends * kept + self._ended_since

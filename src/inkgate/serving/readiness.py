@@ -1,4 +1,4 @@
-"""Whether documents should be sent here: pages get on, or a probe beside the queue was answered."""
+"""Readiness: pages make progress, or a probe that bypasses the queue succeeded."""
 
 from __future__ import annotations
 
@@ -18,43 +18,43 @@ from inkgate.types import Page, PageResult, Task
 log = structlog.get_logger(__name__)
 
 _FRESH_S = 10.0
-"""How long a page that was read, or a probe that was answered, says that pages are read."""
+"""A page that was read or a probe that succeeded proves readiness for this long."""
 _PROBE_S = 30.0
-"""A probe passes the queue, but waits for what the engine computes just then, such as a large page."""
+"""Timeout of a probe. It bypasses the queue, but waits for the engine's current work, such as a large page."""
 _WAIT_S = 0.5
 """How long `reasons` waits for a probe."""
 
 
 class EngineProgress(EngineWrapper):
-    """An Engine around an Engine: knows when it last got on, and what it has.
+    """An Engine around an Engine: records its last progress and the number of pages in it.
 
     Attributes:
-        pages: that are at the engine now.
+        pages: number of pages at the engine.
     """
 
     def __init__(
         self,
         inner: Engine,
-        heard_at: Callable[[], float] = lambda: -math.inf,
+        responded_at: Callable[[], float] = lambda: -math.inf,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
-        """`heard_at`: when a model server last sent part of an answer. `clock` in seconds."""
+        """`responded_at`: when a model server last sent part of a response. `clock` in seconds."""
         super().__init__(inner)
         self.pages = 0
-        self._heard_at = heard_at
+        self._responded_at = responded_at
         self._clock = clock
         self._read_at = -math.inf
         self._since = -math.inf
 
     @property
-    def got_on_at(self) -> float:
-        """Clock time in seconds when a page was read, or part of an answer came."""
-        return max(self._read_at, self._heard_at())
+    def progressed_at(self) -> float:
+        """Clock time in seconds when a page was last read or part of a response arrived."""
+        return max(self._read_at, self._responded_at())
 
     @property
     def stuck_s(self) -> float:
-        """Seconds for which pages have been at the engine without any getting on; 0 while there are none."""
-        return self._clock() - max(self._since, self.got_on_at) if self.pages else 0.0
+        """Seconds without progress while pages are at the engine; 0 without pages."""
+        return self._clock() - max(self._since, self.progressed_at) if self.pages else 0.0
 
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read."""
@@ -71,8 +71,8 @@ class EngineProgress(EngineWrapper):
 
 
 class Readiness:
-    """Ready is: a page was read lately, or else a probe was answered. So a busy service stays ready, and one that hangs
-    does not. `run` has to run beside it: it sends the probes, one at a time, when somebody asks and no page was read.
+    """Ready means: a page was read recently, or the last probe succeeded. So a busy service stays ready, and one that
+    hangs does not. Its background task is `run`: it sends probes, one at a time, while no pages are read.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class Readiness:
         stuck_s: float,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
-        """`faults`: what is known to keep pages from being read. `stuck_s`: pages that have been at the engine for so
-        long, none of them getting on, are not read at all. `clock` in seconds.
+        """`faults`: known reasons why no page can be read. `stuck_s`: not ready once pages have been at the engine for
+        this long without progress. `clock` in seconds.
         """
         self._progress = progress
         self._probe = probe
@@ -97,10 +97,10 @@ class Readiness:
         self._asked = False
         self._started = False
         self._wake = anyio.Event()
-        self._landed = anyio.Event()
+        self._probe_ended = anyio.Event()
 
     async def run(self) -> None:
-        """Sends a probe whenever one is asked for, until cancelled."""
+        """Sends a probe whenever one is requested, until cancelled."""
         while True:
             self._wake = anyio.Event()
             if not self._asked:
@@ -109,44 +109,44 @@ class Readiness:
             self._asked = False
 
     def engine_started(self) -> None:
-        """From now on probes may be sent."""
+        """Allows probes from now on."""
         self._started = True
 
     def ask(self) -> None:
-        """Has a probe sent, unless one is under way."""
+        """Requests a probe, unless one is running."""
         self._asked = self._started
         if self._started:
             self._wake.set()
 
     async def reasons(self) -> list[str]:
-        """Why documents should not be sent here; empty when they should. Answered within half a second or so: while a
-        probe takes longer, as the last one ended.
+        """Why the service is not ready; empty if it is. Returns within about half a second: if a probe takes longer,
+        the result of the last one counts.
         """
         if not self._faults() and not self._fresh:
             self.ask()
             with anyio.move_on_after(_WAIT_S):
-                await self._landed.wait()
+                await self._probe_ended.wait()
         return self.known_reasons()
 
     def known_reasons(self) -> list[str]:
-        """As `reasons`, without waiting for a probe; while the last one failed, another is sent."""
+        """As `reasons`, without waiting for a probe. If the last probe failed, requests another."""
         if faults := list(self._faults()):
             return faults
         name, now = self._progress.name, self._clock()
         if self._progress.stuck_s >= self._stuck_s:
-            return [f"engine: {name} has {self._progress.pages} pages, and read none for {self._stuck_s:g} seconds"]
+            return [f"engine: {name} has {self._progress.pages} pages and read none for {self._stuck_s:g} seconds"]
         if self._fresh:
             return []
         if self._probing_since is not None and now - self._probing_since >= _PROBE_S:
             return [f"engine: {name} did not read a test page within {_PROBE_S:g} seconds"]
-        if not self._failure or self._progress.got_on_at > self._failed_at:
+        if not self._failure or self._progress.progressed_at > self._failed_at:
             return []
         self.ask()
         return [f"engine: {name} {self._failure}"]
 
     @property
     def _fresh(self) -> bool:
-        return self._clock() - max(self._progress.got_on_at, self._answered_at) < _FRESH_S
+        return self._clock() - max(self._progress.progressed_at, self._answered_at) < _FRESH_S
 
     async def _send(self) -> None:
         self._probing_since = self._clock()
@@ -157,7 +157,7 @@ class Readiness:
             self._failure = f"did not read a test page within {_PROBE_S:g} seconds"
         except InkgateError as error:
             self._failure = f"failed on a test page: {error.code}"
-        except Exception:  # the border of one probe: whatever an engine raises, the answer is "not ready"
+        except Exception:  # whatever an engine raises, a failed probe means "not ready"
             log.exception("readiness_probe_failed", engine=self._progress.name)
             self._failure = "failed on a test page"
         else:
@@ -166,5 +166,5 @@ class Readiness:
         finally:
             self._probing_since = None
             self._failed_at = self._clock() if self._failure else -math.inf
-            landed, self._landed = self._landed, anyio.Event()
-            landed.set()
+            ended, self._probe_ended = self._probe_ended, anyio.Event()
+            ended.set()

@@ -1,4 +1,4 @@
-"""What is known of each of several servers: how much it has to do, whether it gets on, whether it may have more."""
+"""Load, progress and state of each model server, and the choice among them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ServerT = TypeVar("ServerT")
 
 
 class ReplicaState(StrEnum):
-    """`up`: takes calls; `out`: failed or stood still, and is tried again; `draining`: finishes what it has."""
+    """`up`: takes calls; `out`: failed or stalled, and is probed; `draining`: finishes its calls."""
 
     UP = "up"
     OUT = "out"
@@ -26,13 +26,13 @@ class Replica(Generic[ServerT]):
 
     Attributes:
         name: its address, for logs and metrics.
-        outstanding: tokens that its calls may still take.
-        silent_s: seconds with calls but without a part of an answer, up to when the last call ended.
-        heard_at: clock time in seconds when it last sent part of an answer.
-        why: it was taken out the last time.
-        taken_out: how often that was.
-        failed_here: contents of calls that failed here and were answered elsewhere, since it last answered one.
-        changed: set when its state changes, or its last call ends; then there is another.
+        outstanding: tokens that its calls may still generate.
+        silent_s: seconds with calls but without any response, up to the end of the last call.
+        responded_at: clock time in seconds when it last sent part of a response.
+        why: reason why it was last taken out.
+        taken_out: number of times it was taken out.
+        failed_here: contents of calls that failed here and succeeded on another server, since its last success.
+        changed: set when its state changes or its last call ends, and then replaced.
     """
 
     def __init__(self, name: str, server: ServerT) -> None:
@@ -42,7 +42,7 @@ class Replica(Generic[ServerT]):
         self.outstanding = 0
         self.leases: set[Lease[ServerT]] = set()
         self.progressed_at = 0.0
-        self.heard_at = -math.inf
+        self.responded_at = -math.inf
         self.silent_s = 0.0
         self.why = ""
         self.taken_out = 0
@@ -54,7 +54,7 @@ class Replica(Generic[ServerT]):
         return self.state is ReplicaState.OUT
 
     def set_state(self, state: ReplicaState) -> None:
-        """Moves it to `state`, and wakes who waits for a change."""
+        """Sets the state, and wakes tasks that wait for `changed`."""
         self.state = state
         self.wake()
 
@@ -64,12 +64,12 @@ class Replica(Generic[ServerT]):
 
 
 class Lease(Generic[ServerT]):
-    """A call's place on a replica.
+    """The share of a replica that one call holds.
 
     Attributes:
-        content: of the page that the call is about; empty where it is about none.
-        heard: something came, so that the replica was there.
-        lost: the replica stands still, and the call should give up waiting.
+        content: content key of the call's page; empty if it has none.
+        responded: part of a response arrived.
+        lost: the replica is stalled, and the call should stop waiting.
     """
 
     def __init__(
@@ -77,28 +77,28 @@ class Lease(Generic[ServerT]):
     ) -> None:
         self.replica = replica
         self.content = content
-        self.heard = False
+        self.responded = False
         self.lost = False
         self.waiting: anyio.CancelScope | None = None
         self._tokens = tokens
         self._clock = clock
         if not replica.leases:
-            # Calls that end before `stalled_s` without an answer, one after the other, are one silence.
+            # The silence of consecutive calls that each end before `stalled_s` without a response adds up.
             replica.progressed_at = clock() - replica.silent_s
         replica.outstanding += tokens
         replica.leases.add(self)
 
     def progressed(self) -> None:
-        """Something came: about a token."""
-        self.heard = True
-        self.replica.progressed_at = self.replica.heard_at = self._clock()
+        """Part of a response arrived: about one token."""
+        self.responded = True
+        self.replica.progressed_at = self.replica.responded_at = self._clock()
         self.replica.silent_s = 0.0
         if self._tokens:
             self._tokens -= 1
             self.replica.outstanding -= 1
 
     def lose(self) -> None:
-        """Ends what the call waits for."""
+        """Marks the call as lost and cancels its wait."""
         self.lost = True
         if self.waiting is not None:
             self.waiting.cancel()
@@ -116,17 +116,17 @@ class ReplicaSet(Generic[ServerT]):
     """Chooses among replicas. Used from one event loop; `clock` in seconds."""
 
     def __init__(self, replicas: Sequence[Replica[ServerT]], stalled_s: float, clock: Callable[[], float]) -> None:
-        """`stalled_s`: a replica that has calls and says nothing to any for so long stands still."""
+        """`stalled_s`: a replica is stalled if it sends nothing to any of its calls for this long."""
         self.replicas = tuple(replicas)
         self._stalled_s = stalled_s
         self._clock = clock
 
     def choose(self, tokens: int, key: bytes, avoid: Replica[ServerT] | None = None) -> Replica[ServerT] | None:
-        """The replica for a call: the one with the least to do, where `key` has no better home that is about as free.
+        """The replica for a call: the preferred one of `key` if it is about as free as the least loaded, else that one.
 
-        Homes are by rendezvous hashing (Thaler and Ravishankar, 1998): each key has its order of replicas, which stays
-        when others come and go. About as free means that no more than this call's own tokens lie between. `avoid` is
-        taken only where there is no other; None where none is up.
+        Preference is by rendezvous hashing (Thaler and Ravishankar, 1998): each key has its own order of replicas, as
+        replicas come and go. About as free: the difference is at most this call's tokens. `avoid` is chosen only if
+        there is no other. None if no replica is up.
         """
         up = [replica for replica in self.replicas if replica.state is ReplicaState.UP]
         choice = [replica for replica in up if replica is not avoid] or up
@@ -139,21 +139,21 @@ class ReplicaSet(Generic[ServerT]):
         return min(choice, key=lambda replica: (replica.outstanding, len(replica.leases)))
 
     def lease(self, replica: Replica[ServerT], tokens: int, content: bytes = b"") -> Lease[ServerT]:
-        """A place on `replica`, until `end`. `content`: see Lease."""
+        """A lease on `replica`, until `end`. `content`: see Lease."""
         return Lease(replica, tokens, self._clock, content)
 
     def seems_stalled(self, replica: Replica[ServerT]) -> bool:
-        """Whether it is up or draining and has calls, none of which has heard anything for too long."""
+        """Whether it is up or draining, has calls, and sent nothing to any of them for `stalled_s`."""
         silent_s = self._clock() - replica.progressed_at
         return replica.state is not ReplicaState.OUT and bool(replica.leases) and silent_s >= self._stalled_s
 
     def progressed(self, replica: Replica[ServerT]) -> None:
-        """`replica` was found to get on, though none of its calls heard of it."""
+        """Records progress of `replica` that none of its calls could see."""
         replica.progressed_at = self._clock()
         replica.silent_s = 0.0
 
     def take_out(self, replica: Replica[ServerT], why: str, *, stalled: bool = False) -> bool:
-        """Gives `replica` nothing more; where it is `stalled`, its calls are lost. False where it was out already."""
+        """Sends `replica` no more calls; if it is `stalled`, its calls are lost. False if it was out already."""
         if stalled:
             for lease in tuple(replica.leases):
                 lease.lose()

@@ -1,4 +1,4 @@
-"""Calls of model servers wait for their turn here: charged with what they will take of the KV cache, and corrected."""
+"""Schedules calls to model servers: charges their estimated KV tokens and corrects the charge as they run."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from inkgate.telemetry.tracing import part
 
 _EVENT = b"data: {"
 _EMPTY = 3
-"""Events without a token: the first, with the role, one with the reason of the end, and the last, with the usage."""
+"""Events without a token: the first (role), one with the finish reason, and the last (usage)."""
 _COMPLETION = re.compile(rb'"completion_tokens":\s*(\d{1,9})')
 _PROMPT = re.compile(rb'"prompt_tokens":\s*(\d{1,9})')
 _STOPPED = re.compile(rb'"finish_reason":\s*"stop"')
 _TAIL = 1024
-"""Bytes of an answer's end in which its usage stands, and why it ended."""
+"""Size in bytes of a response's end that contains its usage and finish reason."""
 _AS_SAID = 100
-"""Percent of the tokens that a prompt was said to have."""
+"""Prompt estimates are in percent of the tokens that the call states."""
 _UNKNOWN = 10_000
 _BUSY = frozenset({429, 503})
 
 
 class ScheduledCalls:
-    """An Upstream around an Upstream: a call goes out when the scheduler gives it a turn, which it keeps to its end."""
+    """An Upstream around an Upstream: a call waits for a slot of the scheduler and holds it to its end."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class ScheduledCalls:
         on_busy: Callable[[], None],
         observer: Observer = NO_OBSERVER,
     ) -> None:
-        """`on_busy`: a server said that it is full. `observer` is told of waits and tokens."""
+        """`on_busy` is called if a server reports that it is full. `observer` gets wait times and token counts."""
         self._inner = inner
         self._scheduler = scheduler
         self._estimates = estimates
@@ -64,7 +64,7 @@ class ScheduledCalls:
 
         Raises:
             Overloaded: "service_full": it would wait too long, or too many wait already.
-            InputRejected, EngineFailed: its deadline came before its turn; see `time_over`.
+            InputRejected, EngineFailed: its deadline passed before it got a slot; see `timeout_error`.
         """
         prompt_mean, prompt_most = self._prompt(call)
         mean, most = self._estimates.estimates(call.kind, call.answer_tokens)
@@ -74,31 +74,31 @@ class ScheduledCalls:
         work = current_caller().work(max(1, expected.tokens), margin, growing)
         with part("call"):
             asked = perf_counter()
-            async with self._scheduler.turn(work) as turn:
+            async with self._scheduler.slot(work) as slot:
                 self._observer.stage("wait", perf_counter() - asked)
-                count = _Count(turn, prompt_mean)
+                count = _Count(slot, prompt_mean)
                 try:
                     async with self._inner.send(expected) as answer:
                         if answer.status in _BUSY:
                             self._on_busy()
                         if answer.status != 200:
-                            turn.report(WorkOutcome.REJECTED if answer.status < 500 else WorkOutcome.FAILED)
+                            slot.report(WorkOutcome.REJECTED if answer.status < 500 else WorkOutcome.FAILED)
                             yield answer
                             return
                         async with aclosing(count.counted(answer.chunks)) as chunks:
                             yield ModelAnswer(answer.status, answer.headers, chunks)
                 except EngineFailed as error:
-                    if error.code == "engine_failed":  # of this request alone: it says nothing of what servers bear
-                        turn.report(WorkOutcome.REJECTED)
+                    if error.code == "engine_failed":  # the fault of this request alone, not a sign of overload
+                        slot.report(WorkOutcome.REJECTED)
                     raise
                 finally:
                     self._learn(call, count)
 
     def _prompt(self, call: ModelCall) -> tuple[int, int]:
-        """How many tokens the prompt has, to be expected and at most.
+        """Expected and maximum number of tokens of the prompt.
 
-        What the call says of images that a client sent is a guess from their bytes. The server tells what they were,
-        and the guess is corrected by what it was off by for calls of the same kind.
+        The call's own number is a guess from the bytes of a client's images. It is corrected by the ratio to the
+        server's count in earlier calls of the same kind.
         """
         mean, most = self._prompts.estimates(call.kind, _UNKNOWN)
         if most == _UNKNOWN:
@@ -116,31 +116,31 @@ class ScheduledCalls:
 
 
 class _Count:
-    """The tokens of an answer, counted as they pass: events, and at the end what the server says itself.
+    """Counts the tokens of a response as it passes: by events, and in the end by the server's usage.
 
     Attributes:
-        usage, prompt_usage: of the whole answer and of the prompt; None until they are known. Of a client that did not
-            ask for its usage, the answer's is what was counted, once it came to its own end.
+        usage, prompt_usage: tokens of the response and of the prompt; None until known. If the client did not request
+            usage, `usage` is the number of counted tokens once the response is complete.
     """
 
-    def __init__(self, turn: Slot, prompt_tokens: int) -> None:
+    def __init__(self, slot: Slot, prompt_tokens: int) -> None:
         self._events = 0
         self.usage: int | None = None
         self.prompt_usage: int | None = None
-        self._turn = turn
+        self._slot = slot
         self._prompt_tokens = prompt_tokens
         self._tail = b""
 
     @property
     def tokens(self) -> int:
-        """So far."""
+        """Tokens counted so far."""
         return max(0, self._events - _EMPTY)
 
     async def counted(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
-        """The chunks as they are."""
+        """Passes the chunks on unchanged."""
         async for chunk in chunks:
             self._events += chunk.count(_EVENT)
-            self._turn.used(self._prompt_tokens + self.tokens)
+            self._slot.used(self._prompt_tokens + self.tokens)
             self._tail = (self._tail + chunk)[-_TAIL:] if len(chunk) < _TAIL else chunk[-_TAIL:]
             yield chunk
         prompt, completion = _PROMPT.findall(self._tail), _COMPLETION.findall(self._tail)
@@ -148,6 +148,6 @@ class _Count:
             self.prompt_usage = int(prompt[-1])
         if completion:
             self.usage = int(completion[-1])
-            self._turn.used((self.prompt_usage or self._prompt_tokens) + self.usage)
+            self._slot.used((self.prompt_usage or self._prompt_tokens) + self.usage)
         elif _STOPPED.search(self._tail):
             self.usage = self.tokens

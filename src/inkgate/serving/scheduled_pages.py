@@ -1,4 +1,4 @@
-"""Pages wait for their turn here, ordered, and without their pixels."""
+"""Schedules pages at the engine. Pages are not rendered while they wait."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.types import Page, PageResult, Task
 
 _PIXELS_PER_TOKEN = 1000
-"""A page is charged by its pixels, in thousands: time and memory to make and read it follow them."""
+"""A page is charged by its pixels, in thousands: its rendering and reading time and memory grow with them."""
 
 
 class ScheduledPages(EngineWrapper):
-    """An Engine around an Engine: a page is read when the scheduler gives it a turn, on behalf of who asked for it."""
+    """An Engine around an Engine: a page waits for a slot of the scheduler, charged to the current caller."""
 
     def __init__(
         self, inner: Engine, scheduler: Scheduler, degradation: Degradation, observer: Observer = NO_OBSERVER
     ) -> None:
-        """`degradation`: says when batches are refused instead. `observer`: gets the wait and the read time."""
+        """`degradation` decides when batches are refused. `observer` gets the wait and the read time."""
         super().__init__(inner)
         self._scheduler = scheduler
         self._degradation = degradation
@@ -34,16 +34,16 @@ class ScheduledPages(EngineWrapper):
 
         Raises:
             Overloaded: "service_full": it would wait too long, or too many wait already.
-            InputRejected, EngineFailed: its deadline came before its turn; see `time_over`.
+            InputRejected, EngineFailed: its deadline passed before it got a slot; see `timeout_error`.
         """
         self._degradation.check(current_caller().priority)
         work = current_caller().work(max(1, page.size.pixels // _PIXELS_PER_TOKEN))
         asked = perf_counter()
-        async with self._scheduler.turn(work) as turn:
+        async with self._scheduler.slot(work) as slot:
             begun = perf_counter()
             self._observer.stage("wait", begun - asked)
             result = await self._inner.read(page, task)
             self._observer.stage("engine", perf_counter() - begun)
             if result.error is not None:
-                turn.report(WorkOutcome.FAILED)
+                slot.report(WorkOutcome.FAILED)
             return result

@@ -1,4 +1,4 @@
-"""Turns at the engine: work waits here, where it can be reordered, expired and cancelled, and not in the engine."""
+"""Slots at the engine. Work waits here and not in the engine, so that it can be reordered, expired and cancelled."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from inkgate.serving.work import Priority, Work
 from inkgate.settings import SchedulingSettings
 
 _JITTER = 0.3
-"""Part by which Retry-After is lengthened at most, so that those refused together don't come back together."""
+"""Maximum jitter of Retry-After, so that clients refused together don't come back together."""
 _SHORT = 0.2
-"""Part of the time that a work has, for which it may wait though it will probably not be done in time. Without it a
-tenant that asks for a fifth of what an engine bears, beside one that asks for all, lost 6 to 37 % of its answers in the
-simulator; now 1 to 3 %, and 2 % more is answered in all."""
+"""A work may always wait this share of its time, even if it will probably miss its deadline. In the simulator, a tenant
+that asks for a fifth of the engine's capacity, beside one that asks for all of it, lost 6 to 37 % of its responses
+without this; with it 1 to 3 %, and total throughput rose by 2 %."""
 _SOONEST_S = 0.001
-"""The event loop's clock goes by milliseconds: a timer may ring that much too early."""
+"""The event loop's clock has a resolution of 1 ms: a timer may fire this much early."""
 
 
 class CapacityCharge(Protocol):
     """Tokens promised to one work."""
 
     def used(self, tokens_so_far: int) -> None:
-        """Raises it to what is used, where that is more."""
+        """Raises the charge if more is used."""
         ...
 
     def end(self) -> None: ...
 
 
 class CapacityLedger(Protocol):
-    """What of the engine's capacity is promised."""
+    """The allocated part of the engine's capacity."""
 
     def fits(self, tokens: int, margin: int = 0, growing: int = 0) -> bool:
-        """Whether so much more may be promised. True where nothing is promised."""
+        """Whether that much more may be allocated. True if nothing is."""
         ...
 
     def charge(self, tokens: int, margin: int = 0, growing: int = 0) -> CapacityCharge: ...
@@ -65,40 +65,40 @@ class Slot:
 
     @property
     def tokens_used(self) -> int | None:
-        """As said last; None where nothing was said."""
+        """Last value of `used`; None if it was never called."""
         return self._tokens_used
 
     def used(self, tokens_so_far: int) -> None:
-        """Says what the work has taken by now, in the unit of its cost: more than estimated raises the charge."""
+        """Reports the tokens used so far, in the unit of its cost. More than estimated raises the charge."""
         self._tokens_used = tokens_so_far
         self._charge.used(tokens_so_far)
 
     def report(self, outcome: WorkOutcome) -> None:
-        """Says how it ended where no exception will."""
+        """Reports the outcome if no exception will show it."""
         self._reported = outcome
 
     def end(self, error: BaseException | None) -> WorkOutcome:
-        """Gives the tokens back; how it ended, judged as a Permit does. The scheduler calls it."""
+        """Frees the tokens and returns the outcome, as Permit does. Called by the scheduler."""
         self._charge.end()
         return self._reported or outcome_of(error)
 
 
 class _Waiting:
-    """Work that has no turn yet. `deadline`: its own; its entry has the moment by which it has to begin."""
+    """Work without a slot. `deadline`: its own; its entry has the latest time to start."""
 
-    __slots__ = ("changed", "deadline", "entry", "turn")
+    __slots__ = ("changed", "deadline", "entry", "slot")
 
     def __init__(self, entry: QueueEntry, deadline: float) -> None:
         self.entry = entry
         self.deadline = deadline
-        self.turn: Slot | None = None
+        self.slot: Slot | None = None
         self.changed: anyio.Event | None = None
 
 
 class Scheduler:
-    """Gives turns, in the order of WorkQueue, while there is a place (`limit`) and there are tokens (`ledger`).
+    """Gives out slots in the order of WorkQueue, as far as `limit` and the tokens of `ledger` allow.
 
-    Used from one event loop. It has no task of its own: what ends starts what comes next.
+    Used from one event loop. It has no task of its own: the end of a work starts the next.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Scheduler:
 
     @property
     def in_flight(self) -> int:
-        """Works at the engine."""
+        """Number of works at the engine."""
         return self._in_flight
 
     @property
@@ -133,33 +133,33 @@ class Scheduler:
 
     @property
     def waiting_by_class(self) -> dict[Priority, int]:
-        """By the class that they are in by now: who has waited for long counts as more urgent."""
+        """Number of waiting works by current class; work that waited long has moved up."""
         return self._queue.by_class
 
     @property
     def longest_wait_s(self) -> float:
-        """Of who waits now. O(works at the engine): those that wait are kept in the order in which they came."""
+        """Longest current wait. O(works at the engine), since waiting work is kept in order of arrival."""
         since = next((entry.since for entry in self._waiting if entry.waits), None)
         return 0.0 if since is None else self._clock() - since
 
     @property
     def backlog_tokens(self) -> int:
-        """Of all that wait."""
+        """Sum over all waiting work."""
         return self._queue.tokens
 
     @asynccontextmanager
-    async def turn(self, work: Work) -> AsyncIterator[Slot]:
-        """Waits for a turn; leaving gives it back and reports how it ended. A flow may hold several.
+    async def slot(self, work: Work) -> AsyncIterator[Slot]:
+        """Waits for a slot; leaving frees it and reports the outcome. A flow may hold several.
 
         Raises:
-            Overloaded: "service_full": too many wait, or it would not be done by its deadline: at once where that is
-                known then, else as soon as it is.
-            InputRejected, EngineFailed: its deadline is past; see `time_over`.
+            Overloaded: "service_full": the queue is full, or the work can't finish by its deadline. Raised as soon as
+                that is known.
+            InputRejected, EngineFailed: its deadline has passed; see `timeout_error`.
         """
         waiting = self._join(work)
         error: BaseException | None = None
         try:
-            yield await self._turn_of(waiting)
+            yield await self._slot_for(waiting)
         except BaseException as raised:
             error = raised
             raise
@@ -167,11 +167,11 @@ class Scheduler:
             self._leave(waiting, error)
 
     def wake(self) -> None:
-        """Starts what may start, and expires what is too late: to be called where the limit or the ledger grew."""
+        """Starts what fits and expires what is late. To be called when the limit or the ledger grew."""
         self._start_next(self._clock())
 
     def expected_wait_s(self, work: Work) -> float | None:
-        """How long `work` would wait if it came now; None where that isn't known."""
+        """Estimated wait of `work` if it arrived now; None if unknown."""
         if not self._queue and self._in_flight < self.limit.value and self._fits(work):
             return 0.0
         per_s = self._throughput.per_s(self._clock())
@@ -179,7 +179,7 @@ class Scheduler:
 
     @property
     def backlog_s(self) -> float | None:
-        """How long all that waits will take; None where that isn't known."""
+        """Estimated time to finish all waiting work; None if unknown."""
         if not self._queue.tokens:
             return 0.0
         per_s = self._throughput.per_s(self._clock())
@@ -187,25 +187,27 @@ class Scheduler:
 
     @property
     def queue_s(self) -> float | None:
-        """As `backlog_s`; 0 while only one document waits: who is alone waits for nobody."""
-        return 0.0 if self._queue.is_of_one else self.backlog_s
+        """As `backlog_s`, but 0 while all waiting work is of one document: it waits for no other."""
+        return 0.0 if self._queue.is_single_flow else self.backlog_s
 
     def retry_after_s(self) -> float:
-        """When to come back: tokens that wait / tokens a second, lengthened at random."""
+        """Time to clear the backlog (waiting tokens / tokens a second) with jitter, within the configured bounds."""
         bounded_s = min(max(self.backlog_s or 0.0, self._settings.retry_after_s), self._settings.retry_after_most_s)
         return bounded_s * (1 + _JITTER * self._random.random())
 
     def check(self, work: Work) -> None:
-        """Raises Overloaded("service_full") where `work`, if it came now, would wait too long."""
+        """Raises Overloaded("service_full") if `work` would wait too long."""
         if work.deadline < math.inf:
             self._must_begin_by(work, self._clock())
 
     def _join(self, work: Work) -> _Waiting:
         now = self._clock()
         if work.deadline <= now:
-            raise work.time_over("Its time ran out while it waited for the engine.")
+            raise work.timeout_error("It timed out while waiting for the engine.")
         if self._full(work):
-            raise Overloaded("service_full", f"{len(self._queue)} pages wait already.", self.retry_after_s())
+            raise Overloaded(
+                "service_full", f"The queue is full: {len(self._queue)} pages are waiting.", self.retry_after_s()
+            )
         deadline = work.deadline
         if deadline < math.inf:
             work = replace(work, deadline=max(self._must_begin_by(work, now), now + _SOONEST_S))
@@ -215,35 +217,35 @@ class Scheduler:
         return waiting
 
     def _must_begin_by(self, work: Work, now: float) -> float:
-        """The moment by which it has to begin so as to be done in time.
+        """Clock time by which the work must start to finish in time.
 
         Raises:
-            Overloaded: it would begin later than that, or wait for more than its share (`wait_share`) of the time it
-                has in all. A queue that is as long as all patience serves nobody sooner and nobody more; but who needs
-                the engine for long would be refused all the time, and everybody else be answered in the last moment.
-                Who would wait for `_SHORT` of it at most is let in, however long that may take: otherwise somebody who
-                fills the engine with long pages would have those refused who hardly use it. While nothing is known of
-                the engine, its share is what it may wait: were all to wait for as long as they can, behind first works
-                that are slow, all would be begun too late, none would end well, and nothing would ever be known.
+            Overloaded: it would start later, or wait for more than `wait_share` of its time. A queue as long as the
+                deadlines allow would not raise throughput: long work would always be refused, and all other work would
+                finish at the last moment. Work that would wait at most `_SHORT` of its time is accepted anyway:
+                otherwise one tenant's long pages would cause refusals for tenants that hardly use the engine. While
+                the throughput is unknown, a work may wait for `wait_share` of its time: if all waited to their
+                deadlines behind slow first works, all would start too late and the throughput would stay unknown.
         """
         takes_s = self._throughput.residence_s(work.tokens)
         wait_s = self.expected_wait_s(work)
         left_s = max(work.deadline - now - takes_s, _SHORT * min(work.deadline - now, work.patience_s))
         if wait_s and wait_s > min(left_s, self._settings.wait_share * work.patience_s):
-            detail = f"It would wait {wait_s:.1f} s and take {takes_s:.1f} s, and has {work.deadline - now:.1f} s."
+            left = f"{work.deadline - now:.1f} s"
+            detail = f"The request has {left} left, but would wait {wait_s:.1f} s and then take {takes_s:.1f} s."
             raise Overloaded("service_full", detail, self.retry_after_s())
         if wait_s is None:
             left_s = min(left_s, self._settings.wait_share * work.patience_s)
         return now + left_s
 
-    async def _turn_of(self, waiting: _Waiting) -> Slot:
-        if waiting.turn is None:
+    async def _slot_for(self, waiting: _Waiting) -> Slot:
+        if waiting.slot is None:
             waiting.changed = anyio.Event()
             await waiting.changed.wait()
-        if waiting.turn is None:
-            detail = "Its turn did not come while it could still be done in time."
+        if waiting.slot is None:
+            detail = "The engine had no free slot in time to finish before the deadline."
             raise Overloaded("service_full", detail, self.retry_after_s())
-        return waiting.turn
+        return waiting.slot
 
     def _full(self, work: Work) -> bool:
         bound = self._settings.max_waiting_tokens or math.inf
@@ -263,14 +265,14 @@ class Scheduler:
             self._in_flight += 1
             work = entry.work
             self._throughput.started(work.tokens, now)
-            self._waiting[entry].turn = Slot(work, self._ledger.charge(work.tokens, work.margin, work.growing), now)
+            self._waiting[entry].slot = Slot(work, self._ledger.charge(work.tokens, work.margin, work.growing), now)
             self._changed(entry)
         if self._queue.next_deadline < self._alarm_at:
             self._set_alarm(now)
 
     def _set_alarm(self, now: float) -> None:
-        # One timer for all that wait, where a cancel scope for each would cost a quarter of the whole turn. It may
-        # ring for one who is gone by then, and is set anew.
+        # One timer for all waiting work: a cancel scope for each would add a quarter to the cost of a slot. It may fire
+        # for work that has left; then it is set again.
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_at = self._queue.next_deadline
@@ -289,17 +291,17 @@ class Scheduler:
     def _leave(self, waiting: _Waiting, error: BaseException | None) -> None:
         now = self._clock()
         del self._waiting[waiting.entry]
-        turn = waiting.turn
-        if turn is None:
+        slot = waiting.slot
+        if slot is None:
             self._queue.remove(waiting.entry)
         else:
             self._in_flight -= 1
-            outcome = turn.end(error)
+            outcome = slot.end(error)
             over = outcome is WorkOutcome.LEFT and now >= waiting.deadline
-            if over and self._throughput.is_usual(turn.work.tokens, now - turn.began):
+            if over and self._throughput.is_usual(slot.work.tokens, now - slot.began):
                 outcome = WorkOutcome.LATE
-            self._throughput.ended(turn.work.tokens, turn.began, now, outcome)
+            self._throughput.ended(slot.work.tokens, slot.began, now, outcome)
             self.limit.ended(outcome, now)
-            if turn.tokens_used is not None:
-                self._queue.settle(waiting.entry, turn.tokens_used)
+            if slot.tokens_used is not None:
+                self._queue.settle(waiting.entry, slot.tokens_used)
         self._start_next(now)

@@ -1,4 +1,4 @@
-"""Fair order without taking turns: who would be done first if all shared evenly comes first, and comes whole."""
+"""Fair order without time slicing: serves whole works in the order in which processor sharing would finish them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from heapq import heappop, heappush
 class FairSojourn:
     """The Fair Sojourn Protocol (Friedman, Henderson: Fairness and Efficiency in Web Server Protocols, 2003).
 
-    A machine is imagined on which all who are there are served at once, at the same rate each. Served one after the
-    other in the order in which they would leave it, nobody is done later than there (but for work that can't be
-    interrupted), and most are done sooner: ten lines overtake three thousand, and of two like pages the first is done
-    in half the time. Work is in any unit. What is abandoned counts as served, so that both machines have done the same.
+    A simulated machine serves all works at once, at the same rate (processor sharing). The real machine serves them one
+    after the other, in the order in which they finish in the simulation. None finishes later than there (except behind
+    work that can't be interrupted), and most finish sooner: ten lines overtake three thousand, and of two equal pages
+    the first takes half the time. Work is in any unit. Abandoned work counts as served, to keep both in step.
     """
 
     __slots__ = ("_ends", "_now")
@@ -22,17 +22,17 @@ class FairSojourn:
 
     @property
     def left(self) -> float:
-        """Work that the imagined machine has yet to do."""
+        """Work that the simulated machine has left."""
         return sum(self._ends) - self._now * len(self._ends)
 
     def join(self, work: float) -> float:
-        """When somebody who comes now with so much work would leave: the least such tag is served first."""
+        """Adds `work` and returns its tag, its virtual finish time: the smallest tag is served first."""
         end = self._now + work
         heappush(self._ends, end)
         return end
 
     def served(self, work: float) -> None:
-        """So much of what is there was done, or is not wanted any more."""
+        """Advances the simulation by `work` that was done or abandoned."""
         ends = self._ends
         while ends:
             until_next = (ends[0] - self._now) * len(ends)

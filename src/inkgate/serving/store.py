@@ -1,4 +1,4 @@
-"""Where bytes are kept for a while: in memory, or elsewhere, as long as that costs little."""
+"""Key-value stores with expiry: in memory, or remote behind a circuit breaker."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 log = structlog.get_logger(__name__)
 
 _ENTRY_BYTES = 300
-"""What an entry of MemoryStore takes beside its value: the key, the tuple, its place in the dict and in the order."""
+"""Memory of a MemoryStore entry besides its value: key, tuple, and node of the ordered dict."""
 
 
 class Store(Protocol):
-    """Bytes by key, each for a time. What it holds may be gone at any moment."""
+    """Bytes by key, with expiry. Any entry may vanish at any time."""
 
     async def get(self, key: bytes) -> bytes | None:
-        """What was put under `key`, or None. Raises OSError when it can't be reached."""
+        """The value of `key`, or None. Raises OSError if the store can't be reached."""
         ...
 
     async def put(self, key: bytes, value: bytes, ttl_s: float) -> None:
-        """Keeps `value` for `ttl_s` seconds at most. Raises OSError when it can't be reached."""
+        """Keeps `value` for at most `ttl_s` seconds. Raises OSError if the store can't be reached."""
         ...
 
     async def close(self) -> None:
@@ -35,11 +35,11 @@ class Store(Protocol):
 
 
 class MemoryStore:
-    """A Store of at most `max_bytes`: what was not asked for the longest goes first (LRU).
+    """A Store of at most `max_bytes`; evicts the least recently used entry first (LRU).
 
     Attributes:
-        bytes: taken now.
-        max_bytes: that it may take.
+        bytes: current size.
+        max_bytes: maximum size.
     """
 
     def __init__(self, max_bytes: int, clock: Callable[[], float] = anyio.current_time) -> None:
@@ -50,7 +50,7 @@ class MemoryStore:
         self._entries: OrderedDict[bytes, tuple[bytes, float]] = OrderedDict()
 
     def __len__(self) -> int:
-        """Entries, those included whose time is over and that nobody has asked for since."""
+        """Number of entries, including expired ones that were not requested since."""
         return len(self._entries)
 
     async def get(self, key: bytes) -> bytes | None:
@@ -82,14 +82,14 @@ class MemoryStore:
 
 
 SPARING = BreakerSettings(window_s=2.0, least=5, failed_rate=0.5, target_s=0.02, slow_rate=0.5, open_most_s=60.0)
-"""When a store is more trouble than help: a page takes hundreds of milliseconds to read, and 20 to be looked up."""
+"""A lookup of more than 20 ms counts as slow: reading a page takes hundreds of milliseconds."""
 
 
 class BreakingStore:
-    """A Store that is left alone when it is slow or gone: all that is lost then are hits.
+    """A Store behind a circuit breaker: if it is slow or unreachable, only cache hits are lost.
 
-    A lookup has `get_s` seconds, a put `put_s`. While `breaker` is not closed there are no lookups: they cost nothing.
-    Whether the store is back is found out by what is put into it, which nobody waits for.
+    `get_s`, `put_s`: timeouts in seconds. While `breaker` is not closed, lookups return None at once. Puts, which no
+    request waits for, serve as probes.
     """
 
     def __init__(self, inner: Store, breaker: Breaker, get_s: float = 0.05, put_s: float = 1.0) -> None:

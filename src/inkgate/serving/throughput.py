@@ -1,4 +1,4 @@
-"""How fast what waits will get its turn."""
+"""Estimates throughput and residence time of work at the engine."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Protocol
 from inkgate.serving.limiter import WorkOutcome
 
 _KEPT = 0.95
-"""Of the past, at each work that counts: the mean is over about the last twenty."""
+"""Weight of the past at each new sample: the mean is over about the last twenty."""
 _SURE = 2.0
-"""Standard deviations over the mean under which nearly all stay: 95 % of log-normal times, 98 % of normal ones."""
+"""Standard deviations above the mean that cover 95 % of log-normal times and 98 % of normal ones."""
 _LONGEST_KEPT = 0.99
-"""Of the longest stay, at each work that counts, so that it is one of about the last hundred."""
+"""Decay of the longest residence at each new sample, so that it is one of about the last hundred."""
 _HALF = 0.5
 
 
 class ThroughputRate(Protocol):
-    """Tokens finished a second, of the time that any work was under way; None before any was finished."""
+    """Tokens finished a second of busy time; None before any work has finished."""
 
     @property
     def per_s(self) -> float | None: ...
@@ -28,18 +28,17 @@ class ThroughputRate(Protocol):
 
 
 class Throughput:
-    """Tokens a second that a full engine gets done, in the unit in which work is charged.
+    """Tokens a second of a saturated engine, in the unit in which work is charged.
 
         per_s = max(rate, N / R)    R = max(mean residence by tokens, time since the last work ended well)
 
-    The rate alone was perhaps measured on an engine that was nearly idle, and would have a first burst refused that a
-    full batch serves easily. Hence Little's law for what is there now: N tokens, each of which stays R seconds, leave
-    at N / R. An engine that hangs makes both fall. Charged tokens are counted, not used ones, since charged ones wait:
-    an estimate that is three times too high cancels out. `now` is always clock time in seconds.
+    The rate alone may come from a nearly idle engine, and would refuse a first burst that a full batch serves easily.
+    Hence Little's law for the current work: N tokens that stay R seconds each leave at N / R. If the engine hangs, both
+    fall. Tokens are counted as charged, like those in the queue, so that an estimate that is three times too high
+    cancels out. `now` is clock time in seconds.
 
-    A work that its deadline ended would have stayed for longer than it did. Where that is longer than usual it counts
-    as if it had ended then: or an engine on which all is just too late would never be known to be slow, and what waits
-    for it would be begun too late, too, for ever.
+    Timed-out work counts as a sample of at least its timeout if that is longer than the mean. Otherwise an engine on
+    which all work is just too late would never be known to be slow, and waiting work would keep starting too late.
     """
 
     def __init__(self, rate: ThroughputRate) -> None:
@@ -54,17 +53,17 @@ class Throughput:
         self._progress_at = 0.0
 
     def per_s(self, now: float) -> float | None:
-        """None, or over 0; None before anything is known."""
+        """Above 0; None while unknown."""
         measured = self._rate.per_s or 0.0
         now_there = self._under_way / self._residence_s(now) if self._tokens else 0.0
         return max(measured, now_there) or None
 
     def residence_s(self, tokens: int) -> float:
-        """How long a work of so many tokens stays at the engine, if it isn't one of the few that take longest.
+        """Upper estimate of the time at the engine of a work with this many tokens; 0 while unknown.
 
-            min(tokens * (mean + 2 * standard deviation of seconds a token), longest of late)
+            min(tokens * (mean + 2 * standard deviation of seconds a token), longest of about the last hundred)
 
-        Tokens may be charged for the worst case, and nobody is refused for that alone. 0 before any is known.
+        Tokens may be charged for the worst case, and no work is refused for that alone.
         """
         if not self._tokens:
             return 0.0
@@ -73,7 +72,7 @@ class Throughput:
         return min(tokens * (mean + _SURE * spread), self._longest_s)
 
     def started(self, tokens: int, now: float) -> None:
-        """A work goes to the engine."""
+        """Counts a work that goes to the engine."""
         if not self._works:
             self._progress_at = now
         self._works += 1
@@ -81,28 +80,25 @@ class Throughput:
         self._rate.started()
 
     def is_usual(self, tokens: int, seconds: float) -> bool:
-        """Whether a work of so many tokens that was at the engine for so long had half of the mean time, or more.
-
-        True of all while nothing is known.
-        """
-        return self._had(_HALF, tokens, seconds)
+        """Whether `seconds` are at least half of the mean time of a work with this many tokens. True while unknown."""
+        return self._is_at_least(_HALF, tokens, seconds)
 
     def ended(self, tokens: int, began: float, now: float, outcome: WorkOutcome) -> None:
-        """A work that `began` then has left the engine."""
+        """Counts a work that left the engine; `began`: clock time of its start."""
         self._works -= 1
         self._under_way -= tokens
         well = outcome is WorkOutcome.OK
         if well:
             self._progress_at = now
-        if well or (outcome is WorkOutcome.LATE and self._had(1.0, tokens, now - began)):
-            self._stayed(tokens, now - began)
+        if well or (outcome is WorkOutcome.LATE and self._is_at_least(1.0, tokens, now - began)):
+            self._learn(tokens, now - began)
         self._rate.finished(tokens if well else 0)
 
-    def _had(self, part: float, tokens: int, seconds: float) -> bool:
-        """Whether `seconds` are at least this part of the mean time of so many tokens."""
+    def _is_at_least(self, part: float, tokens: int, seconds: float) -> bool:
+        """Whether `seconds` are at least this part of the mean time of that many tokens."""
         return seconds * self._tokens >= part * tokens * self._seconds
 
-    def _stayed(self, tokens: int, seconds: float) -> None:
+    def _learn(self, tokens: int, seconds: float) -> None:
         self._tokens = _KEPT * self._tokens + tokens
         self._token_s = _KEPT * self._token_s + tokens * seconds
         self._seconds = _KEPT * self._seconds + seconds

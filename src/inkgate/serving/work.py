@@ -1,4 +1,4 @@
-"""What waits for an engine, and on whose behalf."""
+"""Work for an engine, and the caller that it is for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inkgate.errors import EngineFailed, InkgateError, InputRejected
 
 
 class Priority(StrEnum):
-    """How urgent work is. `rank`: 0 goes first."""
+    """Priority class. `rank`: 0 goes first."""
 
     INTERACTIVE = "interactive"
     NORMAL = "normal"
@@ -32,15 +32,15 @@ class Work:
     """One call of an engine, such as a page.
 
     Attributes:
-        tokens: the cost it is charged with: KV tokens, or any other unit in which the engine's capacity is counted.
-        tenant: who shares the engine with others, such as an API key.
-        flow: the document or request that it is of, within the tenant.
+        tokens: its cost, in KV tokens or another unit of the engine's capacity.
+        tenant: such as an API key; tenants share the engine.
+        flow: its document or request, within the tenant.
         priority: its class.
-        deadline: clock time in seconds after which nobody wants it; math.inf where there is none.
-        patience_s: seconds from when its request came to the deadline.
-        margin: how many of the tokens are for the case that it takes more than is to be expected.
-        growing: how many of the others come one by one while it runs, and are told of as they come.
-        deadline_given: the client set the deadline; else it is the service's.
+        deadline: clock time in seconds after which it is useless; math.inf if there is none.
+        patience_s: seconds from the arrival of its request to the deadline.
+        margin: how many of the tokens are a reserve above the expected cost.
+        growing: how many of the others are used one by one while it runs, and reported as they are.
+        deadline_given: whether the client set the deadline; else it is the service's.
     """
 
     tokens: int
@@ -53,17 +53,16 @@ class Work:
     growing: int = 0
     deadline_given: bool = False
 
-    def time_over(self, detail: str) -> InkgateError:
-        """The error once the deadline has passed; see `time_over`."""
-        return time_over(detail, given=self.deadline_given)
+    def timeout_error(self, detail: str) -> InkgateError:
+        """The error once the deadline has passed; see `timeout_error`."""
+        return timeout_error(detail, given=self.deadline_given)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asked for what is being done now. Attributes as in Work.
+    """The caller of the current work. Attributes as in Work.
 
-    `priority_given`: somebody said so; else it follows from the document. `anew`: wants no result that was kept.
-    `deadline_given`: the client set the deadline itself; else it is the service's.
+    `priority_given`: whether the client set the priority; else it follows from the document. `anew`: bypass the cache.
     """
 
     tenant: str = ""
@@ -76,7 +75,7 @@ class Caller:
     deadline_given: bool = False
 
     def work(self, tokens: int, margin: int = 0, growing: int = 0) -> Work:
-        """Work of this caller."""
+        """Work for this caller."""
         return Work(
             tokens,
             self.tenant,
@@ -89,24 +88,24 @@ class Caller:
             self.deadline_given,
         )
 
-    def time_over(self, detail: str) -> InkgateError:
-        """The error once the deadline has passed; see `time_over`."""
-        return time_over(detail, given=self.deadline_given)
+    def timeout_error(self, detail: str) -> InkgateError:
+        """The error once the deadline has passed; see `timeout_error`."""
+        return timeout_error(detail, given=self.deadline_given)
 
 
-def time_over(detail: str, *, given: bool) -> InkgateError:
+def timeout_error(detail: str, *, given: bool) -> InkgateError:
     """The error of a request whose deadline has passed.
 
-    "deadline_exceeded", which the client answers for, where it gave the deadline itself. Else "service_timeout": the
-    service failed, and that counts for metrics, alerts, limits and breakers.
+    "deadline_exceeded", a client error, if the client set the deadline (`given`). Else "service_timeout": a failure of
+    the service, which counts in metrics, alerts, limits and breakers.
     """
     if given:
         return InputRejected("deadline_exceeded", detail)
     return EngineFailed("service_timeout", detail)
 
 
-def by_size(caller: Caller, pages: int, byte_count: int) -> Caller:
-    """The caller with the class that its document has by itself, where nobody said any: a few small pages are
+def with_default_priority(caller: Caller, pages: int, byte_count: int) -> Caller:
+    """The caller, with a priority by the size of its document unless the client set one: a few small pages are
     interactive, and a document of many pages is a batch.
     """
     if caller.priority_given:
@@ -120,22 +119,22 @@ def by_size(caller: Caller, pages: int, byte_count: int) -> Caller:
 _MANY_PAGES = 20
 _FEW_PAGES = 5
 _SMALL_BYTES = 1_000_000
-"""Of each page, on average."""
+"""Per page, on average."""
 
 NOBODY = Caller()
-"""Work that no request asked for: the command line's, or a warm-up."""
+"""The caller of work without a request: from the command line, or a warm-up."""
 
 _caller: ContextVar[Caller] = ContextVar("caller", default=NOBODY)
 
 
 def current_caller() -> Caller:
-    """Who asked for what this task does. Tasks begun inside `as_caller` inherit it."""
+    """The caller of the current task. Tasks started inside `as_caller` inherit it."""
     return _caller.get()
 
 
 @contextmanager
 def as_caller(caller: Caller) -> Iterator[None]:
-    """What is done inside is on behalf of `caller`."""
+    """Sets the caller of work inside the block."""
     token = _caller.set(caller)
     try:
         yield
