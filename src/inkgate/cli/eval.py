@@ -123,7 +123,7 @@ def _progress() -> Progress:
 
 
 class _Bars:
-    """One bar for each candidate. The first, inkgate, reads the documents without ground truth, too."""
+    """A progress bar for each candidate. The first, inkgate, also reads the documents without ground truth."""
 
     def __init__(self, bars: Progress, entries: Sequence[Entry], names: Sequence[str]) -> None:
         self._bars = bars

@@ -1,1 +1,1 @@
-"""How well an engine reads, on documents whose content is known. docs/guides/accuracy.md defines the figures."""
+"""Accuracy of an engine on documents whose content is known. docs/guides/accuracy.md defines the figures."""

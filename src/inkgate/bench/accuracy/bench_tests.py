@@ -38,7 +38,7 @@ _LEAST_CELL_RATIO = 0.5
 
 @dataclass(frozen=True, slots=True)
 class PageTestResult:
-    """What became of one test: `passed` is None where its type is not known here, and then it doesn't count."""
+    """The result of one test. `passed` is None if its type is unknown here: such a test does not count."""
 
     id: str
     type: str
@@ -47,7 +47,7 @@ class PageTestResult:
 
 
 def run_tests(tests: Sequence[Mapping[str, Any]], markdown: str) -> tuple[PageTestResult, ...]:
-    """The outcome of each test on the Markdown of its page, in order. Raises ManifestInvalid on a broken test."""
+    """The result of each test on the Markdown of its page, in order. Raises ManifestInvalid for an invalid test."""
     return tuple(_run(test, markdown) for test in tests)
 
 
@@ -55,7 +55,7 @@ def _run(test: Mapping[str, Any], markdown: str) -> PageTestResult:
     name, kind = str(test.get("id", "")), str(test["type"])
     check = _CHECKS.get(kind)
     if check is None:
-        return PageTestResult(name, kind, None, "tests of this type are not run")
+        return PageTestResult(name, kind, None, "unknown type of test")
     try:
         reason = check(test, markdown)
     except (KeyError, TypeError, ValueError) as error:
@@ -75,7 +75,7 @@ def plain(markdown: str) -> str:
 
 def _present(test: Mapping[str, Any], markdown: str) -> str:
     best, least = _likeness(test, markdown)
-    return "" if best >= least else f"not found; the most alike is {best:.2f} of {least:.2f}"
+    return "" if best >= least else f"not found: the best match has a similarity of {best:.2f}, {least:.2f} is needed"
 
 
 def _absent(test: Mapping[str, Any], markdown: str) -> str:
@@ -106,7 +106,7 @@ def _order(test: Mapping[str, Any], markdown: str) -> str:
     after = starts(plain(test["after"]), page, edits)
     if not before or not after:
         return f"{'before' if not before else 'after'} was not found"
-    return "" if before[0] < after[-1] else "the other way round"
+    return "" if before[0] < after[-1] else "in the opposite order"
 
 
 def starts(wanted: str, page: str, edits: int) -> list[int]:
@@ -153,7 +153,7 @@ def _table(test: Mapping[str, Any], markdown: str) -> str:
         return "no cell has this text"
     if any(_neighbours_fit(test, table, cell) for table, cell in matching):
         return ""
-    return "the cell is there, its neighbours are not as asked"
+    return "the cell was found, but not with these neighbours"
 
 
 def _neighbours_fit(test: Mapping[str, Any], table: Table, cell: Cell) -> bool:
@@ -183,7 +183,7 @@ def _math(test: Mapping[str, Any], markdown: str) -> str:
     formulas = [next(filter(None, found)) for found in _FORMULAS.findall(markdown)]
     if not formulas:
         return "the page has no formula"
-    return "" if any(wanted in _latex(formula) for formula in formulas) else "no formula on the page holds this one"
+    return "" if any(wanted in _latex(formula) for formula in formulas) else "no formula on the page contains this one"
 
 
 def _latex(formula: str) -> str:

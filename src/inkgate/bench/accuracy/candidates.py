@@ -1,4 +1,4 @@
-"""Who is measured: the port, and inkgate's own Reader behind it. Other tools: peers.py."""
+"""Candidates: what accuracy is measured of. Here are the protocol and inkgate itself; other tools are in peers.py."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PageFailure:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What a candidate made of a document.
+    """A document as a candidate read it.
 
     Attributes:
         text: plain text in its own reading order, pages one after the other.
@@ -58,16 +58,16 @@ class Candidate(Protocol):
 
     @property
     def parallel(self) -> int:
-        """How many documents it is given at once."""
+        """Documents that it reads at the same time."""
         ...
 
     async def read(self, entry: Entry) -> Transcript:
-        """What is in the document. Any exception means that it was not read."""
+        """Read the document. Any exception means that it was not read."""
         ...
 
 
 class OwnReader:
-    """inkgate: one document at a time is given to it, its pages are read as its settings say."""
+    """inkgate's Reader, with the settings in use."""
 
     version = inkgate.__version__
 
@@ -78,7 +78,7 @@ class OwnReader:
         self._pdf_text = pdf_text
 
     async def read(self, entry: Entry) -> Transcript:
-        """Reads once: at PARSE where unit tests ask for Markdown, else at TEXT. Raises InkgateError."""
+        """Read once: with PARSE where unit tests need Markdown, else with TEXT. Raises InkgateError."""
         task = Task(kind=TaskKind.PARSE if entry.tests else TaskKind.TEXT)
         document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
         async with self._reader.read(document, ReadOptions(task=task, pdf_text=self._pdf_text)) as reading:

@@ -45,7 +45,7 @@ TESSERACT_LANGUAGES = {
     "de": "deu",
     "nl": "nld",
 }
-"""Language tags of manifests, as Tesseract names them. It is told the language; every other is read as English."""
+"""Language tags of manifests, as Tesseract names them. Other languages are read as English."""
 _OPENVINO = {f"{model}.engine_type": "openvino" for model in ("Det", "Cls", "Rec")}
 _Image = str | NDArray[np.uint8]
 

@@ -24,13 +24,13 @@ from inkgate.bench.accuracy.scores import (
 from inkgate.telemetry.processor import processor_name
 
 FIGURES = ("CER", "uncapped", "a=A", "F1", "lines", "tests")
-"""Columns of a candidate; `uncapped` is the character error rate with all edits, where that is another; `a=A` is the
-one whatever the case."""
+"""Columns of a candidate. `uncapped`: the character error rate with all edits, where that differs; `a=A`:
+ignoring case."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One run: the candidates in the order they were measured (inkgate first), and the unscored documents."""
+    """One run: candidates in the order they were measured, inkgate first, and documents without ground truth."""
 
     manifest: str
     candidates: tuple[CandidateScores, ...]
@@ -38,7 +38,7 @@ class Evaluation:
 
 
 def tables(evaluation: Evaluation) -> RenderableType:
-    """Everything as tables: documents, groups, all; then what failed. Figures that no document has are left out."""
+    """Tables of documents, groups and all, then failures. Figures that no document has are left out."""
     parts: list[RenderableType] = [_files(evaluation), _groups(evaluation)]
     if evaluation.probes:
         parts.append(_probes(evaluation.probes))
@@ -75,7 +75,7 @@ def _groups(evaluation: Evaluation) -> Table:
 
 
 def _headed(title: str, candidates: Sequence[CandidateScores], *first: str) -> tuple[Table, tuple[str, ...]]:
-    """A table that has its columns, and the figures that each candidate has in it."""
+    """An empty table with its columns, and the figures that it shows of each candidate."""
     table = Table(title=title, title_justify="left")
     for column in first:
         table.add_column(column, justify="left" if column == first[0] else "right", overflow="fold")
@@ -105,15 +105,15 @@ def _percent(value: float | None) -> str:
 def _probes(probes: Sequence[UnscoredDocument]) -> RenderableType:
     """How many documents without ground truth behaved as the manifest says, and a table of the others."""
     odd = [probe for probe in probes if not probe.as_expected]
-    fared = f"{len(probes) - len(odd)} of {len(probes)} documents without ground truth behaved as the manifest says."
+    result = f"{len(probes) - len(odd)} of {len(probes)} documents without ground truth behaved as the manifest says."
     if not odd:
-        return Text(fared)
+        return Text(result)
     table = Table()
     for column in ("document", "manifest", "here"):
         table.add_column(column, overflow="fold")
     for probe in odd:
         table.add_row(probe.entry.path, "opens" if probe.entry.opens else "does not open", probe.error or "read")
-    return Group(Text(fared), table)
+    return Group(Text(result), table)
 
 
 def _footnote(evaluation: Evaluation) -> str:
@@ -136,7 +136,7 @@ def as_json(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def machine() -> dict[str, Any]:
-    """What this runs on."""
+    """The machine that this runs on."""
     return {
         "system": platform.platform(),
         "processor": processor_name(),

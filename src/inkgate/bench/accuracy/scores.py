@@ -16,19 +16,19 @@ from inkgate.concurrency import Threads, single_error
 from inkgate.errors import INPUT_CODES, InkgateError, InputRejected
 
 Progress = Callable[[str, Entry], None]
-"""Called with a candidate's name and a document that it has done with."""
+"""Called with a candidate's name and each document that it has finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileScore:
-    """How one candidate read one document. A figure is None where the ground truth it needs is not there.
+    """The scores of one candidate on one document. A figure without its ground truth is None.
 
     Attributes:
-        errors, folded_errors: of the characters, with case and without; all of them when the document was not read.
-        f1, line_recall: in [0, 1], see metrics.py; 0 when the document was not read.
-        tests: outcomes of its unit tests; all failed when the document was not read.
+        errors, folded_errors: character errors with and without case; all characters if the document was not read.
+        f1, line_recall: in [0, 1], see metrics.py; 0 if the document was not read.
+        tests: results of its unit tests; all failed if the document was not read.
         seconds: wall time from its bytes to the last page.
-        error: why it, or a page of it, was not read.
+        error: why the document, or a page of it, was not read.
     """
 
     entry: Entry
@@ -46,7 +46,7 @@ class FileScore:
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """All of one candidate. `seconds`: wall time of all documents together, models loaded before."""
+    """All scores of one candidate. `seconds`: wall time of all documents together, after the models were loaded."""
 
     name: str
     version: str
@@ -62,9 +62,9 @@ class CandidateScores:
 
 @dataclass(frozen=True, slots=True)
 class UnscoredDocument:
-    """What became of a document without ground truth: it is read for failures only.
+    """The result of a document without ground truth, which is only read for failures.
 
-    `as_expected`: it was read, or, where the manifest says that it can't be opened, refused with an error code.
+    `as_expected`: it was read; or it was refused with an error code, and the manifest says that it can't be opened.
     """
 
     entry: Entry
@@ -82,10 +82,10 @@ class _Attempt:
 
 
 def check_truths(entries: Sequence[Entry]) -> None:
-    """Loads every ground truth once, so that a broken one is told before anything is read, not after an hour.
+    """Load every ground truth once, so that an invalid one is reported before anything is read, not after an hour.
 
     Raises:
-        ManifestInvalid: one is not of its form.
+        ManifestInvalid: one is invalid.
     """
     for entry in entries:
         if entry.text:
@@ -99,10 +99,10 @@ def check_truths(entries: Sequence[Entry]) -> None:
 async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> CandidateScores:
     """The candidate's scores on the entries that have ground truth, in their order.
 
-    Nothing is compared while it reads, so that comparing doesn't count as its time.
+    Texts are compared after the last document was read, so that comparing doesn't count as the candidate's time.
 
     Raises:
-        ManifestInvalid: a ground truth is not of its form.
+        ManifestInvalid: a ground truth is invalid.
     """
     scored = [entry for entry in entries if entry.scored]
     started = perf_counter()
@@ -114,7 +114,7 @@ async def score(candidate: Candidate, entries: Sequence[Entry], progress: Progre
 
 
 async def probe(candidate: Candidate, entries: Sequence[Entry], progress: Progress) -> tuple[UnscoredDocument, ...]:
-    """What becomes of the entries without ground truth, in their order."""
+    """Read the entries without ground truth, in their order, for failures."""
     unscored = [entry for entry in entries if not entry.scored]
     attempts = await _attempts(candidate, unscored, progress)
     return tuple(_probe(entry, attempt) for entry, attempt in zip(unscored, attempts, strict=True))
@@ -181,7 +181,7 @@ def _tests(entry: Entry, read: Transcript | None) -> tuple[PageTestResult, ...]:
     if entry.tests is None:
         return ()
     tests = load_tests(entry.tests)
-    if read is None:  # without this, every `absent` would hold
+    if read is None:  # else every `absent` would pass
         return tuple(
             PageTestResult(str(test.get("id", "")), str(test["type"]), passed=False, reason="not read")
             for test in tests
@@ -201,17 +201,17 @@ def _probe(entry: Entry, attempt: _Attempt) -> UnscoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class AccuracySummary:
-    """Figures of several files, in [0, 1]; None where no file has the ground truth that is needed.
+    """Figures of several files, in [0, 1]; None where no file has the ground truth for it.
 
     Attributes:
-        cer: character error rate of all files as if they were one: long ones count more.
-        cer_uncapped: the same, with all edits of each file, also where they are more than its characters.
-        cer_folded: as `cer`, whatever the case.
-        cer_mean, f1, line_recall: means over files, each counting the same.
-        files: how many have any ground truth; `texts` and `boxed`: how many have text, and lines with boxes.
+        cer: character error rate of all files as one text: long ones count more.
+        cer_uncapped: the same with all edits of a file, even if they are more than its characters.
+        cer_folded: as `cer`, ignoring case.
+        cer_mean, f1, line_recall: means over files with equal weights.
+        files: those with any ground truth; `texts` and `boxed`: of them, those with text and with boxes of lines.
         tests_passed, tests: unit tests over all files.
-        failed: files of which something was not read.
-        pages, seconds: over all files; seconds are those of the single documents, summed.
+        failed: files that were not read, or not completely.
+        pages, seconds: sums over all files.
     """
 
     files: int

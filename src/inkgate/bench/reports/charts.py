@@ -57,7 +57,7 @@ DARK = Palette("#e7ebf0", "#a0abb8", "#313a45", "#161b22", "#6cb2f0", "#f0a85a",
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class ReportChart:
     """A chart that can be drawn.
 
     Attributes:
@@ -77,7 +77,7 @@ class Chart:
         return self.size[0] >= WIDE[0]
 
 
-def as_svg(chart: Chart, palette: Palette, *, narrow: bool = False) -> bytes:
+def as_svg(chart: ReportChart, palette: Palette, *, narrow: bool = False) -> bytes:
     """The chart as an SVG file. The same chart gives the same bytes."""
     size = (NARROW[0], max(NARROW[1], chart.size[1])) if narrow else chart.size
     with _style(palette):
@@ -86,9 +86,9 @@ def as_svg(chart: Chart, palette: Palette, *, narrow: bool = False) -> bytes:
         return _saved(figure, "svg", transparent=True)
 
 
-def as_sheet(charts: Sequence[Chart], title: str, kind: str) -> bytes:
+def as_sheet(charts: Sequence[ReportChart], title: str, kind: str) -> bytes:
     """All charts on one sheet in the light colours, wide ones alone in their row. `kind`: `svg` or `png`."""
-    rows: list[list[Chart]] = []
+    rows: list[list[ReportChart]] = []
     for chart in charts:
         if rows and len(rows[-1]) == 1 and NARROW == chart.size == rows[-1][0].size:
             rows[-1].append(chart)

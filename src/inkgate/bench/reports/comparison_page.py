@@ -6,22 +6,20 @@ import math
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
-from inkgate.bench.load.results import LoadReport
 from inkgate.bench.reports.charts import (
     DASHES,
     MARKERS,
     WIDE,
-    Chart,
     Palette,
+    ReportChart,
     error_bars,
     legend,
     levels_axis,
 )
 from inkgate.bench.reports.comparison import FigureRatio, LevelRatios, LoadComparison
-from inkgate.bench.reports.load_charts import goodput, measured_points
+from inkgate.bench.reports.load_charts import goodput, measured_points, saturated_level
 from inkgate.bench.reports.page import Tile, render
 from inkgate.bench.reports.wording import NONE, axis_words, change, cut, level_words, number, plain, seconds
 from inkgate.bench.statistics import EQUAL_WITHIN, LEAST_REPEATS, Verdict
@@ -84,11 +82,11 @@ def _tiles(found: LoadComparison) -> Iterator[Tile]:
         yield Tile(name, change(figure.ratio), "", f"{detail}, at {level_words(found.a.axis, found.level)}")
     if found.a.knee is not None and found.b.knee is not None:
         for name, report in (("A", found.a), ("B", found.b)):
-            knee = report.knee
-            if knee is None or not knee.reached or knee.level is None:
+            level = saturated_level(report)
+            if level is None or report.knee is None:
                 yield Tile(f"saturation of {name}", "not reached")
             else:
-                yield Tile(f"saturation of {name}", plain(knee.level), "", f"goodput {number(knee.goodput)} / s")
+                yield Tile(f"saturation of {name}", plain(level), "", f"goodput {number(report.knee.goodput)} / s")
 
 
 def _sides(found: LoadComparison) -> Iterator[tuple[str, str, str]]:
@@ -105,10 +103,10 @@ def _sides(found: LoadComparison) -> Iterator[tuple[str, str, str]]:
             yield f"{title} {name}", left.get(name, NONE), right.get(name, NONE)
 
 
-def comparison_charts(found: LoadComparison) -> Iterator[Chart]:
+def comparison_charts(found: LoadComparison) -> Iterator[ReportChart]:
     """The charts that there is data for."""
     if found.a.axis is found.b.axis and all(len(measured_points(each)) > 1 for each in (found.a, found.b)):
-        yield Chart(
+        yield ReportChart(
             "Goodput by load",
             "Points are means of the repeats, bars span the lowest to the highest. Goodput counts responses within "
             f"{seconds(found.a.deadline_s, exact=True)}. Vertical lines are saturation points.",
@@ -124,7 +122,7 @@ def comparison_charts(found: LoadComparison) -> Iterator[Chart]:
         ratios = [(each.level, figure_of(each)) for each in found.levels]
         if sum(one.ratio is not None for _, one in ratios) > 1:
             judged = any(one.verdict is not None for _, one in ratios)
-            yield Chart(
+            yield ReportChart(
                 title,
                 "The intervals of all loads hold together with 95 %. An interval clear of the line is a difference."
                 if judged
@@ -146,17 +144,13 @@ def _draw_goodput(found: LoadComparison, figure: FigureBase, palette: Palette) -
             yerr=error_bars([[run.goodput for run in point.runs] for point in points]), color=colour, marker=marker,
             linestyle=dash, capsize=2.5, label=letter if name == letter else f"{letter}: {cut(name, _LONGEST_NAME)}",
         )  # fmt: skip
-        _draw_saturation(axes, report, colour)
+        level = saturated_level(report)
+        if level is not None:
+            axes.axvline(level, color=colour, linewidth=1.2, alpha=0.6)
     levels_axis(axes, found.a.axis, sorted(levels))
     axes.set_ylim(bottom=0)
     axes.set_ylabel("responses per second")
     legend(axes)
-
-
-def _draw_saturation(axes: Axes, report: LoadReport, colour: str) -> None:
-    knee = report.knee
-    if knee is not None and knee.reached and knee.level is not None:
-        axes.axvline(knee.level, color=colour, linewidth=1.2, alpha=0.6)
 
 
 def _draw_ratios(x_label: str, ratios: list[tuple[float, FigureRatio]], figure: FigureBase, palette: Palette) -> None:

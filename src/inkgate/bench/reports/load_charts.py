@@ -16,8 +16,8 @@ from inkgate.bench.reports.charts import (
     DASHES,
     MARKERS,
     WIDE,
-    Chart,
     Palette,
+    ReportChart,
     error_bars,
     legend,
     levels_axis,
@@ -40,25 +40,25 @@ _HATCHES = ("", "////", "----", "xxxx", "\\\\\\\\")
 """They tell outcomes apart on paper without colours."""
 
 
-def load_charts(report: LoadReport) -> Iterator[Chart]:
+def load_charts(report: LoadReport) -> Iterator[ReportChart]:
     """The charts that there is data for: a curve takes two points."""
     points = measured_points(report)
     if len(points) > 1:
         yield _goodput_chart(report, points)
-        yield Chart(
+        yield ReportChart(
             "Latency by load",
             "From the moment a request was due to the end of its response; means of the repeats.",
             "Percentiles of latency by load; the table below has the values.",
             partial(_draw_latency, report),
         )
-        yield Chart(
+        yield ReportChart(
             "Outcomes by load",
             "Shares of all requests that were due.",
             "Shares of requests in time, late, refused and failed, by load; the table below has the values.",
             partial(_draw_outcomes, report),
         )
         if any(_server_lines(points)):
-            yield Chart(
+            yield ReportChart(
                 "Server utilization by load",
                 "The highest values at each step.",
                 "Use of the GPU, its memory and the KV cache by load; the table below has the values.",
@@ -73,6 +73,11 @@ def measured_points(report: LoadReport) -> list[LoadPoint]:
     return [point for point in report.points if point.runs]
 
 
+def saturated_level(report: LoadReport) -> float | None:
+    """The load of the saturation point; None where it was not reached."""
+    return report.knee.level if report.knee is not None and report.knee.reached else None
+
+
 def goodput(point: LoadPoint) -> float:
     """Responses in time a second, the mean of a point's runs."""
     return float(np.mean([run.goodput for run in point.runs]))
@@ -84,14 +89,12 @@ def outcome_shares(runs: Sequence[LoadSummary]) -> tuple[float, ...]:
     return tuple(sum(map(count, runs)) / offered if offered else 0.0 for _, count in OUTCOMES)
 
 
-def _goodput_chart(report: LoadReport, points: Sequence[LoadPoint]) -> Chart:
-    knee = report.knee
-    said = "saturation was not reached"
-    if knee is not None and knee.reached and knee.level is not None:
-        said = f"the saturation point is {level_words(report.axis, knee.level)}"
+def _goodput_chart(report: LoadReport, points: Sequence[LoadPoint]) -> ReportChart:
+    level = saturated_level(report)
+    said = "saturation was not reached" if level is None else f"saturation at {level_words(report.axis, level)}"
     best = max(points, key=goodput)
     at_best = f"at most {number(goodput(best))} per second at {level_words(report.axis, best.level)}"
-    return Chart(
+    return ReportChart(
         "Goodput by load",
         "Points are means of the repeats, bars span the lowest to the highest. "
         f"Goodput counts responses within {seconds(report.deadline_s, exact=True)}.",
@@ -114,12 +117,12 @@ def _draw_goodput(report: LoadReport, figure: FigureBase, palette: Palette) -> N
     levels_axis(axes, report.axis, levels)
     axes.set_ylim(0, 1.16 * max(*answered, *good, 1e-09))
     axes.set_ylabel("responses per second")
-    knee = report.knee
-    if knee is not None and knee.reached and knee.level is not None:
-        axes.axvline(knee.level, color=palette.one, linewidth=1.2)
+    level = saturated_level(report)
+    if level is not None:
+        axes.axvline(level, color=palette.one, linewidth=1.2)
         axes.annotate(
-            f"saturation: {plain(knee.level)}", (knee.level, 1.0), (5, -10), ("data", "axes fraction"),
-            "offset points", color=palette.one, fontweight="bold",
+            f"saturation: {plain(level)}", (level, 1.0), (5, -10), ("data", "axes fraction"), "offset points",
+            color=palette.one, fontweight="bold",
         )  # fmt: skip
     legend(axes)
 
@@ -199,11 +202,11 @@ class _Span:
     p99_s: float
 
 
-def _timeline_chart(report: LoadReport) -> Chart:
+def _timeline_chart(report: LoadReport) -> ReportChart:
     length = _span_length(report.timeline)
     rates = "Above: requests due and responses in time" + (f", means over {length} seconds" if length > 1 else "")
     several = len({second.level for second in report.timeline}) > 1
-    return Chart(
+    return ReportChart(
         "Over time" if length > 1 else "Every second",
         f"{rates}{'; numbers are the load' if several else ''}. "
         f"Below: percentiles of latency{', the highest p99 of each span' if length > 1 else ''}.",

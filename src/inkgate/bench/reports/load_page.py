@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from inkgate.bench.load.results import Knee, Latency, LoadPoint, LoadReport, LoadSummary
-from inkgate.bench.reports.load_charts import OUTCOMES, goodput, load_charts, measured_points, outcome_shares
+from inkgate.bench.load.results import Latency, LoadPoint, LoadReport, LoadSummary
+from inkgate.bench.reports.load_charts import (
+    OUTCOMES,
+    goodput,
+    load_charts,
+    measured_points,
+    outcome_shares,
+    saturated_level,
+)
 from inkgate.bench.reports.page import Tile, render
 from inkgate.bench.reports.wording import NONE, axis_words, count, level_words, number, plain, seconds, share
 
@@ -18,7 +25,6 @@ def load_html(report: LoadReport) -> str:
     for point in points:
         for run in point.runs:
             errors.update(run.errors)
-    knee = _reached(report)
     return render(
         "load.html",
         load_charts(report),
@@ -29,7 +35,7 @@ def load_html(report: LoadReport) -> str:
         axis=axis_words(report.axis),
         outcomes=[name for name, _ in OUTCOMES],
         rows=[(point, goodput(point), mean_latency(point.runs), outcome_shares(point.runs)) for point in points],
-        saturated_level=None if knee is None else knee.level,
+        saturated_level=saturated_level(report),
         errors=errors.most_common(),
     )
 
@@ -39,18 +45,13 @@ def load_headline(report: LoadReport) -> str:
     points = measured_points(report)
     if not points:
         return "Nothing was measured"
-    knee = _reached(report)
-    if knee is not None and knee.level is not None:
-        rate = knee.goodput if knee.goodput is not None else knee.best
-        return f"Saturated at {level_words(report.axis, knee.level)}, with {number(rate)} responses in time per second"
+    level = saturated_level(report)
+    if report.knee is not None and level is not None:
+        rate = number(report.knee.goodput)
+        return f"Saturated at {level_words(report.axis, level)}, with {rate} responses in time per second"
     best = max(points, key=goodput)
     said = f"{number(goodput(best))} responses in time per second at {level_words(report.axis, best.level)}"
     return said if len(points) == 1 else f"{said}; saturation was not reached"
-
-
-def _reached(report: LoadReport) -> Knee | None:
-    knee = report.knee
-    return knee if knee is not None and knee.reached and knee.level is not None else None
 
 
 def _notes(report: LoadReport) -> Iterator[tuple[str, str]]:
@@ -73,11 +74,10 @@ def _tiles(report: LoadReport) -> Iterator[Tile]:
         return
     at = max(points, key=goodput)
     if report.knee is not None:
-        knee = _reached(report)
-        if knee is None or knee.level is None:
+        level = saturated_level(report)
+        if level is None:
             yield Tile("saturation point", "not reached", detail=f"best goodput {number(report.knee.best)} / s")
         else:
-            level = knee.level
             at = min(points, key=lambda point: abs(point.level - level))
             yield Tile("saturation point", plain(level), detail=axis_words(report.axis))
     latency = mean_latency(at.runs)

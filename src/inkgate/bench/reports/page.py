@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from inkgate import __version__
 from inkgate.bench.reports import wording
-from inkgate.bench.reports.charts import DARK, LIGHT, Chart, Palette, as_svg
+from inkgate.bench.reports.charts import DARK, LIGHT, Palette, ReportChart, as_svg
 
 _ON_PHONE = "screen and (max-width: 760px)"
 _IN_DARK = "screen and (prefers-color-scheme: dark)"
@@ -33,12 +33,12 @@ class Tile:
 class EmbeddedChart:
     """A chart as `data:` URIs. `sources`: media query and image, the first that matches is shown; else `image`."""
 
-    chart: Chart
+    chart: ReportChart
     sources: tuple[tuple[str, str], ...]
     image: str
 
 
-def render(template: str, charts: Iterable[Chart], **context: object) -> str:
+def render(template: str, charts: Iterable[ReportChart], **context: object) -> str:
     """The report as one HTML file. Its Content-Security-Policy allows its own style and embedded images only."""
     style = files("inkgate.bench.reports").joinpath("templates/report.css").read_text(encoding="utf-8")
     return (
@@ -88,7 +88,7 @@ def _breakable(name: str) -> Markup:
     return Markup("_<wbr>").join(name.split("_"))
 
 
-def _embedded(chart: Chart) -> EmbeddedChart:
+def _embedded(chart: ReportChart) -> EmbeddedChart:
     sources = [(_IN_DARK, _data_uri(chart, DARK))]
     if chart.is_wide:
         narrow = [(f"{_ON_PHONE} and (prefers-color-scheme: dark)", _data_uri(chart, DARK, narrow=True)),
@@ -97,6 +97,6 @@ def _embedded(chart: Chart) -> EmbeddedChart:
     return EmbeddedChart(chart, tuple(sources), _data_uri(chart, LIGHT))
 
 
-def _data_uri(chart: Chart, palette: Palette, *, narrow: bool = False) -> str:
+def _data_uri(chart: ReportChart, palette: Palette, *, narrow: bool = False) -> str:
     svg = as_svg(chart, palette, narrow=narrow)
     return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"

@@ -15,7 +15,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import FigureBase
 from matplotlib.patches import Rectangle
 
-from inkgate.bench.reports.charts import DASHES, WIDE, Chart, Palette, legend
+from inkgate.bench.reports.charts import DASHES, WIDE, Palette, ReportChart, legend
 from inkgate.bench.reports.wording import NONE, cut, number, plain
 from inkgate.bench.tune.results import Assessment, Parameter, Trial, TrialOutcome, TuneReport, Value
 from inkgate.bench.tune.score import unit
@@ -45,7 +45,7 @@ class RatedSettings:
     accuracy: float | None
 
 
-def tune_charts(report: TuneReport) -> Iterator[Chart]:
+def tune_charts(report: TuneReport) -> Iterator[ReportChart]:
     """The charts that there is data for."""
     rated = rate_settings(report)
     scored = [each for each in rated if each.assessment.score > 0]
@@ -55,7 +55,7 @@ def tune_charts(report: TuneReport) -> Iterator[Chart]:
     if len(scored) > 1:
         yield _ranking_chart(report, scored)
     if len(accurate) > 1:
-        yield Chart(
+        yield ReportChart(
             "Accuracy against speed",
             "The line joins settings that no other beats in both. Crosses are excluded.",
             f"{len(accurate)} settings by score and by share of characters read correctly.",
@@ -173,10 +173,10 @@ def trial_map(report: TuneReport) -> TrialMap:
     return TrialMap(along, up, columns, rows, cells)
 
 
-def _map_chart(report: TuneReport) -> Chart:
+def _map_chart(report: TuneReport) -> ReportChart:
     found = trial_map(report)
     others = len(varied_parameters(report)) > 2
-    return Chart(
+    return ReportChart(
         "All settings tried",
         f"Each cell is the score of these settings{'; of other parameters the best value is shown' if others else ''}. "
         "Framed: the chosen (solid) and the current settings (dashed). Red: excluded, and why. Empty: not tried.",
@@ -228,10 +228,10 @@ def _draw_score(
         axes.text(*at, number(score), ha="center", va="center", fontsize=9, color="#000000" if light else "#fefefe")
 
 
-def _ranking_chart(report: TuneReport, scored: Sequence[RatedSettings]) -> Chart:
+def _ranking_chart(report: TuneReport, scored: Sequence[RatedSettings]) -> ReportChart:
     top = _top(report, scored)
     left_out = f" The best {len(top)} of {len(scored)}." if len(top) < len(scored) else ""
-    return Chart(
+    return ReportChart(
         "Settings by score",
         f"Bars are 95 % intervals.{left_out}",
         f"Scores of {len(top)} settings; the best has {number(top[0].assessment.score)} {unit(report.targets)}.",
