@@ -18,7 +18,7 @@ from inkgate.telemetry.state import (
     Queue,
     ReplicaReading,
     State,
-    Work,
+    WorkTotals,
 )
 
 NOW = 1_800_000_000.0
@@ -65,7 +65,7 @@ def embedded_state(settings: Mapping[str, Any] | None = None, **changes: Any) ->
         reasons=(),
         admission=AdmissionState(1, 64, 200_000, 1024_000_000, 1, {}, {"ok": 500}),
         queues=(pages_queue(),),
-        work=Work(
+        work=WorkTotals(
             requests={"POST /ocr 200": 500},
             pages={"ok": 498, "image_corrupt": 2},
             stage_s={"open": 2.0, "render": 20.0, "engine": 200.0},

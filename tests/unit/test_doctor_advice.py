@@ -7,7 +7,7 @@ from dataclasses import replace
 from inkgate.doctor.conditions import BY_NAME
 from inkgate.doctor.findings import Advice, Diagnosis, Evidence, Finding, Severity
 from inkgate.doctor.judge import Rule, judge
-from inkgate.telemetry.state import BreakerReading, Gpu, State, Work
+from inkgate.telemetry.state import BreakerReading, Gpu, State, WorkTotals
 from support.states import (
     PRESET_FLAGS,
     calls_queue,
@@ -135,14 +135,14 @@ def test_a_breaker_of_redis_keeps_nobody_from_reading() -> None:
 
 
 def test_rendering_that_holds_up_gets_workers_or_fewer_pixels_where_cores_are_busy() -> None:
-    work = Work(stage_s={"render": 300.0, "engine": 360.0}, stage_count={"engine": 50})
+    work = WorkTotals(stage_s={"render": 300.0, "engine": 360.0}, stage_count={"engine": 50})
     slow = embedded_state(work=work, history=history(waiting=2, cpu=5.0), queues=(pages_queue(2, in_flight=2),))
     assert settings_of(judge(slow)[0]) == [("pdf.workers", 4)]
     assert settings_of(judge(replace(slow, history=history(waiting=2, cpu=7.9)))[0]) == [("pdf.dpi", 150)]
 
 
 def test_slow_uploads_hold_nobody_up_while_pages_wait() -> None:
-    work = Work(stage_s={"receive": 900.0, "engine": 100.0}, stage_count={"engine": 50})
+    work = WorkTotals(stage_s={"receive": 900.0, "engine": 100.0}, stage_count={"engine": 50})
     idle = replace(HEALTHY, work=work, history=history(documents=9, in_flight=0))
     finding = only(idle)
     assert (finding.code, settings_of(finding)) == ("preprocessing", [("", None)])

@@ -9,7 +9,17 @@ import pytest
 
 from inkgate.doctor.findings import Severity
 from inkgate.doctor.judge import RULES, judge
-from inkgate.telemetry.state import BreakerReading, CacheState, Gpu, Machine, PdfJobs, Process, State, TaskReading, Work
+from inkgate.telemetry.state import (
+    BreakerReading,
+    CacheState,
+    Gpu,
+    Machine,
+    PdfJobs,
+    Process,
+    State,
+    TaskReading,
+    WorkTotals,
+)
 from support.states import (
     GB,
     NOW,
@@ -102,7 +112,7 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
     ),
     "breaker-open: flaps": (changed(VLLM, breakers=(BreakerReading("paddleocr-vl", "closed", 9),)), Severity.WARNING),
     "pages-failing": (
-        changed(VLLM, work=Work(pages={"ok": 80, "upstream_stalled": 20, "image_corrupt": 10})),
+        changed(VLLM, work=WorkTotals(pages={"ok": 80, "upstream_stalled": 20, "image_corrupt": 10})),
         Severity.WARNING,
     ),
     "render-bound": (changed(VLLM, replicas=(replica("a", render_s=3.2, pressure=3.2),)), Severity.WARNING),
@@ -117,7 +127,7 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
     "preprocessing": (
         changed(
             with_history(HEALTHY, documents=9, in_flight=1, cpu=7.0),
-            work=Work(
+            work=WorkTotals(
                 stage_s={"receive": 5.0, "open": 9.0, "render": 300.0, "engine": 360.0}, stage_count={"engine": 50}
             ),
         ),
@@ -165,9 +175,9 @@ SITUATIONS: dict[str, tuple[State, Severity]] = {
         changed(VLLM, replicas=(replica("a"), replica("b"), replica("c", inter_token_s=0.05))),
         Severity.WARNING,
     ),
-    "pages-failing: runaways": (changed(VLLM, work=Work(pages={"ok": 100}, runaways=12)), Severity.WARNING),
+    "pages-failing: runaways": (changed(VLLM, work=WorkTotals(pages={"ok": 100}, runaways=12)), Severity.WARNING),
     "pages-failing: retries": (
-        changed(VLLM, work=Work(pages={"ok": 100}, retries={"upstream_cut_off": 30})),
+        changed(VLLM, work=WorkTotals(pages={"ok": 100}, retries={"upstream_cut_off": 30})),
         Severity.WARNING,
     ),
     "accelerators-missing": (built(HEALTHY, accelerators={"uvloop": True, "openvino": False}), Severity.WARNING),
@@ -216,7 +226,7 @@ def test_a_healthy_service_has_no_finding(state: State) -> None:
 
 
 HARMLESS: dict[str, State] = {
-    "just started, without history": changed(HEALTHY, started_at=NOW - 1, history=(), work=Work()),
+    "just started, without history": changed(HEALTHY, started_at=NOW - 1, history=(), work=WorkTotals()),
     "idle": with_history(HEALTHY, documents=0, in_flight=0, pages=0.0, requests=0.0, cpu=0.0, mean_batch=None),
     "one long document waits for itself": changed(
         with_history(HEALTHY, waiting=2, in_flight=2, cpu=7.0), queues=(pages_queue(2, in_flight=2),)
@@ -237,7 +247,7 @@ HARMLESS: dict[str, State] = {
     "PDFs wait for rendering, and all cores are busy": with_history(HEALTHY, pdf_waiting=6, cpu=7.8),
     "some memory lies in swap, and stays there": changed(HEALTHY, machine=Machine(8 * GB, 4 * GB, GB, 3 * GB)),
     "a little comes back from swap": with_history(HEALTHY, swap_in=50_000.0),
-    "broken images": changed(HEALTHY, work=Work(pages={"ok": 50, "image_corrupt": 50})),
+    "broken images": changed(HEALTHY, work=WorkTotals(pages={"ok": 50, "image_corrupt": 50})),
     "few refusals": with_history(HEALTHY, requests=100.0, refused=1.0),
     "a GPU at its power limit": changed(VLLM, gpus=gpu(throttled=("power",), temperature_c=80.0)),
     "the GPU is idle with nobody waiting": with_history(VLLM, gpu=0.0),
@@ -258,7 +268,7 @@ HARMLESS: dict[str, State] = {
         replicas=(replica("a", flags=(*PRESET_FLAGS[:-1], "4")),),
     ),
     "the first pages are still being read": changed(
-        with_history(HEALTHY, waiting=2, cpu=7.0), work=Work(stage_s={"open": 9.0, "render": 3.0})
+        with_history(HEALTHY, waiting=2, cpu=7.0), work=WorkTotals(stage_s={"open": 9.0, "render": 3.0})
     ),
     "others use the cores and nobody waits": with_history(HEALTHY, cpu=0.5, cpu_all=1.0, cpu_stalled=0.9),
     "documents arrive and few wait": with_history(HEALTHY, documents=2, in_flight=1),

@@ -8,19 +8,19 @@ from dataclasses import replace
 import pytest
 
 from inkgate.telemetry.history import History, point, quantile
-from inkgate.telemetry.state import Batches, CacheState, Gpu, Machine, PdfJobs, Process, Queue, State, Work
+from inkgate.telemetry.state import Batches, CacheState, Gpu, Machine, PdfJobs, Process, Queue, State, WorkTotals
 from support.clock import Clock
 from support.states import embedded_state
 
-IDLE = embedded_state(work=Work(), history=())
+IDLE = embedded_state(work=WorkTotals(), history=())
 
 
 def recognizer(calls: int, items: int) -> Batches:
     return Batches("recognizer", calls, items, 0, 0, 0, 0, 0.0, 0.0)
 
 
-def requests(**by_status: int) -> Work:
-    return Work(requests={f"POST /ocr {status[1:]}": count for status, count in by_status.items()})
+def requests(**by_status: int) -> WorkTotals:
+    return WorkTotals(requests={f"POST /ocr {status[1:]}": count for status, count in by_status.items()})
 
 
 def test_rates_are_differences_over_the_span() -> None:
@@ -38,7 +38,7 @@ def test_errors_and_refusals_are_told_apart() -> None:
 
 def test_what_the_service_is_asked_of_itself_is_no_request() -> None:
     asked = {"GET /readyz 503": 9, "GET /livez 200": 9, "GET /health 200": 9, "GET /state 200": 9, "GET / 200": 4}
-    found = point(IDLE, replace(IDLE, work=Work(requests=asked)), 2.0, (), None)
+    found = point(IDLE, replace(IDLE, work=WorkTotals(requests=asked)), 2.0, (), None)
     assert (found.requests, found.refused) == (2.0, 0.0)
 
 

@@ -21,7 +21,7 @@ from inkgate.telemetry.state import (
     ReplicaReading,
     State,
     TaskReading,
-    Work,
+    WorkTotals,
 )
 from inkgate.telemetry.state_collector import StateCollector
 
@@ -40,7 +40,7 @@ BUSY = State(
         Queue("pages", 16, 16, 3, {"interactive": 1, "batch": 4}, 2.5, 9.0),
         Queue("calls", 8, 256, 8, {"normal": 2}, 0.5, None, 900, 100, 2000),
     ),
-    work=Work(),
+    work=WorkTotals(),
     processes=(Process("gateway", 1, 100, 5.0), Process("pdf", 2, 50, 1.0, 3), Process("pdf", 0, 0, 0.5, 2)),
     degradation_level=2,
     batches=(Batches("recognizer", 4, 20, 1, 2, 1000, 900, 3.0, 2.0, {1: 2, 2: 1, 16: 1}),),

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from inkgate.telemetry.state import BreakerReading, Point
-from inkgate.ui.charts import Chart, Series, nice_top, to_figure
+from inkgate.ui.charts import LiveChart, Series, nice_top, to_figure
 from inkgate.ui.live import live_panel
 from support.states import embedded_state, vllm_state
 
@@ -24,25 +24,29 @@ def paths(html: str) -> list[str]:
 
 
 def test_a_line_ends_at_the_right_edge_and_its_top_is_at_the_top() -> None:
-    chart = Chart("Requests", "per second", [100.0, 550.0, 1000.0], [Series("r", [0.0, 5.0, 10.0], "ink-one")])
+    chart = LiveChart("Requests", "per second", [100.0, 550.0, 1000.0], [Series("r", [0.0, 5.0, 10.0], "ink-one")])
     assert paths(to_figure(chart, WORDS)) == ["M0.0 87.0L160.0 44.0L320.0 1.0"]
 
 
 def test_a_line_is_broken_where_nothing_was_measured() -> None:
-    chart = Chart("Latency", "seconds", [0.0, 300.0, 600.0, 900.0], [Series("p50", [1.0, 1.0, None, 1.0], "ink-one")])
+    chart = LiveChart(
+        "Latency", "seconds", [0.0, 300.0, 600.0, 900.0], [Series("p50", [1.0, 1.0, None, 1.0], "ink-one")]
+    )
     first, second = paths(to_figure(chart, WORDS))
     assert first.count("L") == 1
     assert second.startswith("M318.5")
 
 
 def test_a_chart_says_in_words_what_it_shows() -> None:
-    chart = Chart("Latency <s>", "seconds", [1.0], [Series("p50", [0.25], "ink-one"), Series("p95", [None], "ink-two")])
+    chart = LiveChart(
+        "Latency <s>", "seconds", [1.0], [Series("p50", [0.25], "ink-one"), Series("p95", [None], "ink-two")]
+    )
     html = to_figure(chart, WORDS)
     assert 'aria-label="Latency &lt;s&gt;, seconds: p50 0.25; p95 nothing yet"' in html
 
 
 def test_a_chart_of_nothing_is_drawn_all_the_same() -> None:
-    assert paths(to_figure(Chart("Requests", "", [], [Series("r", [], "ink-one")]), WORDS)) == []
+    assert paths(to_figure(LiveChart("Requests", "", [], [Series("r", [], "ink-one")]), WORDS)) == []
 
 
 def test_scales_end_at_round_numbers() -> None:

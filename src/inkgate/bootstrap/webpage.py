@@ -19,7 +19,7 @@ from inkgate.supervision import BackgroundTask, Supervisor
 
 if TYPE_CHECKING:
     from inkgate.api.webpage import WebPage
-    from inkgate.ui.page import Page
+    from inkgate.ui.page import GradioPage
 
 log = structlog.get_logger(__name__)
 
@@ -99,7 +99,7 @@ async def _keep(page: WebPage, url: str, root_path: str) -> None:
             page.app = None
 
 
-def _made(url: str, root_path: str) -> Page:
+def _made(url: str, root_path: str) -> GradioPage:
     from inkgate.api.webpage import PATH
     from inkgate.ui.page import build_page
 

@@ -15,7 +15,7 @@ from inkgate.engines.workers.shares import usable_cpus
 from inkgate.errors import InputRejected, install_extra
 from inkgate.settings import RuntimeName, Settings
 from inkgate.telemetry.gpu import GpuReading, GpuUnavailable, NvmlReader
-from inkgate.telemetry.state import AdmissionState, Build, Gpu, State, Work
+from inkgate.telemetry.state import AdmissionState, Build, Gpu, State, WorkTotals
 
 
 def unstarted(settings: Settings) -> State:
@@ -33,7 +33,7 @@ def unstarted(settings: Settings) -> State:
         reasons=(),
         admission=admission,
         queues=(),
-        work=Work(),
+        work=WorkTotals(),
         processes=(),
         gpus=_gpus(),
         settings=settings.model_dump(mode="json"),

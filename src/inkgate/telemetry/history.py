@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio
 
 from inkgate.telemetry.metrics import NO_WORK
-from inkgate.telemetry.state import Batches, Machine, Point, Process, Queue, State, Work
+from inkgate.telemetry.state import Batches, Machine, Point, Process, Queue, State, WorkTotals
 
 STEP_S = 5.0
 _KEPT_S = 900.0
@@ -25,7 +25,7 @@ _REFUSED = frozenset({429, 503})
 class WorkDone(Protocol):
     """The counters of work: Metrics."""
 
-    def work(self) -> Work:
+    def work(self) -> WorkTotals:
         """All counts since the start."""
         ...
 

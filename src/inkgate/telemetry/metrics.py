@@ -16,7 +16,7 @@ from inkgate.telemetry.attempts import retries_of, runaways_of
 from inkgate.telemetry.catalog import EVENTS, STAGES
 from inkgate.telemetry.rates import Rates
 from inkgate.telemetry.series import Counts, Distribution
-from inkgate.telemetry.state import Work
+from inkgate.telemetry.state import WorkTotals
 from inkgate.telemetry.tracing import current_trace_id
 from inkgate.types import PageResult, Task
 
@@ -141,11 +141,11 @@ class Metrics(Collector):
         self._durations.clear()
         return durations
 
-    def work(self) -> Work:
+    def work(self) -> WorkTotals:
         """All counts since the start."""
         pages, tokens = self._pages.by("outcome"), self._tokens.by("direction")
         requests = self._requests.by("method", "endpoint", "status")
-        return Work(
+        return WorkTotals(
             requests={key: count for key, count in requests.items() if count},
             pages={name: pages[name] for name in ("ok", "degraded") if name in pages} | self._page_errors.by("code"),
             stage_s=self._stage_s.sums_by("stage"),

@@ -26,7 +26,7 @@ __all__ = [
     "ReplicaReading",
     "State",
     "TaskReading",
-    "Work",
+    "WorkTotals",
 ]
 
 
@@ -174,7 +174,7 @@ class ReplicaReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkTotals:
     """Counters of work.
 
     Attributes:
@@ -263,7 +263,7 @@ class State:
     reasons: tuple[str, ...]
     admission: AdmissionState
     queues: tuple[Queue, ...]
-    work: Work
+    work: WorkTotals
     processes: tuple[Process, ...]
     machine: Machine | None = None
     pdf: PdfJobs | None = None

@@ -1,4 +1,4 @@
-"""The web page: documents dropped on it are read by the service beside it, which it asks through `inkgate.client`.
+"""The web page: it sends documents to the service through `inkgate.client`.
 
-Needs `inkgate[ui]`. Nothing here is imported before the service answers: Gradio takes seconds to load.
+Needs `inkgate[ui]`. The service imports it after the start, because Gradio takes seconds to load.
 """

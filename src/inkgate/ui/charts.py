@@ -21,7 +21,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class LiveChart:
     """A chart. `at`: seconds since the epoch of each value. `least_top`: minimum top of the scale. `percent`: values
     are shares, shown as percentages. `span_s`: from the left edge to the latest value.
     """
@@ -35,7 +35,7 @@ class Chart:
     span_s: float = 900.0
 
 
-def to_figure(chart: Chart, words: dict[str, str]) -> str:
+def to_figure(chart: LiveChart, words: dict[str, str]) -> str:
     """The chart as an HTML figure. `words`: `now`, `ago` (start of the axis) and `no_data`."""
     top = nice_top(max((value for line in chart.series for value in line.values if value is not None), default=0.0))
     top = max(top, chart.least_top)
@@ -71,7 +71,7 @@ def nice_top(most: float) -> float:
     return next(step * power for step in (1.0, 2.0, 2.5, 5.0, 10.0) if step * power >= most * 0.999_999)
 
 
-def _line(chart: Chart, line: Series, top: float) -> str:
+def _line(chart: LiveChart, line: Series, top: float) -> str:
     """The parts of a line, which breaks at missing values."""
     at = chart.at
     if not at:
@@ -103,11 +103,11 @@ def _last(values: Sequence[float | None]) -> float | None:
     return next((value for value in reversed(values[-6:]) if value is not None), None)
 
 
-def _latest(value: float | None, chart: Chart, words: dict[str, str]) -> str:
+def _latest(value: float | None, chart: LiveChart, words: dict[str, str]) -> str:
     return words["no_data"] if value is None else _number(value, chart)
 
 
-def _number(value: float, chart: Chart) -> str:
+def _number(value: float, chart: LiveChart) -> str:
     if chart.percent:
         return f"{100 * value:.0f}%"
     if value >= 100 or value == round(value):

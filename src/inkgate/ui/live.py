@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from inkgate.telemetry.state import Point, State
-from inkgate.ui.charts import Chart, Series, to_figure
+from inkgate.ui.charts import LiveChart, Series, to_figure
 from inkgate.ui.verdict import verdict
 from inkgate.ui.words import say
 
@@ -28,10 +28,10 @@ class _ChartTexts:
     ) -> Series:
         return Series(self.word(name), [take(point) for point in self.points], style, filled)
 
-    def chart(self, title: str, unit: str, *series: Series, least_top: float = 1.0, percent: bool = False) -> Chart:
+    def chart(self, title: str, unit: str, *series: Series, least_top: float = 1.0, percent: bool = False) -> LiveChart:
         unit = self.word(unit) if unit else ""
         at = [point.at for point in self.points]
-        return Chart(self.word(title), unit, at, series, least_top, percent, 60.0 * self.minutes)
+        return LiveChart(self.word(title), unit, at, series, least_top, percent, 60.0 * self.minutes)
 
 
 def live_panel(state: State, language: str) -> str:
@@ -58,7 +58,7 @@ def _minutes(state: State) -> int:
     return next((minutes for minutes in (2, 5) if known_s <= 60 * minutes), 15)
 
 
-def _charts(texts: _ChartTexts, state: State) -> list[Chart]:
+def _charts(texts: _ChartTexts, state: State) -> list[LiveChart]:
     points = texts.points
     line, chart = texts.line, texts.chart
     charts = [

@@ -1,4 +1,4 @@
-"""Markdown as HTML that is safe to show: what a document says must never run, nor fetch anything."""
+"""Markdown as safe HTML: the contents of a document must never run or fetch anything."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _SPANS = frozenset({"rowspan", "colspan"})
 
 
 def to_html(text: str) -> str:
-    """`text` as HTML. Raw HTML is shown as it is written, but tables, as models write them, which keep their cells.
+    """`text` as HTML. Raw HTML is shown as text, except for tables, which models write as HTML.
 
-    Links are text, and pictures are their descriptions: a document must not send its reader anywhere.
+    Links become text and images their descriptions: a document must not link to other places.
     """
     return str(_PARSER.render(text))
 
 
 class _Table(HTMLParser):
-    """Writes the tags of tables anew, with nothing of their attributes but spans; all else is text."""
+    """Writes table tags without attributes other than spans; everything else is text."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

@@ -25,14 +25,14 @@ _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Noto Sans Mono"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class GradioPage:
     """The page as an ASGI application. `running`: its lifespan context."""
 
     app: ASGIApp
     running: Callable[[], AbstractAsyncContextManager[object]]
 
 
-def build_page(url: str, prefix: str) -> Page:
+def build_page(url: str, prefix: str) -> GradioPage:
     """The page below `prefix` for the service at `url`. Blocking; takes a second.
 
     Gradio's analytics, history and sharing are off.
@@ -56,7 +56,7 @@ def build_page(url: str, prefix: str) -> Page:
         enable_monitoring=False,
         max_file_size=0,
     )
-    return Page(Guard(outer, prefix), lambda: outer.router.lifespan_context(outer))
+    return GradioPage(Guard(outer, prefix), lambda: outer.router.lifespan_context(outer))
 
 
 def _blocks(desk: Desk) -> gr.Blocks:

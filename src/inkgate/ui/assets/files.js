@@ -1,8 +1,8 @@
-// Files on their way to the service: each goes to /v1/files of the API, under its rules, with the visitor's key.
+// Uploads: the browser sends each file to /v1/files of the API with the visitor's key.
 const TASKS = ["text", "parse", "table", "formula", "chart", "spot", "extract", "translate"];
 const EMBEDDED = new Set(["ppocr", "rapidocr", "text"]);
 let chosen = []; // {name, size, blob, id, percent, problem, outcome}
-let maxBytes = 0; // of a file; 0 until the service has said so
+let maxBytes = 0; // of a file; 0 until known
 let tasks = TASKS.slice(0, 2);
 
 function fill(select, entries) {
@@ -33,7 +33,7 @@ function drawFiles() {
   $("clear").hidden = !chosen.length || busy;
 }
 
-// What a chip says: how the upload went, and how the last round of reading.
+// The text of a file's chip: the state of its upload, then of its last run.
 function stateOf(file) {
   if (file.problem) return file.problem.title;
   if (!file.id) return word("uploading", { percent: file.percent || 0 });
@@ -41,7 +41,7 @@ function stateOf(file) {
   return file.outcome.title || word("chip_" + file.outcome.status);
 }
 
-// Takes over how each file's reading goes or went.
+// Updates the progress of each file.
 function setOutcomes(told) {
   for (const file of chosen) {
     const job = told.find((each) => each.file === file.id);

@@ -1,4 +1,4 @@
-// The Live tab: asked for every few seconds, while somebody looks at it.
+// The Live tab: refreshed every few seconds while it is visible.
 const EVERY_MS = 3000;
 let looking = false;
 let asking = false;

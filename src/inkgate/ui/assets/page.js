@@ -1,4 +1,4 @@
-// A round of reading, from the button to the last page; and what happens when the page opens.
+// A run, from the button to the last page; and the start of the page.
 let busy = false;
 let run = "";
 
@@ -89,7 +89,7 @@ async function open() {
       maxBytes = about.max_bytes || 0;
       tasks = EMBEDDED.has(about.engine) ? TASKS.slice(0, 2) : TASKS;
       writeOptions();
-    } catch { /* the engine's name is a comfort only */ }
+    } catch { /* the engine's name is optional */ }
   });
 }
 open();

@@ -1,4 +1,4 @@
-// The service: its address, the visitor's key, and errors in plain words.
+// The service: its address, the visitor's key, and error messages.
 const home = new URL("../", location.href);
 let afterKey = null;
 
@@ -16,13 +16,13 @@ function unreachable(detail) {
 
 async function problemOf(answer) {
   let told = {};
-  try { told = await answer.json(); } catch { /* no problem document: the status has to do */ }
+  try { told = await answer.json(); } catch { /* no problem document: show the status */ }
   return new Problem({ title: told.title || word("error_other"), detail: told.detail || "HTTP " + answer.status,
     remedy: told.remedy || word("error_other_do"), code: told.code || "", request_id: told.request_id,
     retry_after_s: Number(answer.headers.get("retry-after")) || null, status: answer.status });
 }
 
-// A call of the page's own server functions.
+// Calls a server function of the page.
 async function call(name, more) {
   let answer;
   try { answer = await server["ink_" + name](asked(more)); } catch (error) { throw unreachable(String(error.message || error)); }
@@ -47,7 +47,7 @@ function askKey(then, wrong) {
   $("key-input").focus();
 }
 
-// Whether the service lets this visitor in; asks for a key where it doesn't.
+// Checks the visitor's access; asks for a key if the service requires one.
 async function enter(then) {
   let answer;
   try { answer = await fetch(new URL("v1/models", home), { headers: authorized() }); } catch { return false; }
@@ -80,4 +80,4 @@ $("dark").addEventListener("click", () => {
 try {
   const look = localStorage.getItem("inkgate-look");
   if (look) document.body.classList.toggle("dark", look === "dark");
-} catch { /* as the system has it */ }
+} catch { /* the system's setting applies */ }

@@ -1,7 +1,7 @@
-// The result: a page with its boxes beside its text. What is chosen in one is chosen in the other.
+// The result: a page with boxes beside its text. A selection applies to both.
 let jobs = [];
 let at = { job: 0, page: 0 };
-let shown = null; // the page shown, as the server told it
+let shown = null; // the page shown, as the server sent it
 let form = "text";
 let pictureUrl = "";
 let showing = 0;
@@ -82,7 +82,7 @@ function draw() {
     return box;
   });
   $("overlay").replaceChildren(...boxes);
-  $("overlay").setAttribute("aria-hidden", "true"); // the list of lines says the same, and can be walked through
+  $("overlay").setAttribute("aria-hidden", "true"); // the list of lines has the same content and is accessible
   $("lines").replaceChildren(...lines.map((line, index) => make("li", { role: "option", tabindex: index ? -1 : 0, "aria-selected": "false",
     "data-line": index, class: "ink-at-" + level(line.confidence), "aria-label": word("line_label", { text: line.text, percent: percent(line.confidence) }) },
     make("span", { class: "ink-line-text" }, line.text), make("span", { class: "ink-percent" }, percent(line.confidence) + " %"))));
@@ -90,7 +90,7 @@ function draw() {
     $("lines").replaceChildren(make("li", { role: "option", "aria-selected": "false", class: "ink-plain" }, page.text || (shown.problem ? "" : word("no_text"))));
   }
   $("source").textContent = shown.json + (shown.cut ? "\n" + word("cut") : "");
-  // Made by the server of what was read: no tag of the document is in it (ui/markdown.py).
+  // Made by the server without tags from the document (ui/markdown.py).
   if (shown.html === null) $("markdown").replaceChildren(make("p", { class: "ink-small" }, word("no_markdown")));
   else $("markdown").innerHTML = shown.html;
   const notes = [];
@@ -114,7 +114,7 @@ function pick(index, from) {
   }
 }
 
-// Scrolls only inside `frame`: the page around it stays where it is.
+// Scrolls only inside `frame`, not the page around it.
 function reveal(frame, node) {
   const outer = frame.getBoundingClientRect(), inner = node.getBoundingClientRect();
   if (inner.top < outer.top || inner.bottom > outer.bottom) frame.scrollTop += inner.top - outer.top - outer.height / 3;
@@ -159,9 +159,9 @@ $("copy").addEventListener("click", async () => {
   say(!(await copied(text)) ? word("copy_impossible") : form === "json" && shown.cut ? word("copied_cut") : word("copied"));
 });
 
-// Whether the text is in the clipboard now. Browsers offer `navigator.clipboard` over https and on this machine alone.
+// Copies the text; returns whether it worked. Browsers offer `navigator.clipboard` only over https and on localhost.
 async function copied(text) {
-  try { await navigator.clipboard.writeText(text); return true; } catch { /* the older way is tried */ }
+  try { await navigator.clipboard.writeText(text); return true; } catch { /* try the older way */ }
   const field = make("textarea", { readonly: true, class: "ink-offscreen", "aria-hidden": "true" });
   field.value = text;
   element.append(field);

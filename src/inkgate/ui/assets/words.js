@@ -1,4 +1,4 @@
-// Words: every element with data-word, data-label or data-hint is written in the language chosen.
+// Texts: sets every element with data-word, data-label or data-hint in the chosen language.
 const $ = (id) => element.querySelector("#ink-" + id);
 const session = { get: (name) => { try { return sessionStorage.getItem(name) || ""; } catch { return ""; } },
   set: (name, value) => { try { value ? sessionStorage.setItem(name, value) : sessionStorage.removeItem(name); } catch { /* the tab forgets */ } } };
@@ -40,7 +40,7 @@ function make(tag, attributes, ...children) {
   return node;
 }
 
-// Tabs as WAI-ARIA has them: arrows move, one tab stop, each shows its panel.
+// Tabs as in WAI-ARIA: arrow keys move, there is one tab stop, each tab shows its panel.
 function tabs(list, onShow) {
   const all = [...list.querySelectorAll("[role=tab]")];
   const show = (tab) => {
