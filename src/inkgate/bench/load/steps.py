@@ -252,7 +252,7 @@ def _worst_limits(owns: Sequence[tuple[float, OwnLimits]]) -> OwnLimits:
     whys = {level: own.why for level, own in owns if own.why}
     return OwnLimits(
         bottleneck=any(own.bottleneck for _, own in owns),
-        why="; ".join(f"at {level:g}: {why}" for level, why in whys.items()),
+        why="; ".join(f"at {level:g}: {why}" for level, why in sorted(whys.items())),
         late_p99_s=max((own.late_p99_s for _, own in owns), default=0.0),
         busy_share=max((own.busy_share for _, own in owns), default=0.0),
         unsent=sum(own.unsent for _, own in owns),
