@@ -132,10 +132,14 @@ def test_a_wrong_call_is_told_with_exit_status_2(arguments: list[str], why: str,
     assert why in result.stderr
 
 
-def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("arguments", [["report", "run.json"], ["tune", "--pages", "pages"]], ids=["report", "tune"])
+def test_without_the_extra_the_command_says_what_to_install(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "inkgate.bench.reports.page", None)
-    for module in ("files", "comparison_page", "load_page", "tune_page"):
-        monkeypatch.delitem(sys.modules, f"inkgate.bench.reports.{module}", raising=False)
-    result = runner.invoke(app, ["report", str(tmp_path / "run.json")])
+    for module in ("bench.reports.files", "bench.reports.comparison_page", "bench.reports.load_page",
+                   "bench.reports.tune_page", "cli.tune_files", "cli.tune_run"):  # fmt: skip
+        monkeypatch.delitem(sys.modules, f"inkgate.{module}", raising=False)
+    result = runner.invoke(app, arguments)
     assert result.exit_code == 2
     assert "pip install '.[bench]'" in result.stderr

@@ -11,7 +11,7 @@ import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, configured, engine_flags
 from inkgate.cli.durations import duration, share
-from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, say
+from inkgate.cli.messages import FAILED, INTERRUPTED, failure, misuse, needs_extra, say
 
 if TYPE_CHECKING:
     from inkgate.bench.tune.results import TuneReport
@@ -86,7 +86,8 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
     if objective not in {"pages", "cost"} or (objective == "cost" and not price):
         raise misuse("The objective is `pages`, or `cost` with --price.")
     settings = configured(config, {"engine": engine_flags(engine, None, None)})
-    from inkgate.cli.tune_run import TuneFailed, TuneOptions, run
+    with needs_extra("bench"):
+        from inkgate.cli.tune_run import TuneFailed, TuneOptions, run
 
     began = datetime.now(UTC)
     fallback = Path(f"tune-{began:%Y%m%d-%H%M%S}")

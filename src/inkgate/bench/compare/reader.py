@@ -38,9 +38,6 @@ class ServiceReader:
     parallel: int = 1
     version: str = ""
 
-    async def start(self) -> None:
-        """The service runs already."""
-
     async def read(self, entry: Entry) -> Transcript:
         """The document's text.
 
