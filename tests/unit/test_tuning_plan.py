@@ -117,3 +117,10 @@ def test_services_that_fit_into_memory_are_compared_side_by_side() -> None:
         assert (found.purpose, seqs(found), found.side_by_side) == (Purpose.CONFIRM, [16, 20, 20, 16], together)
     on_gpu = [replace(each, server=ServerSide(memory_mb=1000.0, gpu_memory_share=0.4)) for each in tried]
     assert not step(task(current=16, free_memory_mb=1e9), *on_gpu).side_by_side
+
+
+def test_a_search_goes_on_until_something_answers_even_if_little_time_is_left() -> None:
+    slow = trial(0.0, 100.0)
+    found = next_step(task(budget_s=120.0, heaviest=True), [JournalRow(slow, 0.0, 50.0)], 50.0)
+    assert found is not None
+    assert (found.purpose, found.turns[0] != slow.settings) == (Purpose.SEARCH, True)

@@ -120,6 +120,18 @@ def test_a_slow_moment_is_no_part_of_the_score() -> None:
     assert found.chosen.score == pytest.approx(21.9)
 
 
+def test_a_comparison_on_a_machine_that_became_slower_counts_by_its_ratio() -> None:
+    """16 was tried while the machine was fast, and loses to 24 side by side; 32 was never tried while it was slow."""
+    rates = [(8, 13.0), (16, 22.0), (24, 21.5), (32, 19.0), (16, 14.0), (24, 15.2), (24, 15.4), (16, 14.1)]
+    purposes = [Purpose.SEARCH] * 4 + [Purpose.CONFIRM] * 4
+    tried = [row(number, *rates[number - 1], purposes[number - 1]) for number in range(1, 9)]
+    found = report(TASK, tried)
+    assert found.chosen is not None
+    assert found.chosen.settings == {SEQS: 24}
+    assert found.chosen.score == pytest.approx(22.3, abs=0.5)
+    assert found.notes[-1].startswith("The speed of the machine changed: in some comparisons it was 67 % of the first.")
+
+
 def test_current_settings_may_be_the_best() -> None:
     tried = ((8, 22.0, Purpose.CURRENT), (4, 15.0, Purpose.SEARCH), (24, 14.0, Purpose.SEARCH))
     found = report(TASK, rows(*tried))
@@ -194,4 +206,4 @@ def test_tables_are_written_once_and_no_settings_are_nothing() -> None:
 
 def test_notes_say_how_noisy_runs_were() -> None:
     found = report(TASK, rows(*SEARCHED))
-    assert found.notes == ("Runs of the same settings differ by 3 % (standard deviation, from 5 repeated settings).",)
+    assert found.notes == ("Runs of the same settings differ by 3 % (standard deviation, 5 repeated settings).",)

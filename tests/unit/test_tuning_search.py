@@ -71,6 +71,12 @@ CASES: dict[str, tuple[Made, Callable[[Settings], bool], Callable[[int], Task], 
         lambda seed: task(seed=seed),
         0.85,
     ),
+    "a machine that is suddenly slower, side by side": (
+        Made(saturating(16), 0.05, drift=lambda at: -0.3 * (at > 400)),
+        always,
+        lambda seed: task(seed=seed, free_memory_mb=1e9),
+        0.85,
+    ),
     "others that come and go": (
         Made(saturating(16), 0.04, others=lambda at: 0.4 * (at % 200 < 60)),
         always,

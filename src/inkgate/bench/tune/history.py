@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from statistics import fmean, median_high
+from statistics import fmean, median, median_high
 
 from inkgate.bench.statistics import LEAST_REPEATS, RatioEstimate, StatisticsError, compare_repeats, pooled_deviation
 from inkgate.bench.tune.parameters import QUALITY
@@ -27,6 +27,8 @@ from inkgate.bench.tune.task import Task
 
 FALLEN = 0.5
 """Share of the best score below which settings are beyond a cliff, such as answers that all come too late."""
+SPEED_CHANGE = 0.15
+"""Change of the score of two settings together from which the machine has changed, not the settings."""
 WITHIN = 0.01
 """Share of the best score that is given up for settings that ask less of the machine."""
 ACCURACY_MARGIN = 0.005
@@ -38,6 +40,8 @@ _LEAST_SPREAD = 0.01
 """Of a trial, even if repeats happen to be equal: it counts some hundred pages."""
 _UNFIT = {TrialOutcome.DIED: "died", TrialOutcome.STORMED: "preempted most of what it read"}
 _FAILED_STARTS = 2
+_ROUND = 4
+"""Trials of a comparison of two settings, from which the machine's speed can be told."""
 
 
 class TrialHistory:
@@ -48,10 +52,12 @@ class TrialHistory:
         self.space = ParameterSpace(task.parameters)
         self.all = [trial for trial in trials if trial.outcome is not TrialOutcome.STOPPED]
         self._usual_load = usual_other_load(self.all)
+        self._speed: dict[int, float] = {}
         self._trials: dict[Key, list[Trial]] = {}
         for trial in self.all:
             self._trials.setdefault(self.space.key(trial.settings), []).append(trial)
         self.current = self.space.key(task.current)
+        self._find_speeds()
         self._least_accuracy = self._accuracy_bound()
         self.out = {key: why for key in self._trials if (why := self._why_out(key))}
         """Settings that were tried and are not allowed, and why."""
@@ -59,6 +65,11 @@ class TrialHistory:
         self._misreading = [key for key in self._trials if self._misreads(key)]
         self.spread = pooled_deviation([self.scores(key) for key in self._trials], _USUAL_SPREAD)
         """Relative standard deviation of one trial, from all settings that were measured repeatedly."""
+
+    @property
+    def speeds(self) -> list[float]:
+        """Speeds of the machine, as shares of the first, in comparisons whose scores are corrected by it."""
+        return sorted(set(self._speed.values()))
 
     @property
     def tried(self) -> list[Key]:
@@ -80,15 +91,32 @@ class TrialHistory:
         return saturated and self._disturbance(trial) <= DISTURBED
 
     def scores(self, key: Key) -> list[float]:
-        """Without those far below the others of the same settings: a moment in which the machine was slow."""
-        scores = [self._score(trial) for trial in self.measured(key)]
-        usual = median_high(scores) if scores else 0.0
-        return [each for each in scores if each > 0 and each >= FALLEN * usual]
+        return _without_slow_moments([self._score(trial) for trial in self.measured(key)])
 
     def _score(self, trial: Trial) -> float:
-        """What the trial would have scored without the other programs: on a GPU they cost nothing."""
+        """What the trial would have scored without other programs (on a GPU they cost nothing), at the first speed."""
         taken = 0.0 if self.task.machine.gpus else self._disturbance(trial)
-        return 0.0 if trial.summary is None else score(trial.summary, self.task.targets) / max(1 - taken, 0.1)
+        found = 0.0 if trial.summary is None else score(trial.summary, self.task.targets)
+        return found / max(1 - taken, 0.1) / self._speed.get(trial.number, 1.0)
+
+    def _find_speeds(self) -> None:
+        """The machine's speed in each comparison of two settings, if it is another one than before.
+
+        If both settings together score much more or less than in their earlier trials, the machine has changed, not
+        they. The comparison is still fair, because both had the same speed.
+        """
+        earlier: dict[Key, list[float]] = {}
+        for trials in _comparisons(self.all):
+            measured = [(self.space.key(trial.settings), trial) for trial in trials if is_measured(trial)]
+            scores = [(key, found) for key, trial in measured if (found := self._score(trial)) > 0]
+            ratios = [
+                math.log(found / fmean(_without_slow_moments(earlier[key]))) for key, found in scores if key in earlier
+            ]
+            speed = math.exp(median(ratios)) if len(ratios) >= _ROUND else 1.0
+            if abs(math.log(speed)) > SPEED_CHANGE:
+                self._speed.update((trial.number, speed) for trial in trials)
+            for key, found in scores:
+                earlier.setdefault(key, []).append(found / (speed if trials[0].number in self._speed else 1.0))
 
     def _disturbance(self, trial: Trial) -> float:
         return disturbance(trial, self._usual_load, self.task.machine.cores)
@@ -156,7 +184,7 @@ class TrialHistory:
         why_not = self.out.get(key) or (self._why_barred(key) if self.barred(key) else "")
         mean, reach = self.mean(key), Z95 * self.error(key)
         if not mean and not why_not:
-            why_not = "was not measured"
+            why_not = "answered no page in time" if self.measured(key) else "was not measured"
         low, high = mean * math.exp(-reach), mean * math.exp(reach)
         return Assessment(self.space.settings(key), numbers, mean, low, high, allowed=not why_not, why_not=why_not)
 
@@ -209,6 +237,26 @@ class TrialHistory:
     def _misreads(self, key: Key) -> bool:
         accuracy = self._accuracy(key)
         return accuracy is not None and self._least_accuracy is not None and accuracy < self._least_accuracy
+
+
+def _without_slow_moments(scores: Sequence[float]) -> list[float]:
+    """Without those far below the others of the same settings: the machine was slow for a moment."""
+    usual = median_high(scores) if scores else 0.0
+    return [score for score in scores if score > 0 and score >= FALLEN * usual]
+
+
+def _comparisons(trials: Iterable[Trial]) -> list[list[Trial]]:
+    """The trials in order; those that compare the same two settings in one list, each of the others in its own."""
+    groups: list[list[Trial]] = []
+    for trial in trials:
+        last = groups[-1] if groups else []
+        kinds = [each.settings for each in last]
+        same = trial.settings in kinds or all(settings == kinds[0] for settings in kinds)
+        if last and trial.purpose is last[0].purpose is Purpose.CONFIRM and same:
+            last.append(trial)
+        else:
+            groups.append([trial])
+    return groups
 
 
 def value_text(value: Value) -> str:

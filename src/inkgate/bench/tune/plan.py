@@ -39,7 +39,9 @@ _ROUND = 4
 _DECIDED = 2.5
 """Standard errors by which the best has to be above every rival for the search to end early."""
 _WORSE = 0.7
-"""Share of the best score below which two octaves in a row end the walk in their direction."""
+"""Share of the best score below which an octave ends the walk in its direction."""
+_HOPELESS = 0.1
+"""Share of the offered requests: half of them are answered with good settings."""
 _MOST_HEAVIEST = 8
 """Runs under the heaviest images, if the search is decided early: deaths are a matter of chance."""
 _MOST_REPEATS = 3
@@ -105,6 +107,8 @@ def _next(history: TrialHistory, to_go: int) -> tuple[list[Key], Purpose] | None
     if not history.trials(history.current):
         return [history.current], Purpose.CURRENT
     reserve = Reserve.of(len(history.all) + to_go, heaviest=history.task.heaviest)
+    if not history.ranking():  # nothing to confirm yet
+        reserve = Reserve(0, 0)
     began_heaviest = any(trial.purpose is Purpose.HEAVIEST for trial in history.all)
     confirm = 0 if began_heaviest else reserve.confirm
     if to_go > reserve.heaviest + confirm:
@@ -149,7 +153,8 @@ def _inconclusive(history: TrialHistory) -> Key | None:
 def _octave(history: TrialHistory, best: Key, number: int) -> Key | None:
     """The untried octave of the line through `best` that is nearest to it; none beyond one that loses much.
 
-    A parameter that was searched before, with other values of the others, is searched one octave up and down only.
+    While even the best answers hardly anything, no loss ends a direction: the best may be anywhere. A parameter that
+    was searched before, with other values of the others, is searched one octave up and down only.
     """
     space = history.space
     line = space.octaves(best, number, history.current)
@@ -157,13 +162,14 @@ def _octave(history: TrialHistory, best: Key, number: int) -> Key | None:
     searched_before = len({key[number] for key in history.tried if key not in on_line}) > 2
     below = [key for key in reversed(line) if key[number] < best[number]]
     above = [key for key in line if key[number] > best[number]]
+    hopeless = max(map(answered_share, history.measured(best)), default=0.0) < _HOPELESS
     found = []
     for side in (below, above):
         for key in side[:1] if searched_before else side:
             if not history.trials(key):
                 found += [] if history.barred(key) else [key]
                 break
-            if history.mean(key) < _WORSE * history.mean(best):
+            if history.mean(key) < _WORSE * history.mean(best) and not hopeless:
                 break
     return min(found, key=lambda key: space.distance(best, key, number), default=None)
 

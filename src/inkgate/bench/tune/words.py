@@ -57,11 +57,20 @@ def loss_of_current(history: TrialHistory, chosen: Key | None) -> str:
 
 def about_noise(history: TrialHistory) -> tuple[str, ...]:
     """How much a trial is to be trusted."""
+    lines = []
     repeated = sum(len(history.scores(key)) > 1 for key in history.tried)
-    if not repeated:
-        return ()
-    spread = f"{100 * history.spread:.0f} %"
-    return (f"Runs of the same settings differ by {spread} (standard deviation, from {repeated} repeated settings).",)
+    if repeated:
+        spread = f"{100 * history.spread:.0f} %"
+        lines.append(
+            f"Runs of the same settings differ by {spread} (standard deviation, {repeated} repeated settings)."
+        )
+    if history.speeds:
+        span = " to ".join(dict.fromkeys(f"{100 * speed:.0f} %" for speed in (history.speeds[0], history.speeds[-1])))
+        lines.append(
+            f"The speed of the machine changed: in some comparisons it was {span} of the first. Their scores are "
+            "corrected by it."
+        )
+    return tuple(lines)
 
 
 def _score(history: TrialHistory, chosen: Key) -> str:
