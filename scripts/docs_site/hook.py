@@ -10,6 +10,7 @@ from pathlib import Path
 from command_line import commands_markdown
 from http_api import operations_markdown, schemas_markdown
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.pages import Page
 
 GENERATED = {
@@ -18,6 +19,7 @@ GENERATED = {
     "<!-- site: commands -->": commands_markdown,
 }
 _MENTION = re.compile(r"(?<![\w/`\[(])docs/([\w/-]+)\.md(?![\w`\])])")
+_EXTERNAL = re.compile(r"<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=[\"']?(?:https?:)?//", re.IGNORECASE)
 _CODE_ROW = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
 
 
@@ -37,9 +39,12 @@ def _link(name: str, source: str) -> str:
 
 
 def on_post_build(config: MkDocsConfig, **_: object) -> None:
-    """Leave out what only a public site, a debugger or a search in other languages needs."""
+    """Leave out what the packaged site does not need, and fail if a page loads anything from elsewhere."""
     site = Path(config.site_dir)
-    shutil.rmtree(site / "assets" / "javascripts" / "lunr", ignore_errors=True)
+    shutil.rmtree(site / "assets" / "javascripts" / "lunr", ignore_errors=True)  # for searches in other languages
     for pattern in ("404.html", "sitemap.xml*", "objects.inv", "**/*.map"):
         for path in site.glob(pattern):
             path.unlink()
+    loading = [page for page in site.rglob("*.html") if _EXTERNAL.search(page.read_text(encoding="utf-8"))]
+    if loading:
+        raise PluginError(f"These pages load something from another host: {', '.join(map(str, loading))}")
