@@ -67,6 +67,13 @@ def test_a_finding_says_what_was_seen_and_what_to_set() -> None:
     )
 
 
+def test_pages_of_the_documentation_are_named_by_their_address() -> None:
+    advised = replace(FINDING, advice=(Advice("Install it (docs/guides/vllm.md)."),))
+    assert "(docs/guides/vllm.md)" in text(STATE, (advised,), "on this machine", running=False)
+    said = text(STATE, (advised,), "at http://host", guide="http://host/docs/guide/")
+    assert "(http://host/docs/guide/guides/vllm/)" in said
+
+
 def test_lines_are_no_longer_than_a_terminal_is_wide() -> None:
     wordy = replace(FINDING, title="A word " * 40, advice=(Advice("Do this. " * 40),))
     assert max(len(line) for line in text(STATE, (wordy,), "at http://host").splitlines()) <= 100

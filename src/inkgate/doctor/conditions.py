@@ -103,7 +103,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "not-ready",
         _CRITICAL,
         "The service runs but can't read pages.",
-        "Fix the reasons below; the service's log has the details.",
+        "Fix the reasons that `/readyz` lists; the service's log has the details.",
         ("InkgateNotReady",),
     ),
     Condition(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
@@ -120,9 +121,14 @@ def _finding(number: int, finding: Finding, guide: str) -> Iterator[str]:
     for place, evidence in enumerate(finding.evidence):
         yield from _lines("   found   " if not place else " " * 11, _shown(evidence))
     for place, advice in enumerate(finding.advice):
-        yield from _lines("   do      " if not place else " " * 11, _instruction(advice))
+        yield from _lines("   do      " if not place else " " * 11, _linked(_instruction(advice), guide))
     if guide and finding.runbook:
         yield f"   more    {guide}{finding.runbook}"
+
+
+def _linked(words: str, guide: str) -> str:
+    """The words with the address of each page of the documentation instead of its file."""
+    return re.sub(r"docs/([\w/-]+)\.md", rf"{guide}\1/", words) if guide else words
 
 
 def _lines(begin: str, words: str) -> list[str]:

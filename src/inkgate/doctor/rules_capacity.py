@@ -121,7 +121,7 @@ def _reduced_limit(state: State) -> tuple[Point, ...]:
 
 def cores_unused(state: State) -> Diagnosis | None:
     """Embedded engine. Pages or calls waited for {sustained_s:g} s of the last minute, and under {cores_idle_share:.0%}
-    of the cores were used.
+    of the cores were used, and nothing waited for a core.
     """
     points = loaded(state)
     share = busy_share(state, points)

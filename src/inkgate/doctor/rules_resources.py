@@ -17,8 +17,8 @@ _IDLE_S = 120.0
 
 
 def gpu_hot(state: State) -> Diagnosis | None:
-    """A GPU has {gpu_hot_c:g} °C or heat reduces its clocks; critical from `serving.gpu.temperature_c`, where inkgate
-    pauses the engine.
+    """A GPU reaches {gpu_hot_c:g} °C or heat reduces its clocks; critical from `serving.gpu.temperature_c`, where
+    inkgate pauses the engine.
     """
     critical_c = setting(state, "serving.gpu.temperature_c") or float("inf")
     for gpu in sorted(state.gpus, key=lambda each: -(each.temperature_c or 0.0)):
