@@ -41,7 +41,7 @@ async def test_work_larger_than_the_engine_goes_alone() -> None:
     assert house.is_empty()
 
 
-async def test_a_flow_holds_several_turns_at_once() -> None:
+async def test_a_flow_holds_several_slots_at_once() -> None:
     house = House(places=3)
     async with AsyncExitStack() as stack:
         for _ in range(3):
@@ -61,7 +61,7 @@ async def test_who_leaves_while_waiting_is_taken_out_and_unblocks_others() -> No
     assert house.is_empty()
 
 
-async def test_a_turn_that_comes_as_its_caller_leaves_is_passed_on() -> None:
+async def test_a_slot_that_comes_as_its_caller_leaves_is_passed_on() -> None:
     house = House()
     scope = anyio.CancelScope()
 
@@ -111,7 +111,7 @@ async def test_what_expires_is_told_though_nothing_else_happens() -> None:
     house = House()
 
     async def expires(after_s: float) -> None:
-        with pytest.raises(Overloaded, match="did not come"):
+        with pytest.raises(Overloaded, match="no free slot"):
             await house.one(Work(10, deadline=house.now + after_s))
 
     async with house.busy(), anyio.create_task_group() as tasks:
@@ -143,8 +143,8 @@ async def test_how_it_ended_is_reported_and_only_success_is_progress() -> None:
             async with house.scheduler.slot(Work(10)):
                 raise error
     house.now += 1
-    async with house.scheduler.slot(Work(10)) as turn:
-        turn.report(WorkOutcome.FAILED)
+    async with house.scheduler.slot(Work(10)) as slot:
+        slot.report(WorkOutcome.FAILED)
     assert house.rate.per_s is None
     await house.one(Work(10))
     assert house.limit.outcomes == [WorkOutcome.FAILED, WorkOutcome.REJECTED, WorkOutcome.FAILED, WorkOutcome.OK]
@@ -152,21 +152,21 @@ async def test_how_it_ended_is_reported_and_only_success_is_progress() -> None:
 
 async def test_using_more_than_charged_raises_the_charge() -> None:
     house = House()
-    async with house.scheduler.slot(Work(10)) as turn:
-        turn.used(5)
+    async with house.scheduler.slot(Work(10)) as slot:
+        slot.used(5)
         assert house.ledger.promised == 10
-        turn.used(25)
+        slot.used(25)
         assert house.ledger.promised == 25
     assert house.is_empty()
 
 
-async def test_who_uses_more_than_estimated_gets_fewer_turns() -> None:
+async def test_who_uses_more_than_estimated_gets_fewer_slots() -> None:
     house = House()
 
     async def one(work: Work, used: int) -> None:
-        async with house.scheduler.slot(work) as turn:
+        async with house.scheduler.slot(work) as slot:
             house.order.append(work.tenant)
-            turn.used(used)
+            slot.used(used)
 
     async with house.busy(), anyio.create_task_group() as tasks:
         for _ in range(40):
