@@ -1,4 +1,4 @@
-"""Batching without batches: each asks the model for itself. For what reads one document and ends."""
+"""Batching without batches: one model call per request. For commands that read one document and exit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Alone(Generic[ItemT, ResultT]):
-    """A Batching, with one call for each that asks."""
+    """A Batching that calls the model once per request."""
 
     def __init__(self, model: BatchModel[ItemT, ResultT], threads: Threads) -> None:
         self._model = model

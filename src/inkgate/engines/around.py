@@ -1,4 +1,4 @@
-"""What every policy around an engine has in common."""
+"""The base class of policies around an engine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from inkgate.types import Page, PageResult, Task
 
 
 class EngineWrapper:
-    """An Engine around an Engine: does all as `inner` does it, but for what a subclass does in another way."""
+    """An Engine that forwards everything to `inner`; subclasses override what they change."""
 
     def __init__(self, inner: Engine) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""The ports of this folder: what reads a page, and what a batcher drives."""
+"""The ports of this folder: engines that read pages, and models whose items are batched."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """Stable and short: goes into results, metrics and settings."""
+        """Stable and short: used in results, metrics and settings."""
         ...
 
     async def start(self) -> None:
-        """Loads models; returns when the first page can be read. Raises EngineFailed("engine_unavailable")."""
+        """Loads models; returns once the first page can be read. Raises EngineFailed("engine_unavailable")."""
         ...
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """What is on the page.
+        """The page's content.
 
         Raises:
             InputRejected: the page or the task is at fault.
@@ -34,49 +34,49 @@ class Engine(Protocol):
         ...
 
     async def stop(self) -> None:
-        """Frees what `start` took. Safe to call twice."""
+        """Frees what `start` allocated. Safe to call twice."""
         ...
 
 
 class BatchModel(Protocol[ItemT_contra, ResultT]):
-    """A blocking model that is cheaper a piece when it gets several pieces at once."""
+    """A blocking model whose cost per item is lower in batches."""
 
     def predict(self, items: Sequence[ItemT_contra]) -> list[ResultT]:
-        """One result for each item, in order, whichever items it is with. Safe from many threads."""
+        """One result per item, in order, independent of the other items. Safe from many threads."""
         ...
 
     def shape_of(self, item: ItemT_contra) -> Hashable:
-        """What items must have in common to share a call: the size they are padded to, and each option that `predict`
-        applies to all of them. Cheap: it is asked on the event loop.
+        """Items with equal shapes can share a call: the size they are padded to, and each option that `predict` applies
+        to the whole batch. Cheap: called on the event loop.
         """
         ...
 
     def cost(self, item: ItemT_contra) -> int:
-        """Pixels of the model's input that the item takes, padding included; at least 1."""
+        """Pixels of the model's input that the item uses, including padding; at least 1."""
         ...
 
     def content(self, item: ItemT_contra) -> int:
-        """How many of them are not padding."""
+        """Pixels of the item without padding."""
         ...
 
 
 class Batching(Protocol[ItemT_contra, ResultT]):
-    """A BatchModel as pages see it: what they ask for at the same time shares calls."""
+    """Batches the calls of pages to a BatchModel: items requested at the same time share calls."""
 
     async def predict(self, items: Sequence[ItemT_contra]) -> list[ResultT]:
-        """One result for each item, in order. Urgency is that of the caller on whose behalf the task runs.
+        """One result per item, in order. The priority is that of the request for which the task runs.
 
         Raises:
-            Overloaded: "service_full": too much waits already; "draining": the service is about to stop.
+            Overloaded: "service_full": the queue is full; "draining": the service is about to stop.
             EngineFailed: "engine_unavailable": the service has not started, or has stopped.
-            Exception: whatever the model raised for one of these items alone.
+            Exception: what the model raised for one of these items.
         """
         ...
 
 
 class NewBatching(Protocol):
-    """Makes what batches a model's work."""
+    """Makes the Batching of a model."""
 
     def __call__(self, model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
-        """`name`: the model's, for people."""
+        """`name`: the model's display name."""
         ...

@@ -1,4 +1,4 @@
-"""The last step for a page that a model runs in circles on: another engine reads it."""
+"""Reads a page with another engine after the model repeated itself on every retry."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from inkgate.types import Attempt, Page, PageResult, Task
 log = structlog.get_logger(__name__)
 
 TAKEN_OVER = frozenset({"output_repeats", "engine_output_invalid"})
-"""Errors of a page that lie with the model: another one may well read it."""
+"""Errors that are specific to the model: another one may be able to read the page."""
 
 
 class Fallback(EngineWrapper):
-    """An Engine around two: what `inner` gives up on is read by `other`."""
+    """An Engine around two: pages on which `inner` fails for good are read by `other`."""
 
     def __init__(self, inner: Engine, other: Engine) -> None:
         super().__init__(inner)
@@ -34,7 +34,9 @@ class Fallback(EngineWrapper):
         await self._other.stop()
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """As Engine.read of `inner`. Of `other`, the result has the attempts of both; where that fails, `inner`'s."""
+        """As Engine.read of `inner`. A result of `other` has the attempts of both; if `other` fails too, `inner`'s is
+        returned.
+        """
         result = await self._inner.read(page, task)
         if result.error is None or result.error.code not in TAKEN_OVER:
             return result

@@ -1,4 +1,4 @@
-"""An engine that most pages never need: started when it is first asked."""
+"""Starts an engine that most pages never need on its first page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inkgate.types import Page, PageResult, Task
 
 
 class OnDemand(EngineWrapper):
-    """An Engine around one that is started by the first page it reads. May be used in several places."""
+    """Starts `inner` on the first page. May be used in several places."""
 
     def __init__(self, inner: Engine) -> None:
         super().__init__(inner)
@@ -18,14 +18,14 @@ class OnDemand(EngineWrapper):
         self._started = False
 
     async def start(self) -> None:
-        """Does nothing yet."""
+        """Does nothing; the first `read` starts the engine."""
 
     async def stop(self) -> None:
         self._started = False
         await self._inner.stop()
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """As Engine.read. Raises EngineFailed("engine_unavailable") where it can't be started, too."""
+        """As Engine.read. Also raises EngineFailed("engine_unavailable") if the engine can't be started."""
         async with self._starting:
             if not self._started:
                 await self._inner.start()

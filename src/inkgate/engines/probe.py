@@ -1,4 +1,4 @@
-"""Whether an engine reads: it is asked to read a small white page."""
+"""Probes an engine with a small white page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIDE = 64
 _TASK = Task(detect_rotation=False, line_orientation=False)
 
 Probe = Callable[[], Awaitable[None]]
-"""Returns when the engine does real work; raises what it failed with. It waits in no queue of pages."""
+"""Returns once the engine has done real work; raises its error. Bypasses all queues of pages."""
 
 
 class BlankPage:
@@ -25,7 +25,7 @@ class BlankPage:
     size = Size(_SIDE, _SIDE)
     dpi: float | None = None
     text_layer: TextLayer | None = None
-    content_key = b""  # it is to be read each time, and never answered from the cache
+    content_key = b""  # never cached: each probe must be read
 
     def hold(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -35,7 +35,7 @@ class BlankPage:
 
 
 def blank_page_probe(engine: Engine) -> Probe:
-    """Has `engine`, without any policy around it, read a blank page."""
+    """A probe that has `engine`, without its wrappers, read a blank page."""
 
     async def probe() -> None:
         result = await engine.read(BlankPage(), _TASK)

@@ -1,4 +1,4 @@
-"""Pages that carry their own text are answered from it, without reading their pixels."""
+"""Answers pages that have a text layer from it, without reading their pixels."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from inkgate.layout.ruling import find_cells, scaled
 from inkgate.types import Box, Page, PageResult, RgbArray, Task, TaskKind
 
 _LAYOUT_SIDE = 1600
-"""Longest side rendered for the layout model, which itself looks at 800 pixels: more is of no use to it."""
+"""Longest side rendered for the layout model, which itself uses 800 pixels: more would not help."""
 
 
 class TextLayerFirst(EngineWrapper):
-    """An Engine around an Engine: takes `page.text_layer` where there is one, else asks `inner`.
+    """Answers from `page.text_layer` if there is one, else calls `inner`.
 
-    A text layer is on a page only when it is to be used (`pdf.text`), so nothing is decided here.
+    A page has a text layer only if it is to be used (`pdf.text`), so nothing is decided here.
     """
 
     def __init__(self, inner: Engine, layout: Layout, threads: Threads) -> None:
@@ -28,7 +28,7 @@ class TextLayerFirst(EngineWrapper):
         self._threads = threads
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """As Engine.read. Layout runs on the rendered page, and only for Markdown and blocks."""
+        """As Engine.read. The layout model runs on the rendered page, and only for Markdown and blocks."""
         layer = page.text_layer
         if layer is None or task.kind not in {TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT}:
             return await self._inner.read(page, task)
@@ -40,7 +40,7 @@ class TextLayerFirst(EngineWrapper):
         return _result(page, task, arrangement, timings)
 
     async def _seen(self, page: Page, timings: dict[str, float]) -> tuple[list[Region], list[Box]]:
-        """The regions and the ruled tables' cells on the rendered page, in page pixels."""
+        """The regions and the cells of ruled tables on the rendered page, in page pixels."""
         started = perf_counter()
         pixels = await page.pixels(_LAYOUT_SIDE)
         rendered = perf_counter()

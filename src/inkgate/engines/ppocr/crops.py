@@ -1,4 +1,4 @@
-"""Lines cut out of a page, and the corners of lines in the order in which they are read."""
+"""Crops of lines from a page, and the corners of lines in reading order."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from inkgate.runtimes.base import FloatArray
 from inkgate.types import RgbArray
 
 TALL = 1.5
-"""Boxes this much taller than wide hold text that runs down the page (PaddleOCR's figure)."""
+"""Boxes this much taller than wide hold vertical text (PaddleOCR's figure)."""
 
 READING_HEIGHT = 48
-"""Pixels of height at which the models see a line."""
+"""Height in pixels at which the models read a line."""
 MARGIN_ALONG, MARGIN_ACROSS = 0.2, 0.15
-"""What is cut out around a line, as parts of its box's shorter side. Lines are read best with some room around
-them, while boxes are right when they are tight: on 47 development pages, cropping so around boxes of unclip ratio 1.4
-reads as well (F1 92.7) as cropping along boxes of ratio 2.2 (92.6), whose overlap with the true boxes is far less."""
+"""Margin around a line, as parts of its box's shorter side. Lines are read best with some margin, while boxes should be
+tight: on 47 development pages, crops with this margin around boxes of unclip ratio 1.4 are read as well (F1 92.7) as
+crops along boxes of ratio 2.2 (92.6), whose overlap with the true boxes is far lower."""
 
 
 def side_lengths(quads: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -36,9 +36,10 @@ def with_margin(quad: FloatArray) -> FloatArray:
 
 
 def along_quad(positions: FloatArray, quad: FloatArray) -> FloatArray:
-    """Positions along the crop of `with_margin(quad)`, as positions along the quad: 0 at its left, 1 at its right.
+    """Converts positions along the crop of `with_margin(quad)` to positions along the quad: 0 at its left, 1 at its
+    right.
 
-    What stands in the margin is below 0 or above 1.
+    Positions in the margin are below 0 or above 1.
     """
     width, height = float(np.linalg.norm(quad[1] - quad[0])), float(np.linalg.norm(quad[3] - quad[0]))
     margin = MARGIN_ALONG * min(width, height) / max(width, 1e-6)
@@ -46,31 +47,31 @@ def along_quad(positions: FloatArray, quad: FloatArray) -> FloatArray:
 
 
 def without_margin(positions: FloatArray, quad: FloatArray) -> FloatArray:
-    """As `along_quad`, with what stands in the margin at the quad's ends."""
+    """As `along_quad`, with positions in the margin moved to the quad's ends."""
     return np.asarray(np.clip(along_quad(positions, quad), 0, 1), np.float32)
 
 
 def crop(rgb: RgbArray, quad: FloatArray) -> RgbArray:
     """The pixels of a quad (4, 2), made upright: its first side becomes the top. At least 1 x 1 pixel.
 
-    Quads less than 48 pixels high are enlarged to that, the height at which they are read. In one step with linear
-    interpolation, as in the model's training: on small print that reads better (F1 of words in tables 96.6) than a
-    crop with cubic interpolation that is enlarged afterwards (93.9).
+    Quads less than 48 pixels high are enlarged to that, the height at which they are read, in one step with linear
+    interpolation as in the model's training. On small print that reads better (F1 of words in tables 96.6) than a crop
+    with cubic interpolation that is enlarged afterwards (93.9).
     """
     width = float(max(np.linalg.norm(quad[1] - quad[0]), np.linalg.norm(quad[2] - quad[3])))
     height = float(max(np.linalg.norm(quad[3] - quad[0]), np.linalg.norm(quad[2] - quad[1])))
     scale = max(1.0, READING_HEIGHT / max(height, 1.0))
     size = (max(round(width * scale), 1), max(round(height * scale), 1))
     target = np.array([[0, 0], [size[0], 0], size, [0, size[1]]], np.float32)
-    # OpenCV counts from the middle of the first pixel, quads from its corner.
+    # OpenCV counts from the centre of the first pixel, quads from its corner.
     matrix = cv2.getPerspectiveTransform(quad.astype(np.float32) - 0.5, target - 0.5)
     cut = cv2.warpPerspective(rgb, matrix, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     return np.asarray(cut, np.uint8)
 
 
 def write_pixels(rgb: RgbArray, row: FloatArray) -> None:
-    """Writes pixels (h, w, 3) into the left of a tensor's row (3, h, W) as the models were trained: blue, green, red
-    in [-1, 1]. Plane by plane, which takes a third of the time of turning the whole.
+    """Writes pixels (h, w, 3) into the left of a tensor's row (3, h, W) in the format of the models' training: blue,
+    green, red in [-1, 1]. Working plane by plane takes a third of the time of a transpose.
     """
     width = rgb.shape[1]
     for channel, plane in zip(row[:, :, :width], reversed(cv2.split(rgb)), strict=True):

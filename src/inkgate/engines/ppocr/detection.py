@@ -1,8 +1,8 @@
-"""Where text is on a page: the PP-OCR detection model, and boxes from its probability map.
+"""Finds text on a page: the PP-OCR detection model, and boxes from its probability map.
 
-The model and its post-processing are those of "Real-time Scene Text Detection with Differentiable Binarization"
-(Liao et al., AAAI 2020): the map says how likely each pixel is to be in the shrunk core of a line, connected
-cores are taken as lines, and each is grown back by area * ratio / perimeter.
+The model and its post-processing are those of "Real-time Scene Text Detection with Differentiable Binarization" (Liao
+et al., AAAI 2020): the map holds for each pixel the probability that it is in the shrunk core of a line, connected
+cores are lines, and each is grown back by area * ratio / perimeter.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _MIN_CORE_PX = 3.0
 
 @dataclass(frozen=True, slots=True)
 class DetectionOptions:
-    """How to look for text.
+    """Options of text detection.
 
     Attributes:
         longest_side: pages are shrunk to this, in pixels; elongated pages to `longest_side_of` it.
         shortest_side: pages are enlarged to this, within that limit.
         threshold: of the probability map, in [0, 1].
-        box_threshold: least mean probability inside a box, in [0, 1].
-        unclip_ratio: how far boxes grow; 0 keeps the core alone.
+        box_threshold: minimum mean probability inside a box, in [0, 1].
+        unclip_ratio: how far boxes grow; 0 keeps only the core.
     """
 
     longest_side: int
@@ -44,7 +44,7 @@ class DetectionOptions:
 
 @dataclass(frozen=True, slots=True)
 class DetectionInput:
-    """A page and how to look at it. `rgb`: (H, W, 3) uint8."""
+    """A page and its options. `rgb`: (H, W, 3) uint8."""
 
     rgb: RgbArray
     options: DetectionOptions
@@ -67,13 +67,13 @@ class TextDetector:
         self._model = model
 
     def predict(self, items: Sequence[DetectionInput]) -> list[TextBoxes]:
-        """Boxes for each page, in no particular order within a page."""
-        # One page at a time: pages differ in size, and one page alone already keeps every core busy.
+        """Boxes for each page; their order within a page is undefined."""
+        # One page at a time: pages differ in size, and one page already uses every core.
         return [self._detect(item.rgb, item.options) for item in items]
 
     @staticmethod
     def shape_of(item: DetectionInput) -> Hashable:
-        """The size in which the page is shown. Options may mix: each item is looked at with its own."""
+        """The size that the model gets. Items with different options may be mixed: each has its own."""
         return _shown(item)
 
     @staticmethod
@@ -88,7 +88,7 @@ class TextDetector:
         height, width = rgb.shape[:2]
         size = working_size(Size(width, height), options.longest_side, options.shortest_side)
         page = padded(scaled_to(rgb, size))
-        # The models were trained on what cv2.imread returns: blue, green, red.
+        # The models were trained on cv2.imread's channel order: blue, green, red.
         tensor = cv2.dnn.blobFromImage(page, scalefactor=1 / 127.5, mean=(127.5, 127.5, 127.5), swapRB=True)
         probabilities = self._model.run(np.asarray(tensor, np.float32))[0][0, 0]
         boxes = boxes_from_map(np.ascontiguousarray(probabilities[: size.height, : size.width]), options)
@@ -122,7 +122,7 @@ def boxes_from_map(probabilities: FloatArray, options: DetectionOptions) -> Text
         score = _mean_inside(probabilities, core)
         if score < options.box_threshold:
             continue
-        # Growing a rectangle moves each side outwards by the same distance: no polygon clipping is needed.
+        # Growing a rectangle moves each side outwards by the same distance, so no polygon clipping is needed.
         growth = 2 * options.unclip_ratio * sides[0] * sides[1] / (2 * (sides[0] + sides[1]))
         quads.append(cv2.boxPoints((center, (sides[0] + growth, sides[1] + growth), angle)))
         scores.append(score)

@@ -20,11 +20,11 @@ from inkgate.settings import PpocrSettings
 from inkgate.types import Page, PageResult, Task, TaskKind
 
 KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
-"""What this engine can do. `spot`, lines with their boxes, is what `text` gives."""
+"""Tasks of this engine. The result of `spot`, lines with their boxes, is the same as of `text`."""
 
 
 class PpOcr:
-    """An Engine. `settings.concurrent_pages` pages are in it at once; the others wait, their pixels not yet made."""
+    """An Engine. Reads `settings.concurrent_pages` pages at once; the others wait before their pixels are rendered."""
 
     name = "ppocr"
 
@@ -35,8 +35,8 @@ class PpOcr:
         models: Runtime | WorkerPool,
         batching: NewBatching = each_alone,
     ) -> None:
-        """`layout` is asked for Markdown and blocks only. `models`: what runs them, in this process or in workers.
-        `batching`: of the models that read lines.
+        """`layout` is used for Markdown and blocks only. `models`: run in this process or in workers. `batching`: for
+        the models that read lines.
         """
         self._settings = settings
         self._load = partial(models_of, models) if isinstance(models, WorkerPool) else partial(PpocrModels.load, models)
@@ -44,8 +44,8 @@ class PpOcr:
         self._layout = layout
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)
         self._threads = Threads("ppocr", settings.concurrent_pages)
-        # A process detects one page at a time: that is where it needs most memory by far, and one call of the model
-        # takes all of its cores anyway.
+        # One page is detected at a time per process: detection needs by far the most memory, and one call of the model
+        # uses all cores anyway.
         self._detections = Threads("ppocr_detection", max(settings.workers, 1))
         self._models: BatchedModels | None = None
 
@@ -59,7 +59,7 @@ class PpOcr:
             models = await self._threads.run(self._load)
         except EngineFailed:
             raise
-        except Exception as error:  # runtimes raise what they like for a broken file
+        except Exception as error:  # runtimes raise any exception for a broken file
             raise EngineFailed("engine_unavailable", "The embedded engine's models could not be loaded.") from error
         self._models = BatchedModels(
             models.detector,
@@ -83,5 +83,5 @@ class PpOcr:
                 return await reading.read(page)
             except InkgateError:
                 raise
-            except Exception as error:  # the border of one page: native code raises what it likes
+            except Exception as error:  # one page's failure must not spread: native code raises any exception
                 raise EngineFailed("engine_failed", "The embedded engine failed on this page.") from error

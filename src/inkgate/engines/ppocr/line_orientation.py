@@ -1,4 +1,4 @@
-"""Whether a line crop is upside down, by the PP-OCR line classifier."""
+"""Detects upside-down line crops with the PP-OCR line classifier."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _BATCH = 16
 
 
 class LineOrientation:
-    """Finds upside-down lines: a BatchModel from RGB crops (h, w, 3) uint8 to the probability of being upside
-    down. Blocking; safe from many threads.
+    """Detects upside-down lines: a BatchModel from RGB crops (h, w, 3) uint8 to the probability of being upside down.
+    Blocking; safe from many threads.
     """
 
     def __init__(self, model: Model) -> None:
@@ -34,7 +34,7 @@ class LineOrientation:
 
     @staticmethod
     def shape_of(item: RgbArray) -> Hashable:  # noqa: ARG004 - the port asks for each item; here all are alike
-        """All lines share one shape."""
+        """All lines have the same shape."""
         return (READING_HEIGHT, _WIDTH)
 
     @staticmethod

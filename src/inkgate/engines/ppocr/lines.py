@@ -1,4 +1,4 @@
-"""From boxes and readings to lines: the order of their corners, second looks, and what is left out."""
+"""From boxes and recognized text to lines: order of corners, lines read both ways up, and lines that are dropped."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from inkgate.runtimes.base import FloatArray
 from inkgate.types import Line, RgbArray
 
 _UPSIDE_DOWN = 0.5
-"""Probability from which a line is read the other way up as well. Low, as the two readings then decide."""
+"""Probability of being upside down from which a line is read both ways up. Low, because the two readings then
+decide."""
 _DOUBTFUL = 0.9
-"""Confidence below which it is, too: of upright lines of the development pages 98% have more."""
+"""Confidence below which a line is also read both ways up: 98% of the upright lines of the development pages have
+more."""
 _SURE, _SURE_LETTERS = 0.95, 4
-"""Of a line that was read with that confidence, and so many letters, nobody is asked which way up it stands. Of 444
-upright development lines these are 85%, and of the same lines upside down 2, which read the same both ways; the
-classifier takes 31 of the upright ones for upside down."""
+"""A line with at least this confidence and this many letters skips the line classifier. Of 444 upright development
+lines 85% do, and of the same lines upside down 2, which read the same both ways; the classifier takes 31 of the upright
+ones for upside down."""
 _CLEARLY = 1.3
-"""How many times as much the other way up must be worth."""
+"""The upside-down reading must be worth this many times as much to win."""
 _NARROW = 1.6
-"""Tall boxes up to so many times as high as the page's other lines are single narrow characters."""
+"""Tall boxes up to this many times as high as the page's other lines are single narrow characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineCrop:
-    """A line's quad (4, 2) in reading order, in pixels of the image, and the pixels to be read, made upright.
+    """A line's quad (4, 2) in reading order, in pixels of the image, and its upright pixels.
 
-    The pixels show a little more than the quad: see `crops.with_margin`.
+    The pixels include a margin around the quad: see `crops.with_margin`.
     """
 
     quad: FloatArray
@@ -45,10 +47,10 @@ def crops_of(rgb: RgbArray, quads: FloatArray) -> list[LineCrop]:
 
 
 def in_reading_order(quads: FloatArray) -> FloatArray:
-    """The corners (N, 4, 2) so that each first side is the top of its text.
+    """The corners (N, 4, 2), ordered so that each first side is the top of its text.
 
-    Tall boxes are taken to be read downwards, the tops of their letters to the right; except those that are no
-    taller than the lines around them are high, which are single characters such as `1`.
+    Tall boxes are read downwards, with the tops of their letters to the right; except boxes no taller than the height
+    of the lines around them, which are single characters such as `1`.
     """
     widths, heights = side_lengths(quads)
     tall = heights >= TALL * widths
@@ -58,7 +60,7 @@ def in_reading_order(quads: FloatArray) -> FloatArray:
 
 
 def turned(rgb: RgbArray, items: Sequence[LineCrop]) -> list[LineCrop]:
-    """The same boxes, read from their other ends."""
+    """The same boxes with their text rotated by 180 degrees."""
     return [_crop(rgb, np.roll(item.quad, 2, axis=0)) for item in items]
 
 
@@ -67,34 +69,34 @@ def _crop(rgb: RgbArray, quad: FloatArray) -> LineCrop:
 
 
 def sure(reading: RecognizedText) -> bool:
-    """Whether a line was read so well that it stands upright."""
+    """Whether a line was read so well that it must be upright."""
     letters = sum(character != " " for character in reading.text)
     return letters >= _SURE_LETTERS and reading.confidence >= _SURE
 
 
 def doubtful(reading: RecognizedText, upside_down_probability: float) -> bool:
-    """Whether a line may stand upside down: it seems so to the classifier, or it was read poorly."""
+    """Whether a line may be upside down: by the classifier, or because it was read poorly."""
     return upside_down_probability >= _UPSIDE_DOWN or reading.confidence < _DOUBTFUL
 
 
 def clearly_better(reading: RecognizedText, than: RecognizedText) -> bool:
-    """Whether a line turned by 180 degrees was read so much better that this is its right way up."""
+    """Whether a line rotated by 180 degrees was read so much better that this is its right way up."""
     return reading.worth > _CLEARLY * than.worth
 
 
 def legible(reading: RecognizedText, least: float) -> bool:
-    """Whether a reading says something, with at least that confidence."""
+    """Whether a reading is not empty and has at least that confidence."""
     return bool(reading.text.strip()) and reading.confidence >= least
 
 
 def lines_of(read: Sequence[tuple[LineCrop, RecognizedText]], scale: float, least: float) -> list[Line]:
-    """The legible lines, in page pixels, of which there are `scale` to one pixel of the image."""
+    """The legible lines, in page pixels, with `scale` page pixels per pixel of the image."""
     lines = [RecognizedCrop(item.quad, reading) for item, reading in read if legible(reading, least)]
     return [line_of(own_text(line, lines), line.quad, scale) for line in lines]
 
 
 def line_of(reading: RecognizedText, quad: FloatArray, scale: float) -> Line:
-    """The line in page pixels, of which there are `scale` to one pixel of the image."""
+    """The line in page pixels, with `scale` page pixels per pixel of the image."""
     scaled = quad * scale
     placed = replace(reading, positions=without_margin(reading.positions, quad))
     return Line(reading.text, part_of(scaled, 0, 1), reading.confidence, words_of(placed, scaled))

@@ -16,7 +16,7 @@ from inkgate.types import RgbArray
 
 @dataclass(frozen=True, slots=True)
 class PpocrModels:
-    """Each is safe from many threads at once and keeps no options."""
+    """The opened models. Each is safe from many threads at once and keeps no options."""
 
     detector: BatchModel[DetectionInput, TextBoxes]
     recognizer: BatchModel[RgbArray, RecognizedText]
@@ -25,7 +25,7 @@ class PpocrModels:
 
     @classmethod
     def load(cls, runtime: Runtime) -> PpocrModels:
-        """Opens the model files, to be run in this process. Blocking."""
+        """Opens the model files to run in this process. Blocking."""
         return cls(
             TextDetector(runtime.open(files.text_detection())),
             TextRecognizer(runtime.open_columns(files.text_recognition())),
@@ -36,7 +36,7 @@ class PpocrModels:
 
 @dataclass(frozen=True, slots=True)
 class BatchedModels:
-    """The models as a page uses them: lines of all pages that are read at the same time are read together."""
+    """The models for reading pages: lines of all pages that are read at the same time share batches."""
 
     detector: BatchModel[DetectionInput, TextBoxes]
     page_orientation: BatchModel[RgbArray, Rotation]

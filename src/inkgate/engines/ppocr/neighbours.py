@@ -1,7 +1,7 @@
-"""A character at the edge of two lines is read once.
+"""Removes a character that was read in two neighbouring lines.
 
-Boxes of neighbours on a row may overlap, and crops show a little more than their boxes (`crops.with_margin`): the
-character there may be read in both lines, as in "16" and "6 Annual Report" of a footnote's mark.
+Boxes of neighbours on a row may overlap, and crops include a margin around their boxes (`crops.with_margin`): the
+character there may be read in both lines, as in "16" and "6 Annual Report" at a footnote mark.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from inkgate.runtimes.base import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class RecognizedCrop:
-    """A line's quad (4, 2) and what was read of its crop."""
+    """A line's quad (4, 2) and the text recognized in its crop."""
 
     quad: FloatArray
     reading: RecognizedText
 
 
 def own_text(line: RecognizedCrop, lines: Sequence[RecognizedCrop]) -> RecognizedText:
-    """The line's reading without a character at either end that stands in another line, and was read there, too.
+    """The line's text without a character at either end that lies in another line and was also read there.
 
-    What stands in both boxes stays with the line that ends there; what stands in a crop's margin goes.
+    A character in both boxes stays with the line that ends there; a character in a crop's margin is removed.
     """
     text = line.reading.text
     if len(text) < 2:
@@ -47,7 +47,7 @@ def own_text(line: RecognizedCrop, lines: Sequence[RecognizedCrop]) -> Recognize
 def _holds(other: RecognizedCrop, line: RecognizedCrop, place: float, end: int) -> bool:
     """Whether another line covers the point at `place` along the middle of `line`, and has its character at that end.
 
-    `end`: the other line's last character (-1) for what stands before a line, its first (0) for what stands after.
+    `end`: the other line's last character (-1) for the start of `line`, its first (0) for the end of `line`.
     """
     character = line.reading.text[0 if end else -1]
     if other is line or not other.reading.text or other.reading.text[end] != character:

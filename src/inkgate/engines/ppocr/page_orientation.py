@@ -1,4 +1,4 @@
-"""Which way up a page is, by the PP-LCNet page classifier."""
+"""Detects a page's rotation with the PP-LCNet page classifier."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _CROPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """Degrees clockwise (0, 90, 180, 270) that make a page upright, and how sure that is, in [0, 1]."""
+    """Degrees clockwise (0, 90, 180, 270) that make a page upright, and the confidence, in [0, 1]."""
 
     degrees: int
     confidence: float
 
 
 class PageOrientation:
-    """Guesses the rotation of pages: a BatchModel from RGB (H, W, 3) uint8 to Rotation. Blocking; thread-safe.
+    """Estimates the rotation of pages: a BatchModel from RGB (H, W, 3) uint8 to Rotation. Blocking; thread-safe.
 
-    A guess: the model sees three squares of the page at a few hundred pixels, and errs on receipts and tables.
+    Not reliable: the model sees three squares of the page at a few hundred pixels, and errs on receipts and tables.
     """
 
     def __init__(self, model: Model) -> None:
@@ -42,12 +42,12 @@ class PageOrientation:
             return []
         output = self._model.run(np.concatenate([_squares(item) for item in items]))[0]
         means = output.reshape(len(items), _CROPS, 4).mean(axis=1)
-        # The classes say by how many quarters the page was turned clockwise: the rest of the circle undoes that.
+        # The classes are quarter turns by which the page was rotated clockwise; the rest of the circle undoes them.
         return [Rotation(-90 * int(row.argmax()) % 360, float(row.max())) for row in means]
 
     @staticmethod
     def shape_of(item: RgbArray) -> Hashable:  # noqa: ARG004 - the port asks for each item; here all are alike
-        """All pages share one shape."""
+        """All pages have the same shape."""
         return (_CROP, _CROP)
 
     @staticmethod
@@ -61,10 +61,10 @@ class PageOrientation:
 
 
 def _squares(rgb: RgbArray) -> FloatArray:
-    """Three squares from along the longer side, (3, 3, 224, 224) float32, normalised."""
+    """Three squares along the longer side, (3, 3, 224, 224) float32, normalized."""
     height, width = rgb.shape[:2]
     scale = _SHORT_SIDE / min(height, width)
-    # A strip of any length is looked at in its first 8:1, or its image would be as large as it is long.
+    # Of a longer strip only the first 8:1 are used, or its image would be as large as it is long.
     size = (min(round(width * scale), 8 * _SHORT_SIDE), min(round(height * scale), 8 * _SHORT_SIDE))
     rgb = rgb[: max(round(size[1] / scale), 1), : max(round(size[0] / scale), 1)]
     small = cv2.resize(rgb, size, interpolation=cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR)

@@ -1,4 +1,4 @@
-"""The path of one page through the models, readable top to bottom."""
+"""Runs one page through the models, step by step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """An image of the page turned clockwise by `degrees`, and the boxes (N, 4, 2) found on it, in its pixels."""
+    """An image of the page rotated clockwise by `degrees`, and the boxes (N, 4, 2) found on it, in its pixels."""
 
     rgb: RgbArray
     quads: FloatArray
@@ -43,7 +43,7 @@ class StageTimes:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Adds the time spent inside to `name`."""
+        """Adds the time of the `with` block to `name`."""
         started = perf_counter()
         yield
         self.timings_ms[name] = self.timings_ms.get(name, 0.0) + (perf_counter() - started) * 1000
@@ -62,7 +62,7 @@ class PageRead:
     stages: StageTimes = field(default_factory=StageTimes)
 
     async def read(self, page: Page) -> PageResult:
-        """What is on the page. See PpOcr.read."""
+        """The page's content. See PpOcr.read."""
         with self.stages.stage("render"):
             pixels = await page.pixels(longest_side_of(page.size, self._scaled(self.settings.reading_longest_side)))
         view = await self._find(pixels.rgb)
@@ -95,7 +95,7 @@ class PageRead:
         )
 
     async def _find(self, rgb: RgbArray) -> _View:
-        """The page turned upright, as far as that is sure, and its boxes."""
+        """The page, rotated upright if that is certain, and its boxes."""
         degrees = await self._likely_rotation(rgb) if self.task.detect_rotation else 0
         if degrees:
             view = await self._detect(await self.threads.run(upright.turned_page, rgb, degrees), degrees)
@@ -128,7 +128,7 @@ class PageRead:
         )
 
     async def _stands(self, view: _View) -> bool:
-        """Whether the lines of a page that was turned say that it stands upright now."""
+        """Whether the lines of a rotated page show that it is now upright."""
         if not upright.lies_flat(view.quads):
             return False
         with self.stages.stage("orient"):
@@ -140,7 +140,7 @@ class PageRead:
         return await self.models.recognizer.predict([item.pixels for item in found])
 
     async def _recognize(self, view: _View, scale: float) -> tuple[_View, list[Line]]:
-        """The page as its lines show it to stand; and the legible ones, in page pixels, in no particular order."""
+        """The page, upright according to its lines; and its legible lines, in page pixels, in no particular order."""
         with self.stages.stage("recognize"):
             found = await self.threads.run(text_lines.crops_of, view.rgb, view.quads)
             read = list(zip(found, await self._read(found), strict=True))
@@ -152,7 +152,7 @@ class PageRead:
             return view, await self.threads.run(text_lines.lines_of, read, scale, least)
 
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> None:
-        """Replaces the lines that stand upside down by their turned selves."""
+        """Replaces upside-down lines by their rotated versions."""
         unsure = [at for at, (_, reading) in enumerate(read) if not text_lines.sure(reading)]
         upside_down = await self.models.line_orientation.predict([read[at][0].pixels for at in unsure])
         asked = zip(unsure, upside_down, strict=True)
@@ -174,7 +174,7 @@ class PageRead:
 def _set_upright(
     view: _View, read: list[tuple[LineCrop, RecognizedText]]
 ) -> tuple[_View, list[tuple[LineCrop, RecognizedText]]]:
-    """The page and its lines, turned as most of these were read."""
+    """The page and its lines, rotated the way most of these were read."""
     degrees = upright.needed_turn(read)
     if not degrees:
         return view, read

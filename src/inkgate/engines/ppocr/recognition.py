@@ -1,7 +1,7 @@
-"""What a line says: the PP-OCR recognition model, and its output decoded.
+"""Reads a line's text: the PP-OCR recognition model, and the decoding of its output.
 
-The model is trained with connectionist temporal classification (CTC, Graves et al., ICML 2006): one distribution
-over the alphabet for each column of 8 pixels, where class 0 is "nothing new" and repeats count once.
+The model is trained with connectionist temporal classification (CTC, Graves et al., ICML 2006): one distribution over
+the alphabet for each column of 8 pixels, where class 0 is the blank and repeats count once.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from inkgate.types import RgbArray
 _LEAST_WIDTH = 96
 _LEAST_WIDTH_STEP = 32
 _WIDTHS_AN_OCTAVE = 8
-"""Widths are 32 pixels apart up to 512 and an eighth of the octave beyond: few, so that lines meet in a call. Half of
-the lines of documents are narrower than 172 pixels: in the development documents 7% of the model's input is padding
-(27% with the usual least width of 320 and steps of 64). It costs accuracy little: docs/contributing/benchmarks.md."""
+"""Widths are multiples of 32 pixels up to 512 and an eighth of an octave apart beyond: few, so that lines can share a
+call. Half of the lines of documents are narrower than 172 pixels: in the development documents 7% of the model's input
+is padding (27% with the usual minimum width of 320 and steps of 64). It hardly costs accuracy:
+docs/contributing/benchmarks.md."""
 _MOST_WIDTH = 4096
 _BATCH_WIDTH = 2560
-"""Pixels of width in one call of the model: bounds its memory (18,710 classes for every 8 pixels). More is no faster:
-what lines gain by sharing a call they gain within less than half of this."""
+"""Maximum pixels of width per call of the model: bounds its memory (18,710 classes for every 8 pixels). More is no
+faster: less than half of this gives all that batching gains."""
 _MISSED_SPACE = 0.1
-"""Probability of a space from which one is put between two letters, though "nothing new" was likelier there. The
-model drops spaces of narrow fonts. F1 of words on 75 development images: 93.8 with 0.1, 93.7 with 0.15, 93.6 with 0.2,
-93.4 with 0.3."""
+"""Minimum probability of a space to insert it between two letters though the blank was likelier. The model drops spaces
+of narrow fonts. F1 of words on 75 development images: 93.8 with 0.1, 93.7 with 0.15, 93.6 with 0.2, 93.4 with 0.3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class RecognizedText:
     """The text of one line crop.
 
     Attributes:
-        text: n characters, as printed; empty when nothing was read.
+        text: n characters, as printed; empty if nothing was read.
         confidences: (n,) float32, of each character.
         positions: (n,) float32, the centre of each character along the crop, 0 at its left and 1 at its right end.
     """
@@ -52,16 +52,16 @@ class RecognizedText:
 
     @property
     def confidence(self) -> float:
-        """Mean over the characters but spaces; 0 when nothing was read."""
+        """Mean over the characters except spaces; 0 if nothing was read."""
         inked = [c for character, c in zip(self.text, self.confidences.tolist(), strict=True) if character != " "]
         return sum(inked) / len(inked) if inked else 0.0
 
     @property
     def worth(self) -> float:
-        """How much was read, to compare two readings of one line: characters times confidence squared.
+        """Score to compare two readings of one line: number of characters times confidence squared.
 
-        Confidence alone misleads: of a line that is upside down, the few letters that look like others are read
-        with confidence.
+        Confidence alone misleads: of an upside-down line, the few letters that look like others are read with high
+        confidence.
         """
         return sum(character != " " for character in self.text) * self.confidence**2
 
@@ -69,8 +69,8 @@ class RecognizedText:
 class TextRecognizer:
     """Reads line crops: a BatchModel from RGB (h, w, 3) uint8 to RecognizedText. Blocking; safe from many threads.
 
-    A crop is padded to a width that depends on it alone, and only crops of one width share a call: what is read
-    does not depend on which lines are read together.
+    A crop is padded to a width that depends only on the crop, and only crops of one width share a call: the text does
+    not depend on which lines are batched together.
     """
 
     def __init__(self, model: ColumnModel) -> None:
@@ -78,14 +78,14 @@ class TextRecognizer:
         self._alphabet = np.array(["", *model.metadata["character"].splitlines(), " "])
 
     def predict(self, items: Sequence[RgbArray]) -> list[RecognizedText]:
-        """The reading of each crop. Crops beyond 85:1 are read in pieces."""
+        """The text of each crop. Crops longer than 85:1 are read in pieces."""
         pieces = [pieces_of(item) for item in items]
         readings = iter(self._readings([piece for parts in pieces for piece in parts]))
         return [joined([next(readings) for _ in parts], [part.shape[1] for part in parts]) for parts in pieces]
 
     @staticmethod
     def shape_of(item: RgbArray) -> Hashable:
-        """The width that it is padded to."""
+        """The padded width."""
         return padded_width(item)
 
     @staticmethod
@@ -121,10 +121,10 @@ class TextRecognizer:
 
 
 def decoded(labels: list[str], confidences: FloatArray, spaces: FloatArray, column: float) -> RecognizedText:
-    """The reading of one line from T columns of the model's output.
+    """The text of one line from T columns of the model's output.
 
     Args:
-        labels: the likeliest character of each column, "" for "nothing new".
+        labels: the most likely character of each column, "" for the blank.
         confidences: (T,) their probabilities.
         spaces: (T,) the probability of a space.
         column: the width of a column as a part of the crop's width.
@@ -136,7 +136,7 @@ def decoded(labels: list[str], confidences: FloatArray, spaces: FloatArray, colu
     starts, ends = starts[printed], ends[printed]
     characters = [runs[place][0] for place in printed]
     centres = (starts + ends) / 2 * column
-    # From the last column of each character to the first of the next: where a space may have been missed.
+    # From each character's last column to the next one's first: the model may have missed a space there.
     missed = [float(spaces[end - 1 : start + 1].max()) for end, start in zip(ends[:-1], starts[1:], strict=True)]
     places = [
         place
@@ -156,7 +156,7 @@ def _spaceable(character: str) -> bool:
 
 
 def pieces_of(crop: RgbArray) -> list[RgbArray]:
-    """The crop, cut where it is emptiest into pieces that one call of the model can take."""
+    """The crop, cut at its emptiest columns into pieces that fit one call of the model."""
     count = math.ceil(_scaled_width(crop) / _MOST_WIDTH)
     if count == 1:
         return [crop]
@@ -169,7 +169,7 @@ def pieces_of(crop: RgbArray) -> list[RgbArray]:
 
 
 def joined(readings: Sequence[RecognizedText], widths: Sequence[int]) -> RecognizedText:
-    """The reading of a crop from those of its pieces, whose widths are given. Pieces meet in a space."""
+    """The text of a crop from those of its pieces, joined by spaces. `widths`: of the pieces."""
     if len(readings) == 1:
         return readings[0]
     text, confidences, positions, left = "", [np.zeros(0, np.float32)], [np.zeros(0, np.float32)], 0
@@ -186,7 +186,7 @@ def joined(readings: Sequence[RecognizedText], widths: Sequence[int]) -> Recogni
 
 
 def padded_width(crop: RgbArray) -> int:
-    """The width in pixels at which a crop is read, once it is 48 pixels high."""
+    """The width in pixels at which a crop is read, after scaling to a height of 48 pixels."""
     width = max(_scaled_width(crop), _LEAST_WIDTH)
     octave: int = 1 << ((width - 1).bit_length() - 1)
     step = max(octave // _WIDTHS_AN_OCTAVE, _LEAST_WIDTH_STEP)
@@ -199,7 +199,7 @@ def _scaled_width(crop: RgbArray) -> int:
 
 
 def _fill(row: FloatArray, crop: RgbArray) -> int:
-    """Writes a crop into its row (3, 48, W) of a tensor. Returns the width that it takes."""
+    """Writes a crop into its row (3, 48, W) of a tensor. Returns the crop's width in it."""
     width = _scaled_width(crop)
     shrinks = crop.shape[0] > READING_HEIGHT
     resized = cv2.resize(crop, (width, READING_HEIGHT), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR)

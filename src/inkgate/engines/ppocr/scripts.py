@@ -1,4 +1,4 @@
-"""Which characters are written without spaces between words."""
+"""Finds characters that are written without spaces between words."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Whether a page stands upright: the page classifier's guess, checked against what can be read; and, once the page
-was read, how its lines were. The classifier sees three squares of the page, which on a sparse one may be empty.
+"""Makes pages upright: checks the page classifier's guess against the recognized text, and later corrects it by the
+lines that were read. The classifier sees three squares of the page, which may be empty on a sparse one.
 
-Turning an upright page is far worse than missing a turned one, so a guess counts only when the lines agree. The line
-classifier would be cheaper to ask than the recognition model, but it errs where the page classifier does: in scripts
-that neither knows.
+Rotating an upright page is far worse than missing a rotated one, so a guess counts only if the lines agree. The line
+classifier would be cheaper than the recognition model, but it errs where the page classifier does: in scripts that
+neither knows.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from inkgate.runtimes.base import FloatArray
 from inkgate.types import RgbArray
 
 SURE = 0.6
-"""Least confidence of a page's rotation. On the development pages right guesses had 0.79 and more."""
+"""Minimum confidence of a page's rotation. On the development pages right guesses had 0.79 and more."""
 WITNESSES = 6
-"""Lines that are read both ways up: the longest."""
+"""Number of lines that are read both ways up: the longest."""
 _READ = 0.7
-"""Confidence below which a witness was not read: such lines can be of a script that the model doesn't know."""
+"""Minimum confidence of a line in this check: below it, the script may be unknown to the model."""
 _CLEARLY = 2.0
-"""How many times as much must be read of a page that was turned as of the same page upside down. Where that was
-measured, on seven pages, upright text gave 6 to 60 times as much."""
+"""A rotated page must give this many times as much text as the same page upside down. Measured on seven pages, upright
+text gave 6 to 60 times as much."""
 _WELL, _WELL_LETTERS = 0.8, 4
-"""Lines that were read with that confidence, and so many letters, say how the page stands."""
+"""Lines with at least this confidence and this many letters decide a page's rotation."""
 _MOST = 0.8
-"""Of what these lines are worth, the share that must run the same way for the page to be turned."""
+"""Minimum share of these lines, by worth, that must run the same way for the page to be rotated."""
 
 
 def turned_page(rgb: RgbArray, degrees: int) -> RgbArray:
-    """The page turned clockwise by 0, 90, 180 or 270 degrees."""
+    """The page rotated clockwise by 0, 90, 180 or 270 degrees."""
     return np.ascontiguousarray(np.rot90(rgb, -degrees // 90)) if degrees else rgb
 
 
@@ -45,31 +45,31 @@ def worth_trying(rotation: Rotation) -> bool:
 
 
 def lies_flat(quads: FloatArray) -> bool:
-    """Whether most of the text, by length, runs across the page rather than along it. False without text."""
+    """Whether most of the text, by length, is horizontal. False without text."""
     widths, heights = side_lengths(quads)
-    # Boxes about as wide as high say nothing of the direction.
+    # Boxes about as wide as high give no direction.
     across = float(widths[widths >= TALL * heights].sum())
     along = float(heights[heights >= TALL * widths].sum())
     return across > along
 
 
 def witnesses(quads: FloatArray) -> FloatArray:
-    """The quads (M, 4, 2), M <= 6, best suited to tell up from down: the longest that run across the page."""
+    """The quads (M, 4, 2), M <= 6, best suited to tell up from down: the longest horizontal ones."""
     widths, heights = side_lengths(quads)
     flat = np.flatnonzero(widths >= TALL * heights)
     return quads[flat[np.argsort(-widths[flat], kind="stable")][:WITNESSES]]
 
 
 def stands(readings: Sequence[RecognizedText], turned: Sequence[RecognizedText]) -> bool:
-    """Whether witnesses were read, and far better as they stand than turned by 180 degrees."""
+    """Whether these lines were read, and far better as they are than rotated by 180 degrees."""
     read = sum(one.worth for one in readings if one.confidence >= _READ)
     return read > _CLEARLY * sum(one.worth for one in turned)
 
 
 def needed_turn(read: Sequence[tuple[LineCrop, RecognizedText]]) -> int:
-    """Degrees clockwise (0, 90, 180, 270) that let most of what was read run from left to right; 0 in doubt.
+    """Degrees clockwise (0, 90, 180, 270) that make most of the text run from left to right; 0 in doubt.
 
-    Lines of scripts that are also written downwards say nothing of a page on its side.
+    Lines of scripts that are also written vertically don't count for a page on its side.
     """
     worth = dict.fromkeys((0, 90, 180, 270), 0.0)
     for item, reading in read:
@@ -85,7 +85,7 @@ def needed_turn(read: Sequence[tuple[LineCrop, RecognizedText]]) -> int:
 
 
 def _turn_of(quad: FloatArray) -> int:
-    """Degrees clockwise that let a line's quad (4, 2) run from left to right, to a right angle."""
+    """Degrees clockwise, a multiple of 90, that make a line's quad (4, 2) run from left to right."""
     right, down = (quad[1] - quad[0] + quad[2] - quad[3]).tolist()
     if abs(right) >= abs(down):
         return 0 if right >= 0 else 180
@@ -93,7 +93,7 @@ def _turn_of(quad: FloatArray) -> int:
 
 
 def turned_quads(quads: FloatArray, degrees: int, width: int, height: int) -> FloatArray:
-    """Quads (..., 4, 2) of an image, `width` x `height`, on the image turned clockwise by 90, 180 or 270 degrees."""
+    """Quads (..., 4, 2) of an image, `width` x `height`, on the image rotated clockwise by 90, 180 or 270 degrees."""
     x, y = quads[..., 0], quads[..., 1]
     moved = {90: (height - y, x), 180: (width - x, height - y), 270: (y, width - x)}[degrees]
     return np.stack(moved, axis=-1).astype(np.float32)

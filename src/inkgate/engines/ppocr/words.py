@@ -1,4 +1,4 @@
-"""Words of a line, placed by the columns at which the recognition model saw their characters."""
+"""Words of a line, with positions from the columns in which the recognition model found their characters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def words_of(reading: RecognizedText, quad: FloatArray) -> tuple[Word, ...]:
 
 
 def part_of(quad: FloatArray, left: float, right: float) -> Quad:
-    """The part of a quad (4, 2) between two fractions, in [0, 1], of the way along it."""
+    """The part of a quad (4, 2) between two fractions of its length, in [0, 1]."""
     top, bottom = quad[1] - quad[0], quad[2] - quad[3]
     return (
         _point(quad[0] + left * top),

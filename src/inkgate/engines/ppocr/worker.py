@@ -1,4 +1,4 @@
-"""The embedded engine's models in worker processes: what such a process runs, and the models as seen from here."""
+"""The embedded engine's models in worker processes: the worker's program, and the models as the engine sees them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _NAMES = ("detector", "recognizer", "line_orientation", "page_orientation")
 
 
 def main() -> None:
-    """Serves, in a process of its own."""
+    """Entry point of a worker process."""
     serve.run(load)
 
 
 def load(asked: str) -> Mapping[str, serve.Predict]:
-    """The models. `asked`: see worker_pool. To be called before anything has looked which CPUs there are."""
+    """The models. `asked`: see worker_pool. Must be called before any library counts the CPUs."""
     wanted = json.loads(asked)
     os.sched_setaffinity(0, wanted["cpus"])
     limit_arenas(len(wanted["cpus"]))
@@ -52,8 +52,9 @@ def load(asked: str) -> Mapping[str, serve.Predict]:
 
 
 def worker_pool(settings: PpocrSettings, supervisor: Supervisor | None = None) -> WorkerPool:
-    """`settings.workers` workers, each with its share of the cores: runtimes keep their threads on the first cores
-    they may use, and know nothing of each other. They share what is compiled: one compiles it, the others read it.
+    """A pool of `settings.workers` workers, each with its share of the cores. Runtimes bind their threads to the first
+    cores they may use and don't know of each other. Compiled models are shared: one worker compiles, the others load
+    the result.
     """
     cache = compiled_folder(settings.cache)
     arguments = [
@@ -74,7 +75,7 @@ def worker_pool(settings: PpocrSettings, supervisor: Supervisor | None = None) -
 
 
 def models_of(pool: WorkerPool) -> PpocrModels:
-    """The models of the pool, which is started. Blocking. Raises as WorkerPool.start."""
+    """The models of the started pool. Blocking. Raises as WorkerPool.start."""
     pool.start()
     return PpocrModels(
         WorkerModel(pool, "detector", TextDetector),

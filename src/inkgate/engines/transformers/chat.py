@@ -1,4 +1,4 @@
-"""The chat protocol on this side of it: a request's bytes to a ChatPrompt, pieces of an answer to events."""
+"""Parses chat requests into a ChatPrompt, and serializes pieces of an answer as events."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ DONE = b"data: [DONE]\n\n"
 
 
 def question_of(body: bytes) -> ChatPrompt:
-    """The question in a chat request as vLLM takes it. What only vLLM knows of (`repetition_detection`) is left out.
+    """The prompt of a chat request in vLLM's format. Fields that only vLLM supports (`repetition_detection`) are
+    ignored.
 
     Raises:
-        InputRejected: "upstream_rejected": it is no such request, or an image can't be read.
+        InputRejected: "upstream_rejected": it is not such a request, or an image can't be read.
     """
     try:
         request = orjson.loads(body)
@@ -33,14 +34,14 @@ def question_of(body: bytes) -> ChatPrompt:
 
 
 def event_of(piece: GeneratedPiece) -> bytes:
-    """The event that carries a piece, its log-probability with it."""
+    """The event for a piece, with its log-probability."""
     token = {"token": piece.text, "logprob": piece.logprob, "bytes": list(piece.text.encode("utf-8", "replace"))}
     delta = {"content": piece.text}
     return _event({"choices": [{"index": 0, "delta": delta, "logprobs": {"content": [token]}, "finish_reason": None}]})
 
 
 def events_of(ending: GenerationEnd) -> bytes:
-    """The last events: why the answer ended, and what it cost."""
+    """The last events: the finish reason and the token usage."""
     usage = {"prompt_tokens": ending.prompt_tokens, "completion_tokens": ending.completion_tokens}
     last = _event({"choices": [{"index": 0, "delta": {}, "finish_reason": ending.reason}]})
     return last + _event({"choices": [], "usage": usage}) + DONE
@@ -51,7 +52,7 @@ def _event(chunk: Mapping[str, object]) -> bytes:
 
 
 def _message(message: Mapping[str, object], images: list[RgbArray]) -> Mapping[str, object]:
-    """The message as a chat template takes it. Adds to `images`."""
+    """The message in the form for a chat template. Adds to `images`."""
     content = message["content"]
     if isinstance(content, str):
         return {"role": message["role"], "content": content}

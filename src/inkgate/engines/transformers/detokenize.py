@@ -1,7 +1,7 @@
-"""From token IDs to text, one at a time, as the whole would be decoded. Pure.
+"""Converts token IDs to text one at a time, equal to decoding them all together. Pure.
 
-The way of Hugging Face's text-generation-inference and of vLLM: a token's text is what it adds to the text of the few
-before it, because some tokenizers treat the first token of what they decode differently.
+Same method as Hugging Face's text-generation-inference and vLLM: a token's text is what it adds to the text of the few
+tokens before it, because some tokenizers treat the first token of their input differently.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from inkgate.engines.transformers.model import GeneratedPiece
 
 _PART = "\ufffd"
-"""What a tokenizer shows of a character whose last bytes are in the next token."""
+"""The tokenizer's placeholder for a character whose last bytes are in the next token."""
 _LONGEST = 8
-"""Tokens after which no character is waited for any more: it has 4 bytes, and the text has this very sign."""
+"""After this many tokens no more bytes are awaited: a character has at most 4, so the sign is in the text itself."""
 
 
 class Detokenizer:
-    """Makes pieces of the tokens of one answer."""
+    """Converts the tokens of one answer to text."""
 
     def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
         self._decode = decode
@@ -26,14 +26,14 @@ class Detokenizer:
         self._logprobs: list[float] = []
 
     def feed(self, token: int, logprob: float) -> GeneratedPiece | None:
-        """What is readable now; None while a character has only begun, or for a token that isn't shown."""
+        """The new text; None while a character is incomplete, or for a token that is not shown."""
         self._new.append(token)
         self._logprobs.append(logprob)
         text = self._added()
         return None if text.endswith(_PART) and len(self._new) < _LONGEST else self._piece(text)
 
     def rest(self) -> GeneratedPiece | None:
-        """What is left at the end: a character that was never completed, as it is shown."""
+        """The remaining text at the end: a character that was never completed, with its placeholder."""
         return self._piece(self._added()) if self._new else None
 
     def _added(self) -> str:
@@ -42,7 +42,7 @@ class Detokenizer:
 
     def _piece(self, text: str) -> GeneratedPiece | None:
         if not text:
-            # A special token: none of the text, nor is how sure the model was of it.
+            # A special token: neither its text nor its probability counts.
             self._new.pop()
             self._logprobs.pop()
             return None

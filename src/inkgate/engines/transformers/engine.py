@@ -1,4 +1,4 @@
-"""The baseline that vLLM is compared with: the same presets on `generate` of transformers, in this process."""
+"""The baseline for comparisons with vLLM: the same presets on transformers' `generate`, in this process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from inkgate.errors import InputRejected
 from inkgate.settings import TransformersSettings, VllmSettings
 
 _AT_ONCE = 2
-"""Pages: one is read, the next is made ready."""
+"""Pages at once: one is read while the next is prepared."""
 _PATIENCE_S = 86_400.0
-"""For a token. The model can't be unreachable, may be slow on a CPU, and documents have their own limit of time."""
+"""Timeout for a token. The model can't be unreachable but may be slow on a CPU; documents have their own deadline."""
 
 
 class Transformers(EngineWrapper):
-    """An Engine: `inner`, which asks `model` as it would ask a model server."""
+    """An Engine: `inner`, which calls `model` as it would call a model server."""
 
     def __init__(self, model: InProcess, inner: Engine) -> None:
         self._model = model
@@ -37,7 +37,7 @@ class Transformers(EngineWrapper):
 
 
 def asking_settings(own: TransformersSettings, vllm: VllmSettings) -> VllmSettings:
-    """How a model in this process is asked: as a server is, but for what only servers have."""
+    """The settings for calling a model in this process: as for a server, without those that only servers need."""
     return vllm.model_copy(
         update={
             "urls": (),
@@ -52,7 +52,9 @@ def asking_settings(own: TransformersSettings, vllm: VllmSettings) -> VllmSettin
 
 
 def weights_of(preset: Preset, own: TransformersSettings) -> str:
-    """The folder or name of the weights. Raises InputRejected ("engine_incomplete") where neither says one."""
+    """The folder or name of the weights. Raises InputRejected ("engine_incomplete") if neither settings nor preset give
+    one.
+    """
     name = own.model or preset.launch.model
     if name is None:
         detail = f"The weights of {preset.name} are in a folder: name it in `engine.transformers.model`."

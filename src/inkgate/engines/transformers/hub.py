@@ -1,6 +1,6 @@
-"""The only module that touches torch and transformers, both of which come with the extra `inkgate[transformers]`.
+"""The only module that uses torch and transformers, which come with the extra `inkgate[transformers]`.
 
-They are imported when a model is loaded. What they give is `Any` here, and nothing of it leaves this module.
+They are imported when a model is loaded. Their objects are `Any` here and do not leave this module.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ from inkgate.settings import TransformersSettings
 log = structlog.get_logger(__name__)
 
 _MOST_TOKENS = 4096
-"""Of an answer, where nobody says."""
+"""Maximum tokens of an answer if the request sets none."""
 _SHOWN = 300
-"""Characters of the library's own words that are passed on."""
+"""Maximum characters of a library's error message that are passed on."""
 
 
 def load(
     name: str, settings: TransformersSettings, imported: Callable[[str], Any] = importlib.import_module
 ) -> GenerativeModel:
-    """The model in the folder `name`, or of that name on the hub, ready to answer. Blocking; seconds to minutes.
+    """The model in the folder `name`, or of that name on the hub. Blocking; seconds to minutes.
 
     Raises:
-        EngineFailed: "engine_not_installed"; "weights_missing"; "model_unusable": it can't be run, or not as asked.
+        EngineFailed: "engine_not_installed"; "weights_missing"; "model_unusable": it can't be run, or not with these
+            settings.
     """
     try:
         torch, library = imported("torch"), imported("transformers")
@@ -45,7 +46,7 @@ def load(
         missing = error.name or "its packages"
         detail = f"The engine `transformers` needs {missing}: {install_extra('transformers')}."
         raise EngineFailed("engine_not_installed", detail) from error
-    # Its own words and bars would go past the log.
+    # Its messages and progress bars would bypass the log.
     library.utils.logging.set_verbosity_error()
     library.utils.logging.disable_progress_bar()
     if settings.threads:
@@ -97,12 +98,12 @@ class _Loaded:
                     **inputs,
                     **_choice(sampling),
                     max_new_tokens=sampling.max_tokens or _MOST_TOKENS,
-                    # Penalties are applied here, after the watch has seen what the model itself thinks.
+                    # Penalties are applied here, after the watch has seen the model's own logits.
                     repetition_penalty=1.0,
                     logits_processor=[watch.scored, partial(_penalised, torch, asked, penalty, sampling)],
                     stopping_criteria=[watch],
                 )
-        except RuntimeError as error:  # torch's own, memory of the GPU among them
+        except RuntimeError as error:  # torch's own, such as out of GPU memory
             log.warning("model_failed", error=str(error))
             raise EngineFailed("engine_failed", "The model failed on this page; the log says why.") from error
         if (rest := watch.detokenizer.rest()) is not None:
@@ -111,7 +112,7 @@ class _Loaded:
         return GenerationEnd("stop" if tokens and tokens[-1] in self._ends else "length", asked, len(tokens))
 
     def _inputs(self, question: ChatPrompt) -> Any:  # noqa: ANN401 - a BatchEncoding
-        """Tokens and patches, on the model's device. Raises InputRejected where they can't be made."""
+        """Tokens and patches, on the model's device. Raises InputRejected if the processor refuses the input."""
         pixels = question.sampling.pixels
         images = {"size": {"shortest_edge": pixels[0], "longest_edge": pixels[1]}} if pixels else {}
         try:
@@ -122,7 +123,7 @@ class _Loaded:
                 text=[text],
                 images=list(question.images) or None,
                 return_tensors="pt",
-                # The template has them. vLLM adds none to a chat either.
+                # The template contains them. vLLM adds none to a chat either.
                 text_kwargs={"add_special_tokens": False},
                 images_kwargs=images,
             )
@@ -144,7 +145,7 @@ class _Loaded:
 
 
 class _Watch:
-    """Sees each token as it is chosen: a StoppingCriteria of `generate`, and the first of its logits processors."""
+    """Sees each generated token: a StoppingCriteria of `generate`, and the first of its logits processors."""
 
     def __init__(
         self,
@@ -162,12 +163,12 @@ class _Watch:
         self._logits: Any = None
 
     def scored(self, _: Any, logits: Any) -> Any:  # noqa: ANN401 - tensors
-        """Keeps the model's own logits of the token to come, (1, vocabulary)."""
+        """Stores the model's own logits of the next token, (1, vocabulary)."""
         self._logits = logits
         return logits
 
     def __call__(self, tokens: Any, _: Any, **__: Any) -> Any:  # noqa: ANN401 - tensors
-        """Passes the last token on; whether to stop, as a tensor (1,) of bool."""
+        """Passes the last token on. Returns whether to stop, as a tensor (1,) of bool."""
         token = int(tokens[0, -1])
         if token not in self._ends:
             logits = self._logits[0].float()
@@ -178,7 +179,7 @@ class _Watch:
 
 
 def _choice(sampling: TransformersSampling) -> dict[str, object]:
-    """How `generate` is told to choose tokens; what is None is left to the model's own settings."""
+    """Arguments of `generate` for sampling; None leaves a value to the model's own settings."""
     if sampling.temperature == 0:
         return {"do_sample": False}
     given = {
@@ -191,8 +192,8 @@ def _choice(sampling: TransformersSampling) -> dict[str, object]:
 
 
 def _penalised(torch: Any, asked: int, penalty: float, sampling: TransformersSampling, tokens: Any, logits: Any) -> Any:  # noqa: ANN401 - tensors; the last two are those of a logits processor
-    """The logits (1, vocabulary) after the penalties, which are vLLM's: for repetition of tokens of prompt and answer
-    by a factor, for presence and frequency of those of the answer alone by a difference.
+    """The logits (1, vocabulary) after vLLM's penalties: the repetition penalty is a factor on tokens of prompt and
+    answer, the presence and frequency penalties are differences on tokens of the answer only.
     """
     if penalty != 1.0:
         there = logits.gather(1, tokens)

@@ -1,4 +1,4 @@
-"""A model in this process that answers as a model server does, so that the same engine asks either."""
+"""Runs a model in this process behind the same port as a model server, so that the same engine can use either."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Event = bytes | InkgateError
 
 @dataclass(frozen=True, slots=True)
 class _PendingAnswer:
-    """A request to be answered: where its events go, and whether anybody still waits for them."""
+    """A queued request: where its events go, and whether its caller still waits."""
 
     body: bytes
     events: MemoryObjectSendStream[_Event]
@@ -36,13 +36,13 @@ class _PendingAnswer:
 
 
 class InProcess:
-    """An Upstream: one model, one answer at a time, in the thread `transformers`; the others wait in their order.
+    """An Upstream: one model, one answer at a time, in the thread `transformers`; the others are queued.
 
-    `run` has to run beside it.
+    Its background task is `run`.
     """
 
     def __init__(self, name: str, load: Callable[[], GenerativeModel]) -> None:
-        """`name`: what the model is asked for by. `load` is called by `start`, in the thread."""
+        """`name`: the model's name for requests. `start` calls `load` in the thread."""
         self._name = name
         self._load = load
         self._model: GenerativeModel | None = None
@@ -56,7 +56,7 @@ class InProcess:
         self._model = await self._threads.run(self._load)
 
     async def run(self) -> None:
-        """Answers what is asked, until it is cancelled or this is closed; what waits then is cut off.
+        """Answers requests until it is cancelled or closed; queued requests then fail.
 
         May be run again.
         """
@@ -82,16 +82,16 @@ class InProcess:
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
-        """See Upstream. Leaving the block ends the answer after the token that is being made.
+        """See Upstream. Leaving the block ends the answer after the current token.
 
         Raises:
-            EngineFailed: "engine_unavailable" on entering; while the chunks come, of the model.
-            InputRejected: while the chunks come: the request can't be understood, or the model can't take it.
+            EngineFailed: "engine_unavailable" on entering; the model's errors while reading the chunks.
+            InputRejected: while reading the chunks: the request is invalid, or the model can't process it.
         """
         self._loaded()
         call.sent()
         left = threading.Event()
-        # Room for a whole answer, which is bounded by its tokens: the model waits for nobody.
+        # Room for a whole answer, which is bounded by its tokens: the model never waits for its reader.
         events, heard = anyio.create_memory_object_stream[_Event](math.inf)
         self._jobs.append(_PendingAnswer(call.body, events, left))
         self._arrived.set()
@@ -103,7 +103,7 @@ class InProcess:
             events.close()
 
     async def close(self) -> None:
-        """See Upstream. The model is let go of; an answer that is being made ends with its next token."""
+        """See Upstream. Releases the model; an answer in progress ends with its next token."""
         self._closed.set()
         self._model = None
         self._arrived.set()
@@ -114,7 +114,7 @@ class InProcess:
         return self._model
 
     async def _do(self, job: _PendingAnswer) -> None:
-        """Has the job answered, if somebody still waits. Last come the answer's end, or the error that ended it."""
+        """Answers the job if its caller still waits. The last event is the answer's end, or the error that ended it."""
         if job.left.is_set():
             return
         last: _Event
@@ -123,19 +123,19 @@ class InProcess:
                 last = await self._threads.run(self._answer, self._loaded(), job)
             except InkgateError as error:
                 last = error
-            except Exception:  # the library's: one page is lost by it, not the service
+            except Exception:  # the library's: fails one page, not the service
                 log.exception("model_failed")
                 last = EngineFailed("engine_failed", "The model failed on this page; the log says why.")
             if not job.left.is_set():
                 job.events.send_nowait(last)
 
     def _answer(self, model: GenerativeModel, job: _PendingAnswer) -> bytes:
-        """Sends the pieces of an answer; its last events. Blocking."""
+        """Sends the pieces of an answer. Returns its last events. Blocking."""
 
         def stopped() -> bool:
             return job.left.is_set() or self._closed.is_set()
 
-        def send(event: bytes) -> None:  # on the event loop, where `left` doesn't change meanwhile
+        def send(event: bytes) -> None:  # on the event loop, where `left` can't change meanwhile
             if not job.left.is_set():
                 job.events.send_nowait(event)
 

@@ -1,4 +1,4 @@
-"""The port to a model in this process: a question goes in, pieces of its answer come out. Pure."""
+"""The port to a model in this process: takes a prompt, returns pieces of its answer. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from inkgate.types import RgbArray
 
 @dataclass(frozen=True, slots=True)
 class TransformersSampling:
-    """How tokens are chosen, as a chat request to vLLM says it; None: as the model's own settings say.
+    """Sampling parameters, named as in a chat request to vLLM; None: the model's own settings.
 
-    `temperature` 0 takes the likeliest token. `top_k` under 1 is no limit. `pixels`: the least and the most that the
-    image processor makes of an image.
+    `temperature` 0 takes the most likely token. `top_k` under 1 means no limit. `pixels`: minimum and maximum for the
+    image processor.
     """
 
     max_tokens: int | None = None
@@ -34,8 +34,8 @@ class ChatPrompt:
     """A chat to be answered.
 
     Attributes:
-        messages: as chat templates take them; images are `{"type": "image"}`.
-        images: those that these stand for, in their order.
+        messages: in the form for chat templates; images are `{"type": "image"}`.
+        images: the images of these placeholders, in order.
     """
 
     messages: Sequence[Mapping[str, object]]
@@ -45,7 +45,7 @@ class ChatPrompt:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPiece:
-    """What one token (or the several that one character takes) adds to the answer, and its log-probability."""
+    """The text that one token (or several, for one character) adds to the answer, and its log-probability."""
 
     text: str
     logprob: float
@@ -53,7 +53,7 @@ class GeneratedPiece:
 
 @dataclass(frozen=True, slots=True)
 class GenerationEnd:
-    """How an answer ended, and what it cost in tokens."""
+    """How an answer ended, and its token usage."""
 
     reason: Literal["stop", "length"]
     prompt_tokens: int
@@ -66,11 +66,11 @@ class GenerativeModel(Protocol):
     def generate(
         self, question: ChatPrompt, heard: Callable[[GeneratedPiece], None], stopped: Callable[[], bool]
     ) -> GenerationEnd:
-        """Answers `question`. Blocking. `heard` gets each piece as it comes; `stopped` is asked after each token
-        whether anybody still waits, and ends the answer where nobody does.
+        """Answers `question`. Blocking. `heard` is called with each piece; `stopped` is called after each token and
+        returns whether to end the answer because its caller has left.
 
         Raises:
-            InputRejected: "upstream_rejected": the model can't take the question.
+            InputRejected: "upstream_rejected": the model can't process the prompt.
             EngineFailed: "engine_failed": the model failed on it.
         """
         ...

@@ -1,4 +1,4 @@
-"""One question to the model and its answer, watched as it comes: a loop ends it at once and frees its place."""
+"""Sends one prompt to the model and watches the answer as it streams: a repetition ends the request at once."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from inkgate.engines.vllm.wire import GeneratedToken
 from inkgate.errors import EngineFailed
 
 _SUSPECT = RepetitionLimits(run_span=300, line_span=600, blank_span=1500, cells=60, rows=60, table_span=4000)
-"""What is a loop at the token limit, which real pages seldom reach."""
+"""Limits for an answer that reached the token limit, which real pages seldom do."""
 _ANY = RepetitionLimits(repeats=3, run_span=0, line_span=0, blank_span=0, cells=0, rows=0, table_span=0)
-"""What is a loop where the server itself says that there is one."""
+"""Limits for an answer that the server itself stopped because of repetition."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What came of one question.
+    """The model's answer to one request.
 
     Attributes:
-        text: as generated; of a loop, the first round alone.
-        tokens: with their log-probabilities, where these were asked for.
-        error: why the text is not the answer; None when it is.
+        text: as generated; if it repeats itself, up to the end of the repeated unit's first occurrence.
+        tokens: with their log-probabilities, if these were requested.
+        error: why the text is not a complete answer; None if it is.
         first_token_ms, whole_ms: wall time from sending to the first token, and to the end.
     """
 
@@ -37,10 +37,10 @@ class ModelReply:
 
 
 async def ask(client: ChatClient, request: Mapping[str, object], about: ModelCall = UNKNOWN) -> ModelReply:
-    """The reply to `request`; `about`: what is known of it, besides its body.
+    """The reply to `request`. `about`: the call's metadata.
 
     Raises:
-        InputRejected, EngineFailed: of the server, as ChatClient.stream; what had come by then is lost.
+        InputRejected, EngineFailed: as ChatClient.stream; the text received so far is lost.
     """
     guard = RunawayGuard()
     started = perf_counter()
@@ -70,10 +70,10 @@ async def ask(client: ChatClient, request: Mapping[str, object], about: ModelCal
 
 
 def judged(text: str, reason: str | None) -> tuple[str, EngineFailed | None]:
-    """What a finish reason makes of `text`: the part of it to keep, and what is wrong with it.
+    """The part of `text` to keep and its error, by the finish reason.
 
     Raises:
-        EngineFailed: the reason is none that an answer ends with.
+        EngineFailed: an unknown finish reason.
     """
     if reason == "stop":
         return text, None

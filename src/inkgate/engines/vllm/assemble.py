@@ -1,4 +1,4 @@
-"""A page put together from its blocks, each of which was read by itself."""
+"""Assembles a page from its blocks, which were read one by one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inkgate.types import Block, BlockType, Page, PageError, PageResult, Size, T
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A region, box in page pixels, and what was read of it. A figure, which nobody reads, has neither."""
+    """A region, its box in page pixels, and its reading or its error. A figure is not read and has neither."""
 
     region: Region
     read: ImageRead | None = None
@@ -29,7 +29,7 @@ class Element:
 
 
 def assembled(elements: Sequence[Element], page: Page, task: Task, timings_ms: Mapping[str, float]) -> PageResult:
-    """The page. `elements` are in reading order; those that failed are blocks with an error."""
+    """The page. `elements` are in reading order; failed ones become blocks with an error."""
     blocks = blocks_of(elements, page.size)
     text, words = _text_of(elements)
     parse = task.kind is TaskKind.PARSE
@@ -51,7 +51,7 @@ def assembled(elements: Sequence[Element], page: Page, task: Task, timings_ms: M
 
 
 def blocks_of(elements: Sequence[Element], size: Size) -> list[Block]:
-    """The elements as blocks, titles with their levels."""
+    """The elements as blocks; titles get their levels."""
     heights = {
         i: (element.region.box[3] - element.region.box[1]) / (element.text.count("\n") + 1)
         for i, element in enumerate(elements)
@@ -79,7 +79,7 @@ def _block_of(element: Element, level: int | None) -> Block:
 
 
 def _text_of(elements: Sequence[Element]) -> tuple[str, tuple[TextWord, ...]]:
-    """The page's text, and its words: their starts count from its beginning."""
+    """The page's text and its words, whose starts count from the beginning of the text."""
     text = ""
     words: list[TextWord] = []
     for element in elements:

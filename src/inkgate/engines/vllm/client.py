@@ -1,4 +1,4 @@
-"""Chat completions of a model server, streamed as deltas."""
+"""Client for streaming chat completions from a model server."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ from inkgate.engines.vllm.wire import Delta, EventLines, delta_of, garbled
 from inkgate.errors import EngineFailed, InkgateError
 
 UNKNOWN = ModelCall(b"")
-"""Of a request nothing is known but itself."""
+"""Metadata of a call about which nothing else is known."""
 _MAX_ERROR_BODY = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class ServerTimeouts:
-    """How long a model server may take, in seconds.
+    """Timeouts for a model server, in seconds.
 
     Attributes:
-        first_token: from sending a request to the first token: its time in the server's queue is included, that in ours
-            is not.
+        first_token: from sending a request to the first token; includes the server's queue, not ours.
         progress: from one token to the next.
     """
 
@@ -35,7 +34,7 @@ class ServerTimeouts:
 
 
 class ChatClient:
-    """Asks an Upstream for chat completions. Used from one event loop by many tasks at once."""
+    """Requests chat completions from an Upstream. Used from one event loop by many tasks at once."""
 
     def __init__(self, upstream: Upstream, patience: ServerTimeouts) -> None:
         self._upstream = upstream
@@ -49,14 +48,14 @@ class ChatClient:
     async def stream(
         self, request: Mapping[str, object], about: ModelCall = UNKNOWN
     ) -> AsyncIterator[AsyncGenerator[Delta, None]]:
-        """The deltas of the answer to `request`, a chat completion without `stream`, to be iterated once.
+        """The deltas of the answer to `request`, a chat completion without `stream`. Iterate them once.
 
-        `about`: what is known of it, besides its body. Leaving the block before their end closes the connection, on
-        which vLLM stops generating. The iterator ends only after the whole answer: every other end is an error.
+        `about`: the call's metadata. Leaving the block early closes the connection; vLLM then stops generating. The
+        iterator ends normally only after a complete answer; otherwise it raises.
 
         Raises:
             InputRejected: "upstream_rejected": the server refuses the request.
-            EngineFailed: the server is not there, fails, stalls, breaks off, or talks nonsense.
+            EngineFailed: the server is unreachable, fails, stalls, closes the connection, or sends an invalid response.
         """
         body = orjson.dumps({**request, "stream": True, "stream_options": {"include_usage": True}})
         deadline = math.inf
@@ -78,7 +77,7 @@ class ChatClient:
             yield await stack.enter_async_context(aclosing(self._deltas(answer, deadline)))
 
     async def _refusal(self, answer: ModelAnswer, model: str, deadline: float) -> InkgateError:
-        """The error that a status other than 200 means."""
+        """The error for a status other than 200."""
         body = b""
         with anyio.CancelScope(deadline=deadline):
             try:
@@ -86,7 +85,7 @@ class ChatClient:
                     body += chunk
                     if len(body) > _MAX_ERROR_BODY:
                         break
-            except EngineFailed:  # what came of the body is enough: the status says what it is
+            except EngineFailed:  # a part of the body is enough: the status decides
                 pass
         if answer.status != 404:
             return upstream_error(answer.status, body)
@@ -104,7 +103,7 @@ class ChatClient:
             if chunk is None:
                 break
             for payload in lines.feed(chunk):
-                # After the end the rest is read too: a connection that was read to its end is used again.
+                # Read the rest after the end, too: only a connection that was read to its end is reused.
                 done = done or payload == b"[DONE]"
                 if done:
                     continue
@@ -119,7 +118,7 @@ class ChatClient:
 
 
 async def _next(chunks: AsyncIterator[bytes], *, whole: bool) -> bytes | None:
-    """The next bytes; None at the end. `whole`: nothing that matters is to come, and a broken connection is an end.
+    """The next bytes; None at the end. `whole`: the answer is complete, so that a broken connection counts as the end.
 
     Raises:
         EngineFailed: "upstream_cut_off": the connection broke before that.
@@ -137,6 +136,6 @@ def _stalled(awaited: str) -> EngineFailed:
 
 
 def model_unknown(model: str, served: tuple[str, ...]) -> EngineFailed:
-    """That `model` is not among those served, and which are."""
+    """The error if the server does not serve `model`; lists the models it serves."""
     names = ", ".join(repr(name) for name in served[:8]) or "none"
     return EngineFailed("model_unknown", f"The model server has no model {model!r}; it has {names}.")

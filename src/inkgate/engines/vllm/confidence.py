@@ -1,7 +1,7 @@
-"""From the log-probabilities of tokens to the confidence of words: exp of their mean. Pure.
+"""Confidence of words from the log-probabilities of tokens: exp of their mean. Pure.
 
-Tokens and words don't end at the same places, and what a parser makes of an answer is not its text any more. So tokens
-are laid onto the answer by their bytes, and words are looked for in the answer, each after the one before it.
+Tokens and words have different boundaries, and a parser changes the answer's text. So tokens are aligned with the
+answer's bytes, and each word is searched for in the answer, after the word before it.
 """
 
 from __future__ import annotations
@@ -15,53 +15,56 @@ from inkgate.engines.vllm.wire import GeneratedToken
 from inkgate.types import TextWord
 
 _REPLACED = "\ufffd".encode()
-"""What servers show of a token that is a part of a character."""
+"""What servers report for a token that holds part of a character."""
 _CHARACTER_BYTES = 4
-"""Most bytes that such a part can stand for."""
+"""Maximum number of bytes in such a part."""
 _SIGNS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
-"""Kana and ideographs: scripts without spaces, each sign a word of its own."""
+"""Kana and ideographs: scripts without spaces; each character is a word."""
 _WORD = re.compile(rf"[{_SIGNS}]|[^\s{_SIGNS}]+")
 _TAG = re.compile(r"<[^<>]{1,200}>")
 _REACH = 1000
-"""How far ahead of the last word the next is looked for: the markup of a table's row may lie between."""
+"""How far after the last word to search for the next: the markup of a table row may lie between."""
 
 
 def scored_words(text: str, confidence: Confidence) -> tuple[TextWord, ...]:
-    """The words of `text`, which was made of the answer, in their order; those that can't be found in it are left out.
+    """The words of `text`, which was parsed from the answer, in order. Words that are not found in the answer are
+    omitted.
 
-    A word is what white space sets apart; signs of scripts without spaces are words alone.
+    Words are separated by white space; in scripts without spaces each character is a word.
     """
     found = ((word, confidence.next(word.group())) for word in _WORD.finditer(text))
     return tuple(TextWord(word.group(), word.start(), score) for word, score in found if score is not None)
 
 
 class Confidence:
-    """How sure the model was of each part of `text`, its answer as it was generated."""
+    """The model's confidence in each part of `text`, its answer as generated."""
 
     def __init__(self, text: str, tokens: Sequence[GeneratedToken]) -> None:
-        """`tokens` in their order; those that are not part of the text (end of answer, markers) are left out."""
+        """`tokens` in order; those that are not part of the text (end of answer, markers) are ignored."""
         self._tokens = tokens
         self._owner = _owners(text.encode("utf-8", "surrogatepass"), tokens)
         sizes = (len(sign.encode("utf-8", "surrogatepass")) for sign in text)
         self._byte_at = list(accumulate(sizes, initial=0))
-        # Words are not to be found in the names of tags.
+        # Names of tags are excluded from the search for words.
         self._searched = _TAG.sub(lambda tag: "\0" * len(tag.group()), text)
         self._cursor = 0
 
     @property
     def page(self) -> float | None:
-        """Of the whole answer; None where no token is known."""
+        """Confidence of the whole answer; None if no token is known."""
         return self.of(0, len(self._searched))
 
     def of(self, start: int, end: int) -> float | None:
-        """Of the characters from `start` to before `end`; None where no token of them is known."""
+        """Confidence of the characters from `start` to before `end`; None if no token of them is known."""
         used = {token for token in self._owner[self._byte_at[start] : self._byte_at[end]] if token >= 0}
         if not used:
             return None
         return math.exp(sum(self._tokens[token].logprob for token in used) / len(used))
 
     def next(self, word: str) -> float | None:
-        """Of `word`, looked for after the last one asked for; None where it isn't there, or no token is known."""
+        """Confidence of `word`, searched for after the previous call's word; None if not found, or if no token is
+        known.
+        """
         at = self._searched.find(word, self._cursor, self._cursor + len(word) + _REACH)
         if at < 0:
             return None
@@ -70,10 +73,10 @@ class Confidence:
 
 
 def _owners(data: bytes, tokens: Sequence[GeneratedToken]) -> list[int]:
-    """For each byte the index of the token it came from, or -1.
+    """For each byte the index of its token, or -1.
 
-    A token that doesn't continue the text is either none of it, or a part of a character: which, is seen by where the
-    next one that does continues.
+    A token that does not continue the text is either not in it, or part of a character. The position of the next token
+    that continues the text tells which.
     """
     owner = [-1] * len(data)
     at = 0
@@ -95,7 +98,7 @@ def _owners(data: bytes, tokens: Sequence[GeneratedToken]) -> list[int]:
 
 
 def _place(data: bytes, part: bytes, at: int, waiting: int) -> int:
-    """Where `part` begins: at `at`, or after what `waiting` parts of characters can stand for; -1 for nowhere.
+    """Start of `part`: at `at`, or after the bytes that `waiting` partial characters can take; -1 if not found.
 
     Tokenizers may strip the first token's leading space from the text.
     """
@@ -109,6 +112,6 @@ def _place(data: bytes, part: bytes, at: int, waiting: int) -> int:
 
 
 def _share(owner: list[int], start: int, end: int, parts: Sequence[int]) -> None:
-    """Gives the bytes in [start, end) to `parts`, evenly and in order."""
+    """Distributes the bytes in [start, end) evenly over `parts`, in order."""
     for place in range(start, end):
         owner[place] = parts[min((place - start) * len(parts) // (end - start), len(parts) - 1)] if parts else -1

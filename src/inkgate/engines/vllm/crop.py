@@ -1,4 +1,4 @@
-"""A part of a page, cut out: a Page of its own, for whoever reads it."""
+"""A part of a page, cut out as a Page of its own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from inkgate.types import Box, Page, Pixels, RgbArray, Size, TextLayer
 
 MARGIN = 0.002
-"""Of the page's longer side, added around a block: layout models draw their boxes tight."""
+"""Margin around a block, as a share of the page's longer side: layout models draw tight boxes."""
 
 
 def cut_out(rgb: RgbArray, box: Box) -> RgbArray:
-    """A view of the pixels in the box and a little margin, at least one."""
+    """A view of the pixels in the box and a small margin, at least one pixel."""
     height, width = rgb.shape[:2]
     margin = MARGIN * max(width, height)
     left, top = max(0, math.floor(box[0] - margin)), max(0, math.floor(box[1] - margin))
@@ -25,7 +25,7 @@ def cut_out(rgb: RgbArray, box: Box) -> RgbArray:
 
 
 class PageCrop:
-    """A Page that is a part of another. `scale`: pixels of that page for one of `rgb`."""
+    """A Page that is part of another. `scale`: pixels of that page per pixel of `rgb`."""
 
     def __init__(self, page: Page, rgb: RgbArray, scale: float) -> None:
         self.rgb = rgb
@@ -52,15 +52,15 @@ class PageCrop:
 
     @property
     def content_key(self) -> bytes:
-        """Empty: a block is read once, with its page."""
+        """Empty: blocks are not cached; the whole page is."""
         return b""
 
     def hold(self) -> AbstractContextManager[None]:
-        """See Page. The pixels are there already."""
+        """See Page. The pixels are in memory already."""
         return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """See Page. The pixels are there already; shrinking a part of a page is quick enough for the event loop."""
+        """See Page. The pixels are in memory; shrinking part of a page is fast enough for the event loop."""
         height, width = self.rgb.shape[:2]
         factor = 1.0 if longest_side is None else min(1.0, longest_side / max(width, height))
         if factor == 1.0:

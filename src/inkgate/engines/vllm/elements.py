@@ -1,4 +1,4 @@
-"""One page read block by block: found by a layout model, all asked for at once, put together again."""
+"""Reads a page block by block: a layout model finds the blocks, all are requested at once, the page is assembled."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from inkgate.layout.order import in_reading_order
 from inkgate.types import Attempt, Box, Page, PageResult, Pixels, RgbArray, Size, Task, TaskKind
 
 LEAST_SIDE = 96
-"""An image with a shorter side than this, in pixels, is one element: a line that somebody cut out."""
+"""An image whose shorter side is below this, in pixels, is one element: a line that was cut out before."""
 MOST_PICTURE = 0.5
-"""Where figures cover this share of a page and more than all else, the page itself was taken for a picture."""
+"""If figures cover this share of a page and more than all else, the layout model took the page itself for a picture."""
 BY_BLOCK = frozenset({TaskKind.TEXT, TaskKind.PARSE})
-"""The other tasks speak of the image as one thing."""
+"""All other tasks treat the image as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElementReader:
-    """Reads pages block by block, and those that have no blocks as one image.
+    """Reads pages block by block, and pages without blocks as one image.
 
     Attributes:
-        whole: reads those.
-        embedded: reads a block that the model runs in circles on; None: nobody does.
+        whole: reads pages as one image.
+        embedded: reads blocks on which the model repeats itself; None: no such engine.
     """
 
     images: ImageReader
@@ -46,13 +46,13 @@ class ElementReader:
     embedded: Engine | None
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """What is on the page; a block that is not read has its `error`, and the page then has `elements_failed`.
+        """The page's content. A block that failed has an `error`, and the page then has `elements_failed`.
 
         `timings_ms` has render and layout, and the sums over all blocks of encode, first_token, generate, parse.
 
         Raises:
-            InputRejected: the model can't do the task, or the page can't be made.
-            EngineFailed: no block could be read; the first one's error.
+            InputRejected: the model does not support the task, or the page can't be rendered.
+            EngineFailed: every block failed; the first one's error.
         """
         preset = self.images.preset
         by_block = task.kind in BY_BLOCK and not task.whole_page and not _is_line(page.size)
@@ -75,7 +75,7 @@ class ElementReader:
     async def _all(
         self, page: Page, task: Task, pixels: Pixels, regions: Sequence[Region], timings: Timings
     ) -> list[Element]:
-        """The regions, read; their boxes in page pixels."""
+        """The regions with their readings; boxes in page pixels."""
         read = [Element(region.scaled(pixels.scale)) for region in regions]
 
         async def one(number: int, region: Region, plan: PromptPlan) -> None:
@@ -96,7 +96,7 @@ class ElementReader:
             return Element(region, ImageRead(ParsedAnswer("")))
         try:
             read = await self.images.read(Picture(crop.rgb, crop.size, part), plan, timings)
-        except InkgateError as error:  # a block's failure is its own: the others are read
+        except InkgateError as error:  # one block's failure must not fail the others
             return Element(region, failure=error)
         if read.error is not None and read.error.code in RETRIED and self.embedded is not None:
             read = await _taken_over(self.embedded, crop, part, read)
@@ -104,7 +104,7 @@ class ElementReader:
 
 
 async def _taken_over(engine: Engine, crop: PageCrop, part: str, read: ImageRead) -> ImageRead:
-    """What another engine reads of the block; `read` and one more attempt where that fails, too."""
+    """The block as read by the embedded engine; if that fails, `read` with one more attempt."""
     begun = perf_counter()
     change = f"{part}, engine {engine.name}"
     try:
@@ -120,9 +120,9 @@ async def _taken_over(engine: Engine, crop: PageCrop, part: str, read: ImageRead
 
 
 def regions_of(layout: Layout, rgb: RgbArray, preset: Preset) -> list[Region]:
-    """The blocks of a page in reading order, boxes in pixels of `rgb`; none where the page is best read as one image.
+    """The page's blocks in reading order, boxes in pixels of `rgb`; empty if the page is best read as one image.
 
-    Text that the layout model overlooked is a block, too. `preset`: says what will be read. Blocking.
+    Text that the layout model missed becomes a block, too. `preset`: decides which blocks will be read. Blocking.
     """
     height, width = rgb.shape[:2]
     size = Size(width, height)

@@ -1,4 +1,4 @@
-"""A page's pixels as the data URL that a chat request carries: shrunk once, encoded once. Blocking."""
+"""Encodes a page's pixels as the data URL of a chat request: shrunk once, encoded once. Blocking."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from inkgate.types import RgbArray, Size
 
 _PROBE_SQUARES = 8
 _PROBE_SIDE = 64
-"""Pixels. The smallest that all models take: their image processors fit it to cells of 28 or 32 pixels."""
+"""Pixels. The smallest size that all models accept: their image processors round to multiples of 28 or 32 pixels."""
 _NOISE = 8
-"""Levels of 255 between the darkest and the brightest value of a blank page."""
+"""Maximum difference between the darkest and the brightest value of a blank page, of 255."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedImage:
-    """An image ready to be sent: as a data URL, of `size`, made to fit `target`."""
+    """An image as a data URL, of `size`, made for `target`."""
 
     url: str
     size: Size
@@ -30,7 +30,7 @@ class EncodedImage:
 def encode(rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1.0) -> EncodedImage:
     """`rgb` (H, W, 3) shrunk to fit `target`, or enlarged by `enlarge` at most, as JPEG; as PNG for quality 0.
 
-    The server fits what it gets to its grid: enlarging for that alone is left to it, and doesn't travel.
+    The server resizes to its own grid: enlarging only for that is left to it, which saves bandwidth.
     """
     height, width = rgb.shape[:2]
     factor = min(enlarge, target.width / width, target.height / height)
@@ -49,8 +49,8 @@ def encode(rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1
 
 
 def probe_image() -> str:
-    """The data URL of a small PNG of grey squares, different each time: a server answers for an image that it has seen
-    from its caches, without looking at it again.
+    """The data URL of a small PNG of grey squares, different each time: a server that has seen an image answers from
+    its caches without running the image encoder.
     """
     squares = np.random.default_rng().integers(0, 256, (_PROBE_SQUARES, _PROBE_SQUARES, 1), np.uint8)
     side = _PROBE_SIDE // _PROBE_SQUARES
@@ -59,6 +59,6 @@ def probe_image() -> str:
 
 
 def is_blank(rgb: RgbArray) -> bool:
-    """Whether all pixels are nearly the same: there is nothing to read, and models make things up of it."""
-    # Every eighth pixel first: a page with anything on it is told at a 64th of the cost.
+    """Whether all pixels are nearly the same. Models invent text on blank pages."""
+    # Every eighth pixel first: finds most pages that are not blank at 1/64 of the cost.
     return all(int(sample.max()) - int(sample.min()) <= _NOISE for sample in (rgb[::8, ::8], rgb))

@@ -24,16 +24,16 @@ log = structlog.get_logger(__name__)
 
 _PAUSE_S = 0.5
 _WAITED_FOR = frozenset({"upstream_unreachable", "upstream_busy"})
-"""What a server that is still starting looks like."""
+"""Errors of a server that is still starting."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockReaders:
-    """Who helps with pages that are read block by block.
+    """What reading pages block by block needs.
 
     Attributes:
         layout: finds the blocks.
-        embedded: reads those that the model runs in circles on; None: nobody does.
+        embedded: reads blocks on which the model repeats itself; None: no such engine.
     """
 
     layout: Layout
@@ -41,7 +41,7 @@ class BlockReaders:
 
 
 class Vllm:
-    """An Engine. `settings.concurrent_pages` pages are at the server at once; others wait, without pixels."""
+    """An Engine. At most `settings.concurrent_pages` pages are at the server; others wait without pixels in memory."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Vllm:
         upstream: Upstream,
         others: BlockReaders | None = None,
     ) -> None:
-        """`upstream` is closed by `stop`, `others` are not. Without them pages are read whole."""
+        """`stop` closes `upstream`, but not `others`. Without `others` pages are read as one image."""
         self._preset = preset.within(settings.max_pixels)
         self._others = others
         self._settings = settings
@@ -64,10 +64,10 @@ class Vllm:
         return self._preset.name
 
     async def start(self) -> None:
-        """Waits for the server, and finds the model on it.
+        """Waits for the server and finds the model on it.
 
         Raises:
-            EngineFailed: the server is not there, is none of the kind, or has no such model.
+            EngineFailed: the server is unreachable, is not a model server, or does not have the model.
         """
         settings = self._settings
         try:
@@ -81,13 +81,13 @@ class Vllm:
         log.info("model_server_found", model=model, preset=self._preset.name)
 
     async def stop(self) -> None:
-        """Closes the connections; what is being read fails."""
+        """Closes the connections; reads in progress fail."""
         self._reader = None
         await self._upstream.close()
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """As Engine.read; an answer that isn't whole is given with `error` set, see PageReader and ElementReader."""
-        self._preset.plan(task.kind, task.fields, task.language)  # so that what can't be done is said before all else
+        """As Engine.read. An incomplete answer has `error` set, see PageReader and ElementReader."""
+        self._preset.plan(task.kind, task.fields, task.language)  # reports an unsupported task before anything else
         if self._reader is None:
             raise EngineFailed("engine_unavailable", "The engine has not been started.")
         async with self._pages:
@@ -100,7 +100,7 @@ class Vllm:
         return ElementReader(images, whole, self._others.layout, self._others.embedded)
 
     async def _served(self) -> tuple[str, ...]:
-        """The names of the models on the server, which is waited for while it isn't there."""
+        """The names of the models on the server. Waits for a server that is not up yet."""
         give_up = anyio.current_time() + self._settings.start_s
         waiting = False
         while True:
@@ -115,7 +115,7 @@ class Vllm:
             await anyio.sleep(_PAUSE_S)
 
     def _chosen(self, served: tuple[str, ...]) -> str:
-        """The name to ask for: what the settings say, what the preset is known as, or the only one.
+        """The model's name on the server: from the settings, one that the preset knows, or the only one.
 
         Raises:
             EngineFailed: "model_unknown".

@@ -1,4 +1,4 @@
-"""One image read by a model server: the model asked, asked again where it ran in circles or its server was lost."""
+"""Reads one image with a model server, with retries if the model repeats itself or its server is lost."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from inkgate.types import Attempt, Line, RgbArray, Size, TextWord
 log = structlog.get_logger(__name__)
 
 RETRIED = frozenset({"output_repeats", "engine_output_invalid"})
-"""What another temperature or size may mend. A token limit is reached again."""
+"""Errors that another temperature or size may avoid. A retry would reach a token limit again."""
 LOST = frozenset({"upstream_cut_off", "upstream_stalled"})
-"""Ends within an answer. Another server, or the same one after a restart, may do better: it is asked once more."""
+"""Errors within an answer. Another server, or the same one after a restart, may succeed: one more attempt."""
 _PATTERN_TOKENS = 64
 _PROMPT_CHARACTERS = 2
-"""Of a prompt, in a token: fewer than there are, in Chinese, and the prompt is short."""
+"""Characters per token of a prompt: a low estimate even for Chinese; prompts are short."""
 _TEMPLATE_TOKENS = 16
-"""What a model's chat template adds."""
+"""Tokens that a model's chat template adds."""
 _KIND = 24
-"""Characters of a prompt that tell it from the model's others."""
+"""Characters of a prompt that distinguish it from the model's others."""
 
 
 @dataclass(slots=True)
 class Timings:
-    """Wall time by stage, in milliseconds; of work done side by side, the sum."""
+    """Wall time by stage, in milliseconds; summed over work done in parallel."""
 
     spent_ms: dict[str, float] = field(default_factory=dict)
 
     def add(self, stage: str, spent_ms: float) -> None:
-        """Adds to what the stage has taken so far."""
+        """Adds to the stage's time."""
         self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + spent_ms
 
     @contextmanager
     def of(self, stage: str) -> Iterator[None]:
-        """Adds the time that the block takes."""
+        """Adds the time of the `with` block."""
         started = perf_counter()
         try:
             yield
@@ -60,9 +60,9 @@ class Timings:
 
 @dataclass(frozen=True, slots=True)
 class ImageRead:
-    """What was read of an image, what is wrong with that, and how often it was tried.
+    """The reading of an image, its error, and its attempts.
 
-    `lines` are in pixels of the size that was asked for; `words` are of `answer.text`.
+    `lines` are in pixels of the requested size; `words` are words of `answer.text`.
     """
 
     answer: ParsedAnswer
@@ -77,9 +77,9 @@ class Picture:
     """An image to be read.
 
     Attributes:
-        rgb: its pixels, (H, W, 3), which may be fewer than `size` says.
-        size: in page pixels: what limits apply to, and what places are measured in.
-        part: what of a page it is, for its history (`block 3`); empty for the whole.
+        rgb: its pixels, (H, W, 3); may be fewer than `size` says.
+        size: in page pixels; limits and coordinates refer to it.
+        part: which part of a page it is, for the attempts (`block 3`); empty for the whole page.
     """
 
     rgb: RgbArray
@@ -89,7 +89,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A way to ask, and what is different about it."""
+    """One request to try, and how it differs from the first."""
 
     plan: PromptPlan
     change: str
@@ -97,7 +97,7 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class ImageReader:
-    """Reads images with one model on one server, or on several behind one name."""
+    """Reads images with one model on one server, or on several behind one address."""
 
     preset: Preset
     model: str
@@ -106,12 +106,12 @@ class ImageReader:
     threads: Threads
 
     async def read(self, picture: Picture, plan: PromptPlan, timings: Timings) -> ImageRead:
-        """The first whole answer; the longest, with `error`, where no attempt gives a whole one.
+        """The first complete answer; if no attempt gives one, the longest, with `error`.
 
         Adds to `timings`: encode, first_token, generate, parse.
 
         Raises:
-            InputRejected: the server refuses the image, or the model can't take its shape.
+            InputRejected: the server refuses the image, or its shape is not supported by the model.
             EngineFailed: the first step failed. Later failures end the retries.
         """
         attempts: list[Attempt] = []
@@ -137,7 +137,7 @@ class ImageReader:
         return _with(best, attempts)
 
     def request(self, plan: PromptPlan, image_url: str) -> dict[str, object]:
-        """The chat completion that asks for `plan`."""
+        """The chat completion for `plan`."""
         settings = self.settings
         request: dict[str, object] = {
             "model": self.model,
@@ -166,21 +166,21 @@ class ImageReader:
         return steps
 
     async def _image(self, picture: Picture, plan: PromptPlan, last: EncodedImage | None) -> EncodedImage:
-        """The picture as `plan` has it; `last` where that is the same."""
+        """The picture encoded for `plan`; `last` if that is the same."""
         target = plan.limits.resized(picture.size)
         if last is not None and last.target == target:
             return last
-        # Doubling small images is part of how such a model is asked; its server doesn't do it.
+        # Enlarging small images is part of the model's protocol; its server does not do it.
         under = plan.limits.double_under
         enlarge = 2.0 if under is not None and max(picture.size.width, picture.size.height) < under else 1.0
         if plan.limits.sent and picture.size.width * picture.size.height < plan.limits.min_pixels:
-            enlarge = math.inf  # up to the target: the server may refuse to be told the limits
+            enlarge = math.inf  # up to the target: the server may not accept the limits
         return await self.threads.run(encode, picture.rgb, target, self.settings.jpeg_quality, enlarge=enlarge)
 
     async def _step(
         self, picture: Picture, step: _Step, image: EncodedImage, timings: Timings, attempts: list[Attempt]
     ) -> ImageRead:
-        """One attempt, repeated once where the server was lost. Adds to `attempts`."""
+        """One attempt, repeated once if the server was lost. Adds to `attempts`."""
         for again in (False, True):
             change = ", ".join(part for part in (picture.part, step.change, "again" if again else "") if part)
             begun = perf_counter()
@@ -205,7 +205,7 @@ class ImageReader:
             return await self.threads.run(_understood, reply, plan, picture.size)
 
     def _about(self, plan: PromptPlan, size: Size, request: Mapping[str, object], image: EncodedImage) -> ModelCall:
-        """What is known of the call: exactly what its image takes, and how long the answer may be."""
+        """The call's metadata: the exact number of image tokens, and the maximum length of the answer."""
         tokens = plan.limits.tokens(size)
         return ModelCall(
             b"",
@@ -217,7 +217,7 @@ class ImageReader:
 
 
 def _most_tokens(request: Mapping[str, object]) -> int:
-    """The most tokens that an answer to `request` can have."""
+    """Maximum number of tokens in an answer to `request`."""
     most = request.get("max_completion_tokens", request.get("max_tokens"))
     return most if isinstance(most, int) else 0
 
@@ -236,7 +236,7 @@ def _understood(reply: ModelReply, plan: PromptPlan, size: Size) -> ImageRead:
 
 
 def _known(confidence: float | None) -> float:
-    """Lines have to have a confidence: where nobody asked for log-probabilities it is full."""
+    """Lines need a confidence: 1 if no log-probabilities were requested."""
     return 1.0 if confidence is None else confidence
 
 

@@ -1,4 +1,4 @@
-"""What a vision model makes of an image: the size it is resized to, and how many tokens that becomes."""
+"""How a vision model resizes an image, and how many tokens the image becomes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from inkgate.types import Size
 
 @dataclass(frozen=True, slots=True)
 class ImageLimits:
-    """How a model's image processor sizes an image (`smart_resize` in transformers), and counts its tokens.
+    """How a model's image processor sizes an image (`smart_resize` in transformers) and counts its tokens.
 
     Attributes:
         patch: side of a patch, in pixels.
         merge: patches merged along each side into one token.
         min_pixels, max_pixels: of the resized image; larger and smaller ones are scaled by area.
-        aspect: the longer side is at most this many times the shorter one.
-        raise_sides: images with a side under one merged patch are enlarged to it before anything else
-            (PaddleOCR-VL does, HunyuanOCR does not).
+        aspect: maximum ratio of the longer side to the shorter one.
+        raise_sides: images with a side under one merged patch are first enlarged to it (PaddleOCR-VL does, HunyuanOCR
+            does not).
         double_under: images with both sides under this many pixels are doubled first; None: never.
         row_tokens: tokens added to each row of merged patches.
         extra_tokens: tokens added to each image.
-        sent: whether min_pixels and max_pixels travel with the request as `mm_processor_kwargs`, because the
-            server's own defaults differ.
+        sent: whether min_pixels and max_pixels are sent with the request as `mm_processor_kwargs`, because the server's
+            defaults differ.
     """
 
     patch: int
@@ -48,10 +48,10 @@ class ImageLimits:
         return self.patch * self.merge
 
     def resized(self, size: Size) -> Size:
-        """The size the model sees. An image that has that size already is left as it is.
+        """The size after resizing. An image that already has that size is not changed.
 
-        Sides are rounded to the nearest multiple of `factor` (halves to even). Where that is too many pixels, both
-        are scaled down and rounded down; where it is too few, scaled up and rounded up.
+        Sides are rounded to the nearest multiple of `factor` (halves to even). If that has too many pixels, both sides
+        are scaled down and rounded down; if too few, scaled up and rounded up.
 
         Raises:
             InputRejected: `image_too_narrow`.
@@ -79,11 +79,11 @@ class ImageLimits:
         return high * (wide + self.row_tokens) + self.extra_tokens
 
     def shrunk(self, factor: float) -> ImageLimits:
-        """The same with sides at most `factor` times as long where `max_pixels` decides; never under `min_pixels`."""
+        """The same limits with the sides of the largest image scaled by `factor`; never under `min_pixels`."""
         return replace(self, max_pixels=max(self.min_pixels, int(self.max_pixels * factor**2)))
 
     def within(self, max_pixels: int) -> ImageLimits:
-        """The same with images of at most so many pixels; never under `min_pixels`."""
+        """The same limits with at most this many pixels; never under `min_pixels`."""
         return replace(self, max_pixels=max(self.min_pixels, min(self.max_pixels, max_pixels)))
 
     def _started(self, size: Size) -> tuple[int, int]:

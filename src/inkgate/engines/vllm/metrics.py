@@ -1,4 +1,4 @@
-"""What vLLM says of itself at /metrics, in the text form of Prometheus, with the names of 0.24 to 0.33."""
+"""vLLM's metrics from /metrics, in Prometheus' text format, with the names of vLLM 0.24 to 0.33."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ _SAMPLE = re.compile(
 _LABEL = re.compile(r"(\w+)=\"((?:[^\"\\]|\\.)*)\"")
 _WHOLE = re.compile(r"[0-9]{1,12}")
 _MOST = 1e18
-"""No count or sum of seconds comes near it; sums of samples stay finite."""
+"""Larger values are rejected: no real count or sum of seconds comes near it, and sums of samples stay finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A histogram's sum and count since the server started: two of them give the mean of the time between."""
+    """A histogram's sum and count since the server started; two of them give the mean over the time between."""
 
     sum: float = 0.0
     count: float = 0.0
 
     def mean_since(self, before: Total) -> float | None:
-        """The mean of what came after `before`; None where nothing did."""
+        """The mean of the observations after `before`; None if there were none."""
         more = self.count - before.count
         return (self.sum - before.sum) / more if more > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class ServerReading:
-    """One reading of a server. Counters and totals run since its start; several engines of one server are summed.
+    """One scrape of a server. Counters and totals run since its start; several engines of one server are summed.
 
     Attributes:
-        running, waiting: requests in the batch, and before it. Images that are still prepared are in neither.
-        kv_usage: 0 to 1, of the fullest engine; None where it isn't said.
-        kv_tokens: what the KV cache holds; None where it isn't said.
-        block_tokens: of a block, of which a request has whole ones; 1 where it isn't said.
-        preemptions, prompt_tokens, generation_tokens, requests: counted; requests are those that ended.
+        running, waiting: requests in the batch, and queued. Images in preprocessing are in neither.
+        kv_usage: 0 to 1, of the fullest engine; None if not reported.
+        kv_tokens: capacity of the KV cache; None if not reported.
+        block_tokens: tokens per block of the KV cache; a request takes whole blocks; 1 if not reported.
+        preemptions, prompt_tokens, generation_tokens, requests: counters; requests are finished ones.
         queue_s, inter_token_s, first_token_s, request_s: times in seconds.
     """
 
@@ -60,9 +60,9 @@ class ServerReading:
 
 
 def parse_metrics(text: str) -> ServerReading | None:
-    """The reading in `text`; None where it isn't vLLM's, or lacks what every vLLM says.
+    """The reading in `text`; None if it is not vLLM's, or lacks what every vLLM reports.
 
-    Lines that can't be read are left out, as are values that are no numbers: /metrics is the work of another program.
+    Invalid lines and values that are not numbers are skipped: /metrics is another program's output.
     """
     sums: dict[str, float] = {}
     usage: float | None = None
@@ -96,7 +96,7 @@ def parse_metrics(text: str) -> ServerReading | None:
 
 
 def _samples(text: str) -> Iterator[tuple[str, str, float]]:
-    """Name, labels as written, and value of each sample of vLLM's that is a number that can be, without buckets."""
+    """Name, labels as written, and value of each valid sample of vLLM's, without buckets."""
     for line in text.splitlines():
         if not line.startswith("vllm:") or "_bucket{" in line:
             continue
@@ -112,9 +112,10 @@ def _samples(text: str) -> Iterator[tuple[str, str, float]]:
 
 
 def _kv_tokens(said: Mapping[str, int]) -> int:
-    """What one engine's cache holds: as it says (0.32), else blocks by tokens a block; 0 where that is missing, too.
+    """Capacity of one engine's KV cache: as reported (0.32), else blocks times tokens per block; 0 if that is missing,
+    too.
 
-    The product says too much of models whose layers keep caches of their own sizes.
+    The product is too high for models whose layers keep caches of different sizes.
     """
     return said.get("kv_cache_size_tokens") or said.get("num_gpu_blocks", 0) * said.get("block_size", 0)
 

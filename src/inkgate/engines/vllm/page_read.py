@@ -12,19 +12,19 @@ from inkgate.types import Page, PageResult, Task, TaskKind
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """Reads whole pages."""
+    """Reads pages as one image."""
 
     images: ImageReader
 
     async def read(self, page: Page, task: Task) -> PageResult:
-        """What is on the page. `timings_ms` has: render, encode, first_token, generate, parse.
+        """The page's content. `timings_ms` has: render, encode, first_token, generate, parse.
 
-        An answer that is cut off by its token limit, or that repeats itself on every retry of the preset, is
-        given as it is, with `error` set.
+        An answer that reaches its token limit, or that repeats itself in every retry of the preset, is returned with
+        `error` set.
 
         Raises:
-            InputRejected: the model can't do the task, the page can't be made, or the server refuses it.
-            EngineFailed: the server.
+            InputRejected: the model does not support the task, the page can't be rendered, or the server refuses it.
+            EngineFailed: the server fails.
         """
         plan = self.images.preset.plan(task.kind, task.fields, task.language)
         plan = plan.reduced(task.image_scale, task.max_output_tokens)
@@ -41,7 +41,7 @@ class PageReader:
 
 
 def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: Timings) -> PageResult:
-    """The page, of which `read` is all."""
+    """The page's result if `read` is the whole page."""
     answer = read.answer
     asked = task.kind is not TaskKind.TEXT and task.kind is not TaskKind.SPOT
     return PageResult(

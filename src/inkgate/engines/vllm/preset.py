@@ -1,6 +1,6 @@
-"""Preset: all that is particular to one vision-language model, as values.
+"""Preset: everything specific to one vision-language model, as data.
 
-Another model is another module in `presets/`, or a file of the user's own; nothing else changes
+To support another model, add a module in `presets/` or a file of your own; nothing else changes
 (docs/guides/choosing-a-model.md).
 """
 
@@ -15,14 +15,14 @@ from inkgate.errors import InputRejected
 from inkgate.types import BlockType, TaskKind
 
 FIELDS = "{fields}"
-"""Stands in a prompt for the names of the fields to extract: 'name','date'."""
+"""Placeholder in a prompt for the names of the fields to extract: 'name','date'."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How tokens are chosen, named as in a chat request to vLLM; None is not sent. `extra`: other fields, as they are.
+    """Sampling parameters, named as in a chat request to vLLM; None is not sent. `extra`: other fields, sent unchanged.
 
-    Penalties change what is read and belong to the model: vendors' values are not to be mixed.
+    Penalties change the text that is read and are tuned per model: don't mix the vendors' values.
     """
 
     temperature: float | None = 0.0
@@ -39,7 +39,7 @@ class Sampling:
 
     @property
     def most_tokens(self) -> int | None:
-        """The most tokens of an answer, whichever of the two fields says so."""
+        """Maximum tokens of an answer, whichever of the two fields sets it."""
         return self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens
 
     def as_request(self) -> dict[str, object]:
@@ -50,13 +50,13 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class TaskPrompt:
-    """How a model is asked for one thing.
+    """How to prompt a model for one task.
 
     Attributes:
-        prompt: verbatim; `{fields}` in it stands for the names of the fields to extract.
-        parser: what makes an Answer of the model's text.
-        sampling, limits: instead of the preset's.
-        languages: prompts by the language to translate into (ISO 639-1), instead of `prompt`.
+        prompt: verbatim; `{fields}` in it is the placeholder for the names of the fields to extract.
+        parser: makes a ParsedAnswer of the model's text.
+        sampling, limits: override the preset's.
+        languages: prompts by the language to translate into (ISO 639-1); override `prompt`.
     """
 
     prompt: str
@@ -66,10 +66,11 @@ class TaskPrompt:
     languages: Mapping[str, str] = field(default_factory=dict)
 
     def filled(self, names: Sequence[str] = (), language: str | None = None) -> str:
-        """The prompt with the fields' names, in the wording for the language.
+        """The prompt with the fields' names, worded for the language.
 
         Raises:
-            InputRejected: `options_invalid`: no field is named where one must be, or the language is not known.
+            InputRejected: `options_invalid`: no field is named though the prompt needs one, or the language is not
+                supported.
         """
         text = self.prompt
         if self.languages:
@@ -86,7 +87,7 @@ class TaskPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptPlan:
-    """One request to the model, but for the image: the prompt as it is sent, and how to read the answer."""
+    """One request to the model without the image: the prompt as sent, and how to parse the answer."""
 
     prompt: str
     parser: Parser
@@ -94,7 +95,7 @@ class PromptPlan:
     limits: ImageLimits
 
     def reduced(self, scale: float, most_tokens: int | None) -> PromptPlan:
-        """The plan with sides of the largest image `scale` times as long, and answers of `most_tokens` at most."""
+        """The plan with the sides of the largest image scaled by `scale`, and at most `most_tokens` per answer."""
         plan = self if scale == 1.0 else replace(self, limits=self.limits.shrunk(scale))
         if most_tokens is None:
             return plan
@@ -114,13 +115,13 @@ class PromptPlan:
 
 @dataclass(frozen=True, slots=True)
 class RetryStep:
-    """A retry after the model repeated itself: what changes. `scale`: of the sides of the largest image."""
+    """A retry after the model repeated itself: what changes. `scale`: factor for the sides of the largest image."""
 
     temperature: float | None = None
     scale: float = 1.0
 
     def applied(self, plan: PromptPlan) -> PromptPlan:
-        """The plan as it is tried on this step."""
+        """The plan with this step's changes."""
         sampling = plan.sampling
         if self.temperature is not None:
             sampling = replace(sampling, temperature=self.temperature)
@@ -133,11 +134,11 @@ class Launch:
     """How vLLM is started for the model.
 
     Attributes:
-        model: name on the model hub; None where only a folder can be given.
-        flags: of the model's recipe, as they stand on the command line.
-        newer_flags: flags without a value that older versions of vLLM don't have, and don't need: where vLLM says that
-            it doesn't know one, it is started without it.
-        max_model_len: None: as the model's configuration says.
+        model: name on the model hub; None if only a folder can be given.
+        flags: from the model's recipe, as written on the command line.
+        newer_flags: flags without a value that older versions of vLLM neither have nor need: if vLLM rejects one as
+            unknown, it is started without it.
+        max_model_len: None: from the model's configuration.
     """
 
     model: str | None
@@ -148,7 +149,7 @@ class Launch:
     newer_flags: tuple[str, ...] = ()
 
     def arguments(self) -> list[str]:
-        """The flags of vLLM's server, without the model, its name and the address."""
+        """Command-line flags of vLLM's server, without the model, its name and the address."""
         length = [] if self.max_model_len is None else ["--max-model-len", str(self.max_model_len)]
         memory = ["--gpu-memory-utilization", f"{self.gpu_memory_utilization:g}"]
         return [*self.flags, *self.newer_flags, *length, *memory, "--max-num-seqs", str(self.max_num_seqs)]
@@ -160,19 +161,19 @@ class Preset:
 
     Attributes:
         name: stable and short: `hunyuanocr-1.5`.
-        served_names: what servers call it; the first is what a server of ours calls it.
-        tasks: what it can do.
-        limits, sampling: of every task that has none of its own.
+        served_names: names of the model on servers; a managed server uses the first.
+        tasks: the tasks it supports.
+        limits, sampling: for all tasks that don't override them.
         launch: how vLLM is started for it.
         aliases: other short names, such as that of the family for its newest member.
         system: the system message; None: none is sent; an empty one is sent as it is.
         image_first: whether the image goes before the text.
-        elements: how each type of block is read, element by element; None where pages are read whole.
-            Blocks of types that are not in it are not read (figures).
-        classes: how blocks are read that the layout model has a name of its own for, such as `chart`: by a task, or by
-            a prompt of `others`. Before `elements`.
-        others: prompts of the model that no TaskKind stands for, by the model's own names.
-        retries: what is tried, in this order, after the model repeated itself.
+        elements: how each type of block is read, element by element; None if pages are read as one image. Blocks of
+            other types are not read (figures).
+        classes: how to read blocks by the layout model's own class name, such as `chart`: by a task, or by a prompt of
+            `others`. Overrides `elements`.
+        others: prompts of the model that no TaskKind covers, by the model's own names.
+        retries: steps to try, in this order, after the model repeated itself.
     """
 
     name: str
@@ -201,39 +202,39 @@ class Preset:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Everything it can be looked up by."""
+        """All names by which it can be looked up."""
         return (self.name, *self.aliases, *self.served_names)
 
     def names_on_server(self, model: str) -> tuple[str, ...]:
-        """What a server may call it: `model`, where the settings name it."""
+        """Its possible names on a server: only `model` if the settings give it."""
         return (model,) if model else self.served_names
 
     @property
     def largest_images(self) -> ImageLimits:
-        """The limits of the task that takes the largest images, as they are without its doubling of small ones."""
+        """The limits of the task that takes the largest images, without its enlarging of small ones."""
         tasks = (*self.tasks.values(), *self.others.values())
         limits = [self.limits, *(task.limits for task in tasks if task.limits is not None)]
         return replace(max(limits, key=lambda each: each.max_pixels), double_under=None)
 
     def plan(self, kind: TaskKind, names: Sequence[str] = (), language: str | None = None) -> PromptPlan:
-        """How the model is asked to do `kind`. `names`: of the fields to extract; `language`: to translate into.
+        """The request for `kind`. `names`: of the fields to extract; `language`: to translate into.
 
         Raises:
-            InputRejected: `task_unsupported` where the model can't, `options_invalid` of the other arguments.
+            InputRejected: `task_unsupported` for the task, `options_invalid` for the other arguments.
         """
         if kind not in self.tasks:
             raise InputRejected("task_unsupported", f"{self.name} can't do {kind}; it does: {', '.join(self.tasks)}")
         return self._planned(self.tasks[kind], names, language)
 
     def other_plan(self, name: str) -> PromptPlan:
-        """How the model is asked with a prompt of its own that no TaskKind stands for. Raises as `plan`."""
+        """The request for a prompt of the model that no TaskKind covers. Raises as `plan`."""
         if name not in self.others:
             known = ", ".join(self.others) or "nothing besides the tasks"
             raise InputRejected("task_unsupported", f"{self.name} has no prompt {name!r}; it has: {known}")
         return self._planned(self.others[name], (), None)
 
     def element_plan(self, block_type: BlockType, label: str = "") -> PromptPlan | None:
-        """How a block is read that the layout model calls `label`; None where it isn't."""
+        """The request for a block that the layout model calls `label`; None if such blocks are not read."""
         name = self.classes.get(label)
         if name is not None:
             return self.plan(TaskKind(name)) if name in self.tasks else self.other_plan(name)
@@ -241,7 +242,7 @@ class Preset:
         return None if kind is None else self.plan(kind)
 
     def within(self, max_pixels: int) -> Preset:
-        """The same with images of at most so many pixels, of every task; never under a task's least. 0: as it is."""
+        """The preset with images of at most this many pixels, but never under a task's minimum. 0: unchanged."""
         if not max_pixels:
             return self
 

@@ -1,4 +1,4 @@
-"""What a model server says of its errors, in our words: its own may hold paths, versions and parts of requests."""
+"""Translates a model server's errors into our words: its own may contain paths, versions and parts of requests."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _TOO_LONG = (
         "The prompt has {0} tokens; the model takes {1}, its answer included.",
     ),
 )
-"""How vLLM words it that a request is too long (0.32, and the versions before), and how we do."""
+"""How vLLM (0.32 and earlier) reports that a request is too long, and our wording."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\[\]]{0,63}")
 
 
 def upstream_error(status: int, body: bytes) -> InkgateError:
-    """The error that an HTTP status other than 200 and its body are. 404 is for the caller to explain.
+    """The error for an HTTP status other than 200 and its body. The caller handles 404.
 
     The server's own text reaches neither the client nor the log: it may quote a page or a prompt. The server's own log
     has it.
@@ -62,14 +62,14 @@ def chat_error(status: int, body: bytes, model: str) -> InkgateError:
     """As `upstream_error`, for a client that wrote the request itself and asked for `model`."""
     if status != 404:
         return upstream_error(status, body)
-    if not _error_of(body):  # an error of the protocol says more than the server's framework does
+    if not _error_of(body):  # an error of the chat protocol is more specific than one of the server's framework
         return EngineFailed("upstream_garbled", "The model server's address has no chat completions.")
     upstream_error(status, body)  # for the log
     return InputRejected("engine_unknown", f"The model server has no model {model!r}.")
 
 
 def _error_of(body: bytes) -> Mapping[str, object]:
-    """The `error` of an error's body, or the body itself where it is flat, as older servers have it; else empty."""
+    """The `error` of an error's body, or the body itself if it is flat, as in older servers; else empty."""
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -81,7 +81,7 @@ def _error_of(body: bytes) -> Mapping[str, object]:
 
 
 def _reason(message: str, field: object) -> str:
-    """What the caller can mend, in our words; empty where the server doesn't say it in a way that is known."""
+    """What the caller can fix in the request, in our words; empty if the server's message is not a known one."""
     one_line = " ".join(message.split())
     for pattern, told in _TOO_LONG:
         found = pattern.search(one_line)
@@ -92,5 +92,5 @@ def _reason(message: str, field: object) -> str:
 
 
 def _word(value: object) -> str:
-    """A name, such as that of a field or of an error's type; empty where it is anything else."""
+    """A name, such as that of a field or of an error's type; empty if it is anything else."""
     return value if isinstance(value, str) and _NAME.fullmatch(value) else ""

@@ -1,8 +1,8 @@
-"""Tells an answer that runs in circles from one that is long: a text whose tail repeats.
+"""Detects an answer in which the model repeats itself: a text whose tail repeats.
 
-Vision-language models get stuck now and then, and then repeat a word, a line or a row of cells until their token limit.
-Real pages repeat too (dotted leaders, ruled lines, empty cells, a sheet of labels), so how much is too much
-depends on what is repeated.
+Vision-language models sometimes get stuck and repeat a word, a line or a row of cells until their token limit. Real
+pages repeat too (dotted leaders, ruled lines, empty cells, a sheet of labels), so the threshold depends on what is
+repeated.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from dataclasses import dataclass
 _CELL = re.compile(r"<(?:td|th|fcel|ecel|lcel|ucel|xcel)\b|\|")
 _ROW_END = re.compile(r"</tr>|<nl>|\n")
 _CHECK_EVERY = 256
-"""Characters from one check to the next: 60 to 100 tokens of Latin text. A check takes some microseconds."""
+"""Characters from one check to the next: 60 to 100 tokens of Latin text. A check takes a few microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepetitionLimits:
-    """How much repetition is still taken as the page's own. A span is in characters.
+    """How much repetition is accepted as the page's own. A span is in characters.
 
     Attributes:
-        repeats: fewer are never a loop, whatever they span.
+        repeats: fewer repetitions are never a loop, whatever their span.
         run_span: of something repeated within one line: leaders, ruled lines.
-        line_span: of whole lines with letters or digits. HunyuanOCR's own client waits for 4,000; a sheet of 30 labels
-            has some 3,000.
-        blank_span: of whole lines without any: a form's ruled lines.
-        cells: of equal cells in one row of a table.
-        rows: of equal rows of a table; a page has room for some 100.
+        line_span: of whole lines with letters or digits. HunyuanOCR's own client uses 4,000; a sheet of 30 labels has
+            about 3,000.
+        blank_span: of whole lines without letters or digits: a form's ruled lines.
+        cells: number of equal cells in one row of a table.
+        rows: number of equal rows of a table; a page has room for about 100.
         table_span: of equal rows, however few.
-        max_unit: longest thing looked for.
+        max_unit: length of the longest unit that is searched for.
     """
 
     repeats: int = 8
@@ -46,7 +46,7 @@ class RepetitionLimits:
         count = span // len(unit)
         if count < self.repeats:
             return False
-        # The unit starts anywhere in what is repeated: twice in a row, it shows what its own ends cut through.
+        # A unit may start anywhere in the repeated text: doubled, it shows the tokens that its ends cut.
         seen = unit + unit
         ends_rows = _ROW_END.search(seen) is not None
         if _CELL.search(seen):
@@ -57,7 +57,7 @@ class RepetitionLimits:
 
     @property
     def window(self) -> int:
-        """Characters of the tail that have to be known."""
+        """Number of characters of the tail that the check needs."""
         return max(self.table_span, self.blank_span, self.rows * 40) + self.max_unit + _CHECK_EVERY
 
 
@@ -66,9 +66,9 @@ class RepeatedTail:
     """A tail that repeats.
 
     Attributes:
-        unit: what is repeated.
-        count: how often, as far as was looked.
-        start: where in the text the first of these begins.
+        unit: the repeated text.
+        count: number of repetitions within the window.
+        start: position of the first of these in the text.
     """
 
     unit: str
@@ -77,7 +77,7 @@ class RepeatedTail:
 
 
 class RunawayGuard:
-    """Watches one answer as it comes."""
+    """Checks one answer as it streams."""
 
     def __init__(self, patience: RepetitionLimits | None = None) -> None:
         self._patience = patience or RepetitionLimits()
@@ -87,16 +87,16 @@ class RunawayGuard:
         self._dropped = 0
 
     def feed(self, text: str) -> RepeatedTail | None:
-        """Takes the next piece of the answer; the loop that it is in, if it is.
+        """Takes the next piece of the answer; returns the repetition, if there is one.
 
-        Looks only every few hundred characters, so that a token costs next to nothing.
+        Checks only every few hundred characters, so that the cost per token is negligible.
         """
         self._fresh.append(text)
         self._fresh_length += len(text)
         return self.look() if self._fresh_length >= _CHECK_EVERY else None
 
     def look(self) -> RepeatedTail | None:
-        """The loop that the answer is in, if it is, judged by all that came."""
+        """The repetition at the end of the text so far, if there is one."""
         self._tail += "".join(self._fresh)
         self._fresh.clear()
         self._fresh_length = 0
@@ -113,12 +113,12 @@ class RunawayGuard:
 
 
 def repeating_tail(text: str, patience: RepetitionLimits) -> tuple[int, int] | None:
-    """The smallest unit whose repetition at the end of `text` is over `patience`: its length, and the span repeated.
+    """The smallest unit whose repetition at the end of `text` is over `patience`: its length, and the repeated span.
 
-    Finds where the last characters stand next before the end: that distance is the period of the text back to where
-    they stop being alike. Where that is too little, the search goes on with as many characters as break that period.
-    If the tail has a longer period, its own repetition begins there (Fine and Wilf: two periods hold together for at
-    most the sum of both), so nothing is missed, and the lengths tried grow at least as Fibonacci's numbers.
+    Finds the last earlier occurrence of the last characters: its distance is the period of the text, back to where the
+    two differ. If that span is too small, the search continues with just enough characters to break that period. If the
+    tail has a longer period, its own repetition begins there (Fine and Wilf: two periods coexist over at most the sum
+    of both), so nothing is missed, and the lengths tried grow at least as Fibonacci's numbers.
     """
     end = len(text)
     length = 1
@@ -135,10 +135,10 @@ def repeating_tail(text: str, patience: RepetitionLimits) -> tuple[int, int] | N
 
 
 def _alike(text: str, distance: int, known: int) -> int:
-    """How many of the last characters equal those `distance` before them; at least `known` do."""
+    """Number of characters at the end that equal those `distance` before them; at least `known` do."""
     end = len(text)
     low, high = known, end - distance
-    while low < high:  # as slices, which compare at the speed of memory
+    while low < high:  # compares slices, at the speed of memory
         middle = (low + high + 1) // 2
         if text[end - middle : end - low] == text[end - middle - distance : end - low - distance]:
             low = middle

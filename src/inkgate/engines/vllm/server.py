@@ -26,20 +26,20 @@ from inkgate.telemetry.tracing import event, outgoing_headers
 log = structlog.get_logger(__name__)
 
 _KEEP_ALIVE_S = 4.0
-"""Idle connections are closed before vLLM does (uvicorn: 5 s): none is lost under a request that was just sent."""
+"""Idle connections are closed before vLLM closes them (uvicorn: 5 s), so that no request is sent on a closing one."""
 _LIST_S = 10.0
-"""A list of models takes milliseconds; a server that is busy with images answers late."""
+"""A list of models takes milliseconds, but a server that is busy with images responds late."""
 _METRICS_S = 10.0
 _METRICS_BYTES = 8 << 20
 """vLLM 0.32 has 57 kB for one engine."""
 _ERROR_BYTES = 65_536
 _REFUSAL_S = 600.0
-"""How long a server that refused `mm_processor_kwargs` isn't sent any: it may be started again with another flag. One
-that can't be connected to is being started again."""
+"""For this many seconds a server that refused `mm_processor_kwargs` gets none: it may be restarted with another flag. A
+server that refuses connections is being restarted."""
 
 
 class _Json(BytesPayload):
-    """A body of any size, written at once: it is in memory as it is. (BytesPayload itself warns from 1 MB on.)"""
+    """A body of any size, written at once because it is already in memory. (BytesPayload itself warns from 1 MB on.)"""
 
     def __init__(self, value: bytes) -> None:
         Payload.__init__(self, value, content_type="application/json")
@@ -50,9 +50,9 @@ class ModelServer:
     """An Upstream: the server at one address."""
 
     def __init__(self, base_url: str, connect_s: float, api_key: str = "", model_names: Sequence[str] = ()) -> None:
-        """`base_url` ends in `/v1`, as clients of OpenAI have it. `connect_s`: how long connecting may take.
+        """`base_url` ends in `/v1`, as in OpenAI's clients. `connect_s`: timeout for connecting.
 
-        `model_names`: what the model that reads pages may be called here; without them it is the first that is served.
+        `model_names`: possible names of the model that reads pages; without them it is the first model of the server.
         """
         self.base_url = base_url.rstrip("/")
         self._host = urlsplit(self.base_url).netloc.rpartition("@")[2]
@@ -65,7 +65,7 @@ class ModelServer:
         self._without_mm_kwargs_until = -math.inf
 
     def _session(self) -> aiohttp.ClientSession:
-        """The connections, which belong to the event loop that first asks for them.
+        """The connections, which belong to the first event loop that uses them.
 
         Raises:
             EngineFailed: "upstream_unreachable": they were closed.
@@ -75,9 +75,9 @@ class ModelServer:
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
                 headers=self._headers,
-                # How many are sent at once is for the engine to say.
+                # The engine limits how many requests are sent at once.
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEP_ALIVE_S),
-                # Reading is bounded by those who ask: they know a first token from a stalled stream.
+                # The callers bound reading: they can tell a first token from a stalled stream.
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_s),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
@@ -85,7 +85,7 @@ class ModelServer:
         return self._opened
 
     async def close(self) -> None:
-        """See Upstream. Whoever still reads an answer hears at once that the connection broke."""
+        """See Upstream. Reads in progress fail at once with a connection error."""
         self._closed = True
         for response in self._answers:
             response.close()
@@ -94,9 +94,10 @@ class ModelServer:
 
     @asynccontextmanager
     async def _answer(self, begun: Awaitable[aiohttp.ClientResponse]) -> AsyncIterator[aiohttp.ClientResponse]:
-        """An answer, whose reading fails with an error of aiohttp once `close` is called.
+        """An answer whose reading raises aiohttp's error once `close` is called.
 
-        A session that is closed lets whoever reads wait for ever, or raises RuntimeError in who is about to.
+        Without it, closing the session leaves a reader waiting for ever, or raises RuntimeError in one that starts
+        reading.
         """
         response = await begun
         self._answers.add(response)
@@ -106,13 +107,13 @@ class ModelServer:
             yield response
         finally:
             self._answers.discard(response)
-            response.close()  # a connection that was read to its end has gone back by then
+            response.close()  # a connection that was read to its end has been returned to the pool by then
 
     async def models(self) -> tuple[str, ...]:
         """See Upstream.
 
         Raises:
-            InputRejected, EngineFailed: the server is not there, or is no such server.
+            InputRejected, EngineFailed: the server is unreachable or not a model server.
         """
         session = self._session()
         try:
@@ -135,7 +136,7 @@ class ModelServer:
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
         """See Upstream. A server that refuses `mm_processor_kwargs` gets the call without them; the answer's header
-        `IGNORED_HEADER` names what was left out.
+        `IGNORED_HEADER` names the omitted fields.
         """
         refusing = anyio.current_time() < self._without_mm_kwargs_until
         body, ignored = without_mm_kwargs(call.body) if refusing else (call.body, ())
@@ -173,12 +174,12 @@ class ModelServer:
             yield ModelAnswer(response.status, headers, chunks)
 
     async def probe(self) -> None:
-        """Returns when the server has read a small image, as it would a page, and generated one token.
+        """Returns once the server has read a small image, as it would a page, and generated one token.
 
-        `/health` answers for a server that stands still, and text alone for one whose image encoder fails.
+        `/health` succeeds on a stalled server, and a text prompt on one whose image encoder fails.
 
         Raises:
-            InputRejected, EngineFailed: it does not.
+            InputRejected, EngineFailed: the probe failed.
         """
         served = await self.models()
         if not served:
@@ -194,12 +195,12 @@ class ModelServer:
                 pass
 
     async def tokens_generated(self) -> float | None:
-        """How many tokens it has generated since it started; None where it doesn't say (vLLM does, at /metrics)."""
+        """Tokens generated since the server's start; None if it does not report them (vLLM does, at /metrics)."""
         reading = await self.readings()
         return None if reading is None else reading.generation_tokens
 
     async def readings(self) -> ServerReading | None:
-        """What it says of itself at /metrics; None where it says nothing, or nothing that vLLM would say, in time."""
+        """The server's metrics at /metrics; None if it does not respond in time or they are not vLLM's."""
         with anyio.move_on_after(self._connect_s + _METRICS_S):
             try:
                 begun = self._session().get(f"{self.base_url.removesuffix('/v1')}/metrics")
@@ -219,15 +220,15 @@ class ModelServer:
         return None
 
     def _unreachable(self) -> EngineFailed:
-        """The error; and what is known of a server that may be another one the next time is forgotten."""
+        """The error. Also forgets what is known of the server, which may be another one next time."""
         self._without_mm_kwargs_until = -math.inf
         return EngineFailed("upstream_unreachable", "No connection to the model server.")
 
 
 async def _start_of(chunks: AsyncIterator[bytes]) -> bytes:
-    """The whole of an error's body, or as much of it as errors have."""
+    """An error's body, cut to the usual length of errors."""
     begun = b""
-    with suppress(EngineFailed):  # what came of the body is enough: the status says what it is
+    with suppress(EngineFailed):  # a part of the body is enough: the status decides
         async for chunk in chunks:
             begun += chunk
             if len(begun) > _ERROR_BYTES:

@@ -1,6 +1,6 @@
-"""The port to model servers: a call goes out as bytes, its answer comes back as bytes.
+"""The port to model servers: sends a call as bytes, and receives its answer as bytes.
 
-One server is a `ModelServer` (server.py); several are a stack of serving/ around them. Who asks can't tell which.
+One server is a `ModelServer` (server.py); several are wrapped by classes of serving/. Callers use both the same way.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ def _nothing() -> None:
 
 
 class ServedModelName(str):
-    """The name of a model, as its server lists it.
+    """A model's name, as its server lists it.
 
-    `max_model_len`: the most tokens of a prompt with its answer; None where the server doesn't say.
+    `max_model_len`: maximum tokens of a prompt with its answer; None if the server does not report it.
     """
 
     __slots__ = ("max_model_len",)
@@ -35,15 +35,15 @@ class ModelCall:
     """A request to a model server.
 
     Attributes:
-        body: JSON, as it is sent.
+        body: JSON, as sent.
         path: below the server's address: `chat/completions`.
-        prompt_tokens: what it takes of a server's KV cache before its answer: text and images.
-        answer_tokens: the most that its answer may take; less where that is known from others.
-        kind: calls of a kind have answers of about the same length (a preset's task on images of one size).
-        key: of its content: calls with the same key go to the same server where that costs nothing, which then has
-            their image at hand. Empty: its like will not come again.
-        streams: whether its answer comes token by token.
-        sent: is called when it goes to a server, each time that it does: what it waits before that isn't the server's.
+        prompt_tokens: tokens of the prompt in the server's KV cache: text and images.
+        answer_tokens: maximum tokens of its answer; lower if known from other answers.
+        kind: calls of the same kind have answers of similar length (a preset's task on images of one size).
+        key: of its content: calls with the same key go to the same server, which has cached their image, if that costs
+            nothing. Empty: the content will not be sent again.
+        streams: whether its answer is streamed token by token.
+        sent: called each time the call is sent to a server: the wait before that is not the server's time.
     """
 
     body: bytes
@@ -57,13 +57,13 @@ class ModelCall:
 
     @property
     def tokens(self) -> int:
-        """Of the KV cache, in all."""
+        """Tokens of the KV cache, in all."""
         return self.prompt_tokens + self.answer_tokens
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a server answers. `chunks` is to be iterated once, within the block that `send` gives it in."""
+    """A server's answer. Iterate `chunks` once, within the block of `send`."""
 
     status: int
     headers: Mapping[str, str]
@@ -71,27 +71,27 @@ class ModelAnswer:
 
     @property
     def failed(self) -> bool:
-        """Whether the server is at fault. 503 is none: a server that is full is well."""
+        """Whether the server is at fault. 503 does not count: a full server is healthy."""
         return self.status >= 500 and self.status != 503
 
 
 class Upstream(Protocol):
-    """One model server, or several behind one name. Used from one event loop by many tasks at once."""
+    """One model server, or several behind one address. Used from one event loop by many tasks at once."""
 
     async def models(self) -> tuple[str, ...]:
-        """The names of the models that are served; a ServedModelName where more of a model is known.
+        """The names of the served models; a ServedModelName if more is known of a model.
 
         Raises:
-            InputRejected, EngineFailed: no server is there that can say.
+            InputRejected, EngineFailed: no server could list its models.
         """
         ...
 
     def send(self, call: ModelCall) -> AbstractAsyncContextManager[ModelAnswer]:
-        """The answer to `call`, whatever its status. Leaving the block before its end drops the connection, on which
-        vLLM stops generating. How long anything may take is for the caller to say, by a cancel scope.
+        """The answer to `call`, whatever its status. Leaving the block early drops the connection; vLLM then stops
+        generating. The caller sets timeouts, by a cancel scope.
 
         Raises:
-            EngineFailed: "upstream_unreachable" on entering, "upstream_cut_off" while the chunks come.
+            EngineFailed: "upstream_unreachable" on entering, "upstream_cut_off" while reading the chunks.
         """
         ...
 

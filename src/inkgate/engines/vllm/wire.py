@@ -1,4 +1,4 @@
-"""The OpenAI chat protocol as a model server streams it: bytes to server-sent events to deltas. Pure."""
+"""Parses the OpenAI chat protocol as a model server streams it: bytes to server-sent events to deltas. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from inkgate.engines.vllm.refusals import upstream_error
 from inkgate.errors import EngineFailed, InkgateError
 
 _MAX_LINE = 4_000_000
-"""Bytes of one event; one delta with its log-probabilities has some hundred."""
+"""Maximum bytes of one event; one delta with its log-probabilities has a few hundred."""
 IGNORED_HEADER = "x-inkgate-ignored"
-"""Of an answer: the fields of the request that were left out, or lowered."""
+"""Response header: the fields of the request that were omitted or lowered."""
 _MM_KWARGS = ("mm_processor_kwargs", "media_io_kwargs")
 _MM_KWARGS_FLAG = b"--trust-request-mm-kwargs"
 
@@ -28,7 +28,7 @@ class GeneratedToken:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """What a request cost, in tokens."""
+    """Tokens used by a request."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -36,7 +36,7 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One step of an answer. `finish_reason` is set on the last that has text, `usage` after it."""
+    """One step of an answer. `finish_reason` is set on the last delta with text; `usage` comes after it."""
 
     text: str = ""
     tokens: tuple[GeneratedToken, ...] = ()
@@ -45,9 +45,10 @@ class Delta:
 
 
 class EventLines:
-    """Cuts a byte stream into the payloads of its `data:` lines; comments and other fields are dropped.
+    """Splits a byte stream into the payloads of its `data:` lines; comments and other fields are dropped.
 
-    Lines end with LF or CRLF alone: text holds other characters (U+2028, U+0085) that `str.splitlines` would cut at.
+    Lines end only with LF or CRLF: text may contain other characters (U+2028, U+0085) at which `str.splitlines` would
+    split.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,7 @@ class EventLines:
         """The payloads that `chunk` completes.
 
         Raises:
-            EngineFailed: "upstream_garbled", for what is no event stream.
+            EngineFailed: "upstream_garbled": not an event stream.
         """
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) > _MAX_LINE:
@@ -70,11 +71,11 @@ class EventLines:
 
 
 def delta_of(payload: bytes) -> Delta:
-    """The delta that one event holds.
+    """The delta in one event.
 
     Raises:
         InputRejected, EngineFailed: the server reports an error within the stream.
-        EngineFailed: "upstream_garbled", for what is no chunk of a chat completion.
+        EngineFailed: "upstream_garbled": not a chunk of a chat completion.
     """
     try:
         chunk = orjson.loads(payload)
@@ -86,7 +87,7 @@ def delta_of(payload: bytes) -> Delta:
 
 
 def event_error(payload: bytes) -> InkgateError | None:
-    """The error that one event tells of; None for all others."""
+    """The error that an event reports; None for all others."""
     try:
         event = orjson.loads(payload)
     except orjson.JSONDecodeError:
@@ -134,14 +135,14 @@ def _status(error: object) -> int:
 
 
 def refuses_mm_kwargs(status: int, body: bytes) -> bool:
-    """Whether an answer says that its server takes no `mm_processor_kwargs`, as vLLM does from 0.32 on unless it was
-    started with the flag that its refusal names.
+    """Whether an error response refuses `mm_processor_kwargs`, as vLLM does from 0.32 on unless it was started with the
+    flag that the response names.
     """
     return status == 400 and _MM_KWARGS_FLAG in body
 
 
 def without_mm_kwargs(body: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """A chat request without the fields that such a server refuses, and their names; as it is where it has none."""
+    """A chat request without the fields that such a server refuses, and their names; unchanged if it has none."""
     if not any(b'"%s"' % name.encode() in body for name in _MM_KWARGS):
         return body, ()
     try:
@@ -153,5 +154,5 @@ def without_mm_kwargs(body: bytes) -> tuple[bytes, tuple[str, ...]]:
 
 
 def garbled(detail: str) -> EngineFailed:
-    """Something that is not the protocol."""
+    """The error for a response that violates the protocol."""
     return EngineFailed("upstream_garbled", detail)

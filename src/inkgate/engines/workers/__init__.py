@@ -1,1 +1,1 @@
-"""Models in processes of their own, since one process computes no faster than Python's lock lets it."""
+"""Runs models in worker processes, because Python's global lock limits a single process."""

@@ -1,7 +1,7 @@
-"""Arrays pass between processes in shared memory; what else there is of an item, by pickle beside it.
+"""Passes arrays between processes in shared memory; the rest of a message is pickled.
 
-Only processes of our own speak so, and what they say is of their own making: pickle can carry whatever a model takes
-and gives. The memory is a memfd: it has no name, and nothing of it stays behind when both sides have gone, however.
+Only inkgate's own processes exchange these messages, so pickle is safe here; it supports every type that models use.
+The memory is a memfd: it has no name, and is freed once both processes have ended, for whatever reason.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ALIGNMENT = 64
-"""Bytes of a cache line: where arrays begin."""
+"""Bytes of a cache line: arrays are aligned to it."""
 _STEP = 1 << 20
 _KEPT = 64 << 20
-"""Bytes that stay after a call that took more: some pages, or all lines of a call many times over."""
+"""Bytes that are kept after a call that took more: enough for several pages, or many calls' worth of lines."""
 
 _Place = tuple[int, tuple[int, ...], str]
-"""Where an array is: its offset, shape and type."""
+"""An array's offset, shape and type."""
 
 
 class SharedBlock:
-    """Memory that two processes share. What one writes is valid for the other until the next message is packed."""
+    """Memory that two processes share. Data from one side is valid for the other until the next message is packed."""
 
     def __init__(self, fd: int) -> None:
-        """`fd`: of a memfd, which is closed with the block."""
+        """`fd`: of a memfd; closed with the block."""
         self._fd = fd
         self._memory: mmap.mmap | None = None
 
     @classmethod
     def make(cls) -> SharedBlock:
-        """New and empty."""
+        """A new, empty block."""
         return cls(os.memfd_create("inkgate-engine", os.MFD_CLOEXEC))
 
     @property
@@ -44,11 +44,11 @@ class SharedBlock:
 
     @property
     def size(self) -> int:
-        """Bytes that are mapped here."""
+        """Bytes that are mapped in this process."""
         return 0 if self._memory is None else len(self._memory)
 
     def pack(self, message: object) -> bytes:
-        """`message`, the pixels of its arrays left in the block. Raises OSError where there is no memory for them."""
+        """Pickles `message` and copies its arrays into the block. Raises OSError if there is no memory for them."""
         arrays: list[NDArray[Any]] = []
         places: list[_Place] = []
         frame = io.BytesIO()
@@ -61,14 +61,14 @@ class SharedBlock:
         return self.size.to_bytes(8) + frame.getvalue()
 
     def unpack(self, frame: bytes) -> Any:  # noqa: ANN401 - whatever was packed
-        """What the other side packed. Its arrays are views of the block."""
+        """The message that the other side packed. Its arrays are views of the block."""
         size = int.from_bytes(frame[:8])
         if size != self.size:
             self._map(size)
         return _Unpacker(io.BytesIO(frame[8:]), self).load()
 
     def close(self) -> None:
-        """Gives the memory back as soon as no array lies in it any more. Safe to call twice."""
+        """Frees the memory once no array refers to it. Safe to call twice."""
         self._memory = None
         if self._fd >= 0:
             os.close(self._fd)
@@ -80,7 +80,7 @@ class SharedBlock:
         self._map(size)
 
     def _map(self, size: int) -> None:
-        # The memory that was mapped before goes with the last array in it.
+        # The previous mapping is freed with the last array in it.
         self._memory = mmap.mmap(self._fd, size) if size else None
 
     def _array(self, place: _Place) -> NDArray[Any]:
@@ -92,7 +92,7 @@ class SharedBlock:
 
 
 class _Packer(pickle.Pickler):
-    """Leaves out arrays, and says where they go."""
+    """Replaces arrays by their locations."""
 
     def __init__(self, frame: io.BytesIO, arrays: list[NDArray[Any]], places: list[_Place]) -> None:
         super().__init__(frame, pickle.HIGHEST_PROTOCOL)
@@ -101,7 +101,7 @@ class _Packer(pickle.Pickler):
         self._end = 0
 
     def persistent_id(self, obj: object) -> _Place | None:
-        """Where `obj` is, if it is an array."""
+        """The location of `obj` if it is an array."""
         if not isinstance(obj, np.ndarray) or obj.dtype.hasobject:
             return None
         place = (-(-self._end // _ALIGNMENT) * _ALIGNMENT, obj.shape, obj.dtype.str)
@@ -117,5 +117,5 @@ class _Unpacker(pickle.Unpickler):
         self._block = block
 
     def persistent_load(self, pid: Any) -> NDArray[Any]:  # noqa: ANN401 - as pickle has it
-        """The array of a place."""
+        """The array at a location."""
         return self._block._array(pid)  # noqa: SLF001 - of this module

@@ -1,4 +1,4 @@
-"""A model that is elsewhere."""
+"""A model that runs in worker processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Sizes(Protocol[ItemT_contra]):
-    """What a BatchModel says of its items without the model: see there."""
+    """The sizes of a BatchModel's items, computed without the model: see there."""
 
     def shape_of(self, item: ItemT_contra) -> Hashable: ...
 
@@ -23,10 +23,10 @@ class Sizes(Protocol[ItemT_contra]):
 
 
 class WorkerModel(Generic[ItemT, ResultT]):
-    """A BatchModel that is the model `name` of each worker: as many calls at once as there are workers."""
+    """A BatchModel that calls the model `name` in the workers: as many calls at once as there are workers."""
 
     def __init__(self, pool: WorkerPool, name: str, sizes: Sizes[ItemT]) -> None:
-        """`sizes`: of the model's items, asked in this process."""
+        """`sizes`: of the model's items, computed in this process."""
         self._pool = pool
         self._name = name
         self.shape_of = sizes.shape_of

@@ -1,4 +1,4 @@
-"""Engine workers, kept alive, and calls that find one."""
+"""A pool of engine workers: keeps them running and gives calls to free ones."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from inkgate.supervision import BackgroundTask, Supervisor
 log = structlog.get_logger(__name__)
 
 _TRIES = 2
-"""Workers that a call may take with it: a call that is not at fault hardly ever meets two that die."""
+"""Attempts of a call whose worker dies: a call that is not at fault hardly ever meets two that die."""
 _PATIENCE = 4
-"""Times `timeout_s` that a call waits for a free worker: each model may have a call before it."""
+"""A call waits for a free worker this many times `timeout_s`: each model may have a call before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """How workers are started, and what they may take.
+    """How workers are started, and their limits.
 
     Attributes:
-        command: starts a worker; descriptors, our process and one of `arguments` follow it (see serve.py).
+        command: starts a worker; descriptors, our process ID and one of `arguments` are appended (see serve.py).
         arguments: one for each worker.
-        timeout_s: for a call.
-        start_s: until its models are loaded.
+        timeout_s: of a call.
+        start_s: timeout for loading its models.
         pause_s, most_pause_s: before a worker is replaced; doubled each time until one has lived for `stable_s`.
     """
 
@@ -49,14 +49,14 @@ class PoolSettings:
 
 
 class WorkerPool:
-    """Runs calls in worker processes, each in the next that is free.
+    """Runs each call in the next free worker process.
 
-    `run` has to run on the event loop as long as calls are made, and may be run again. `start` and `call` block, and
-    are safe from many threads at once. A call in a worker that dies is tried once more, in another.
+    Its background task is `run`, which must be running while calls are made, and may be run again. `start` and `call`
+    block and are safe from many threads at once. A call whose worker dies is retried once, in another.
     """
 
     def __init__(self, settings: PoolSettings, supervisor: Supervisor | None = None) -> None:
-        """`supervisor`: keeps what keeps each worker alive running."""
+        """`supervisor`: keeps the task that restarts each worker running."""
         self._settings = settings
         self._supervisor = supervisor or Supervisor()
         self._started = False
@@ -76,11 +76,11 @@ class WorkerPool:
 
     @property
     def lives(self) -> tuple[tuple[int, int], ...]:
-        """Of each place for a worker: the process that is there, 0 for none, and how many there were so far."""
+        """For each slot of a worker: its current process ID, 0 for none, and how many it has had."""
         return tuple(self._lives)
 
     async def run(self) -> None:
-        """Keeps workers alive from the first `start` on, until cancelled; then no process is left."""
+        """Keeps workers running from the first `start` on, until cancelled; then no process is left."""
         self._reaper = Threads("engine_workers", len(self._settings.arguments))
         self._wanted = anyio.Event()
         if self._started:
@@ -99,8 +99,8 @@ class WorkerPool:
                 self._changed.notify_all()
 
     def start(self) -> None:
-        """Has the workers started, and returns when the first is ready. From a thread of the event loop that `run`
-        runs on. Raises whatever the models' loading did, or EngineFailed.
+        """Starts the workers; returns once the first is ready. Call it from a thread of the event loop that `run` runs
+        on. Raises the error of loading the models, or EngineFailed.
         """
         if self._wanted is None:
             raise EngineFailed("engine_unavailable", "The service is not running.")
@@ -112,11 +112,12 @@ class WorkerPool:
                 raise self._reason()
 
     def call(self, model: str, items: Sequence[Any]) -> list[Any]:
-        """What `model` gives for the items.
+        """The result of the model `model` for the items.
 
         Raises:
-            EngineFailed: "engine_failed": workers died with it, or none was to be had; "engine_unavailable": stopped.
-            Exception: whatever the model raised.
+            EngineFailed: "engine_failed": workers died during the call, or none became free; "engine_unavailable":
+                stopped.
+            Exception: what the model raised.
         """
         deaths = 0
         while deaths < _TRIES:
@@ -148,7 +149,7 @@ class WorkerPool:
                 worker.close()
 
     async def _keep(self, place: int, argument: str) -> None:
-        """One worker after the other."""
+        """Keeps one slot filled: starts a worker after the other."""
         settings = self._settings
         pauses = Pauses(settings.pause_s, settings.most_pause_s, settings.stable_s)
         while True:
@@ -178,7 +179,7 @@ class WorkerPool:
             log.info("engine_worker_ended", pid=worker.pid, status=status)
 
     async def _ready(self, worker: Worker) -> None:
-        """Returns when it takes calls. Raises as Worker.hear_ready, and TimeoutError."""
+        """Returns once the worker accepts calls. Raises as Worker.hear_ready, and TimeoutError."""
         with anyio.fail_after(self._settings.start_s):
             await anyio.wait_readable(worker.fileno())
         worker.hear_ready()
@@ -188,7 +189,7 @@ class WorkerPool:
             self._changed.notify_all()
 
     def _withdraw(self, worker: Worker) -> None:
-        """It has ended. Whoever has it closes it: whoever it is at work for, or else we."""
+        """Removes a worker that has ended. The thread that uses it closes it; if none does, it is closed here."""
         os.close(worker.pid_fd)
         with self._changed:
             held = worker in self._workers and worker not in self._free

@@ -1,4 +1,4 @@
-"""One engine worker, seen from outside: started, called, and ended."""
+"""The engine's side of a worker process: starts, calls and ends it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMEVAL = struct.Struct("@ll")
 
 
 class WorkerDied(Exception):
-    """The worker is gone. `had_call`: it had been given the call, and may have died of it."""
+    """The worker has ended. `had_call`: it had received the call, and may have died of it."""
 
     def __init__(self, cause: str, *, had_call: bool) -> None:
         super().__init__(cause)
@@ -28,10 +28,10 @@ class WorkerDied(Exception):
 
 
 class Worker:
-    """A worker process. Serves one call at a time; safe from any thread that has it to itself.
+    """A worker process. Serves one call at a time; safe from any thread that has exclusive use of it.
 
     Attributes:
-        alive: False from when anybody has noticed that it is gone, or that it is not to be used any more.
+        alive: False once its end was noticed, or once it must not be used any more.
         pid_fd: becomes readable when the process has ended.
     """
 
@@ -47,7 +47,7 @@ class Worker:
         """A worker that loads its models: see start_child. `timeout_s`: for each call.
 
         Raises:
-            OSError: nothing of it is left.
+            OSError: it could not be started; nothing of it is left.
         """
         with ExitStack() as undo:
             block = SharedBlock.make()
@@ -55,7 +55,7 @@ class Worker:
             ours, theirs = socket.socketpair()
             undo.enter_context(ours)
             with theirs:
-                # A worker that stops in the middle of an answer must not hold a thread for ever.
+                # A worker that stops in the middle of an answer must not block a thread for ever.
                 limit = _TIMEVAL.pack(int(timeout_s), int(timeout_s % 1 * 1e6))
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
                 ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
@@ -71,26 +71,26 @@ class Worker:
         return self._process.pid
 
     def fileno(self) -> int:
-        """Readable when it has said something, or has ended."""
+        """Readable when it has sent a message, or has ended."""
         return self._channel.fileno()
 
     def hear_ready(self) -> None:
-        """Returns when it says that its models are loaded.
+        """Returns once it reports that its models are loaded.
 
         Raises:
-            WorkerDied: it ended instead.
-            Exception: whatever its models' loading raised.
+            WorkerDied: it ended before.
+            Exception: the error of loading the models.
         """
-        os.set_blocking(self.fileno(), True)  # uvloop makes what it has watched non-blocking, and leaves it so
+        os.set_blocking(self.fileno(), True)  # uvloop makes watched descriptors non-blocking, and leaves them so
         self._answer()
 
     def call(self, name: str, items: Sequence[Any]) -> list[Any]:
-        """What the model `name` gives for the items. Blocking.
+        """The result of the model `name` for the items. Blocking.
 
         Raises:
-            WorkerDied: it ended, or took too long and was ended.
-            OSError: there is no memory to hand the items over.
-            Exception: whatever the model raised.
+            WorkerDied: it ended, or timed out and was killed.
+            OSError: there is no memory to pass the items.
+            Exception: what the model raised.
         """
         frame = self._block.pack((name, items))
         try:
@@ -112,7 +112,7 @@ class Worker:
         return self._process.wait()
 
     def close(self) -> None:
-        """Closes what leads to it. For whoever has it to himself; safe to call twice."""
+        """Closes its descriptors. Needs exclusive use; safe to call twice."""
         self._channel.close()
         self._block.close()
 

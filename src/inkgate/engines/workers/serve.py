@@ -1,4 +1,4 @@
-"""The inside of an engine worker: a process that runs models for another, and may be killed at any time."""
+"""The program of an engine worker: a process that runs models for another and may be killed at any time."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from inkgate.runtimes.memory import return_free_memory
 
 Predict = Callable[[Sequence[Any]], list[Any]]
 Load = Callable[[str], Mapping[str, Predict]]
-"""Opens the models: from what the other side says of them to each model's `predict`, by its name."""
+"""Opens the models: from the argument of the other side to each model's `predict`, by model name."""
 
 _IDLE_S = 2.0
-"""After so long without a call, memory that calls have freed goes back to the system."""
+"""After this many seconds without a call, freed memory is returned to the system."""
 
 
 def run(load: Load) -> None:
-    """Serves until the other side has gone. The last arguments: descriptors of channel and memory, the process that
-    this one belongs to, and what `load` gets.
+    """Serves until the other side has gone. The last arguments: descriptors of channel and memory, the parent's process
+    ID, and the argument of `load`.
     """
     channel_fd, block_fd, parent = map(int, sys.argv[-4:-1])
     live_with(parent)
     channel, block = Connection(channel_fd), SharedBlock(block_fd)
-    with suppress(EOFError, OSError):  # it is gone
+    with suppress(EOFError, OSError):  # the other side is gone
         _serve(channel, block, load)
-    os._exit(0)  # nothing here needs tidying; threads of native code are not waited for
+    os._exit(0)  # nothing needs cleaning up; threads of native code are not waited for
 
 
 def _serve(channel: Connection, block: SharedBlock, load: Load) -> None:
@@ -49,7 +49,7 @@ def _serve(channel: Connection, block: SharedBlock, load: Load) -> None:
 
 
 def _answer(models: Mapping[str, Predict], block: SharedBlock, frame: bytes) -> bytes:
-    """What one call gives, packed: its frame's arrays are let go with the end of this."""
+    """The packed result of one call; its arrays are released on return."""
     try:
         name, items = block.unpack(frame)
         return packed(models[name](items))
@@ -58,9 +58,9 @@ def _answer(models: Mapping[str, Predict], block: SharedBlock, frame: bytes) -> 
 
 
 def packed(answer: object) -> bytes:
-    """A frame: results, which are small, and no exception; or an exception and where it was raised, by text.
+    """A frame: results, which are small, and no exception; or an exception and its traceback as text.
 
-    An exception that can't be pickled is told by text too.
+    An exception that can't be pickled is sent as text, too.
     """
     if not isinstance(answer, Exception):
         return pickle.dumps((answer, None, ""), pickle.HIGHEST_PROTOCOL)

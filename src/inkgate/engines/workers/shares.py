@@ -1,4 +1,4 @@
-"""How many workers a machine gets, and which cores each of them."""
+"""How many workers a machine gets, and which cores each of them gets."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from pathlib import Path
 from inkgate.telemetry.processors import CGROUP, quota
 
 CORES_A_WORKER = 8
-"""One process is enough for so many cores, and each further 8 get a worker (docs/guides/cpu-at-scale.md)."""
+"""One process is enough for this many cores; each further 8 add a worker (docs/guides/cpu-at-scale.md)."""
 _TOPOLOGY = Path("/sys/devices/system/cpu")
 
 
 def usable_cpus(cgroup: Path = CGROUP) -> list[int]:
-    """The CPUs that this process may run on: as many as a container's quota pays for, where there is one."""
+    """The CPUs that this process may run on: limited to a container's quota if there is one."""
     cpus, most = sorted(os.sched_getaffinity(0)), quota(cgroup)
     return cpus if most is None else cpus[: max(math.ceil(most), 1)]
 
 
 def worker_count(asked: int, cores: int) -> int:
-    """Worker processes for so many cores; 0: the models run in this one. `asked`: `engine.ppocr.workers`."""
+    """Number of worker processes for this many cores; 0: the models run in this process. `asked`:
+    `engine.ppocr.workers`.
+    """
     if asked:
         return max(asked, 0)
     return 0 if cores <= CORES_A_WORKER else math.ceil(cores / CORES_A_WORKER)
 
 
 def place_of(cpu: int, topology: Path = _TOPOLOGY) -> tuple[int, int]:
-    """The package and the core in it that a CPU belongs to, as Linux numbers them; (0, 0) where it doesn't say."""
+    """A CPU's package and its core there, as Linux numbers them; (0, 0) if unknown."""
     folder = topology / f"cpu{cpu}" / "topology"
     try:
         package, core = (int((folder / name).read_text()) for name in ("physical_package_id", "core_id"))
@@ -39,9 +41,9 @@ def place_of(cpu: int, topology: Path = _TOPOLOGY) -> tuple[int, int]:
 
 
 def shares(cpus: Iterable[int], workers: int, place: Callable[[int], tuple[int, int]] = place_of) -> list[list[int]]:
-    """The CPUs for each worker: neighbours, so that no core is shared by two, and few workers see two packages.
+    """The CPUs for each worker: neighbours, so that two workers share no core, and few workers span two packages.
 
-    Where there are fewer CPUs than workers, all for each.
+    With fewer CPUs than workers, each worker gets all.
     """
     ordered: Sequence[int] = sorted(cpus, key=lambda cpu: (*place(cpu), cpu))
     if len(ordered) < workers:

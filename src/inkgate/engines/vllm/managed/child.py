@@ -1,4 +1,4 @@
-"""One run of vLLM under its guardian: started, listened to, ended without leaving anything behind."""
+"""One vLLM process under its guardian: starts it, reads its log, and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from inkgate.engines.vllm.managed.lines import Lines
 from inkgate.errors import EngineFailed
 
 _PIPE_BYTES = 2**20
-"""As much log as vLLM can write while we are busy, before it has to wait for us."""
+"""Buffer for vLLM's log: when it is full, vLLM blocks until we read."""
 _CHUNK = 2**16
 _GONE_S = 10.0
-"""How long the guardian is waited for beyond its grace, before it is killed itself."""
+"""Seconds that we wait for the guardian beyond its grace before we kill it."""
 
 
 class Child:
-    """A running vLLM and its guardian. Whoever starts one must `wait` for its end, or `stop` it."""
+    """A running vLLM and its guardian. The caller must `wait` for its end or `stop` it."""
 
     def __init__(self, process: subprocess.Popen[bytes], lifeline: socket.socket, log: int, grace_s: float) -> None:
         self._process = process
@@ -47,7 +47,7 @@ class Child:
         """
         ours, theirs = socket.socketpair()
         readable, writable = os.pipe()
-        with suppress(OSError):  # the machine's limit is lower: what it gives by itself must do
+        with suppress(OSError):  # above the machine's limit: keep the default size
             fcntl.fcntl(readable, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
             process = subprocess.Popen(  # noqa: S603 - our own interpreter, and the command of the settings
@@ -57,7 +57,7 @@ class Child:
                 stderr=writable,
                 env=dict(environment),
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C at a terminal is for the service, which stops vLLM itself
+                start_new_session=True,  # Ctrl-C at a terminal is for inkgate, which stops vLLM itself
             )
         except OSError as error:
             ours.close()
@@ -72,12 +72,12 @@ class Child:
 
     @property
     def pid(self) -> int | None:
-        """Of vLLM's first process, which leads a process group; None while that isn't known."""
+        """Process ID of vLLM's first process, which leads a process group; None until it is known."""
         found = self._word("pid")
         return None if found is None else int(found)
 
     async def lines(self) -> AsyncIterator[str]:
-        """What vLLM writes, line by line, until the last process that could write has ended. Iterate it once."""
+        """VLLM's log, line by line, until the last process that could write has ended. Iterate it once."""
         lines = Lines()
         while True:
             try:
@@ -91,9 +91,9 @@ class Child:
                 return
 
     async def wait(self) -> int | None:
-        """The exit status of vLLM (negative: the signal), after its end and that of all its processes.
+        """Waits until vLLM and all its processes have ended. Returns the exit status (negative: the signal).
 
-        None: the guardian was killed; what was there of the processes has been killed then.
+        None: the guardian was killed; the remaining processes have then been killed.
         """
         async with self._waiting:
             while not self._ended:
@@ -103,7 +103,7 @@ class Child:
 
     async def stop(self) -> None:
         """Ends vLLM, SIGTERM first, and waits for the end. Safe to call twice."""
-        with suppress(OSError):  # the guardian has left
+        with suppress(OSError):  # the guardian has exited
             self._lifeline.shutdown(socket.SHUT_WR)
         with anyio.CancelScope(shield=True):  # bounded by the time limits below
             with anyio.move_on_after(self._grace_s + _GONE_S):
@@ -113,7 +113,7 @@ class Child:
                 await self.wait()
 
     def close(self) -> None:
-        """Closes the log and the connection to the guardian: the order to end vLLM, where it still runs."""
+        """Closes the log and the connection to the guardian, which then ends vLLM if it still runs."""
         if self._log >= 0:
             os.close(self._log)
         self._log = -1
@@ -131,19 +131,19 @@ class Child:
         if not chunk:
             if self._word("exit") is None:
                 self._kill()
-            with anyio.CancelScope(shield=True):  # it has closed its end: milliseconds; without it a zombie stays
+            with anyio.CancelScope(shield=True):  # without it a zombie remains; takes milliseconds
                 await self._reaper.run(self._process.wait)
             self._ended = True
 
     def _kill(self) -> None:
-        """For when the guardian can't do it: SIGKILL to it, and to vLLM's process group."""
+        """SIGKILL to the guardian and vLLM's process group, for when the guardian can't end vLLM itself."""
         if self.pid is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         self._process.kill()
 
     def _word(self, name: str) -> str | None:
-        """What the guardian has told under this name."""
+        """The guardian's message of this name."""
         for line in self._told.decode().splitlines(keepends=True):
             told, _, value = line.partition(" ")
             if told == name and line.endswith("\n"):

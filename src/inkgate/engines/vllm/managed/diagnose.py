@@ -1,4 +1,4 @@
-"""Why a vLLM has ended: by its exit status, its last lines, and what the kernel says of killed processes."""
+"""Finds out why vLLM has ended, from its exit status, its last lines and the kernel's count of killed processes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from inkgate.engines.vllm.managed.lines import bare
 
 
 class DeathCause(StrEnum):
-    """Why a model server is gone.
+    """Why a model server has ended.
 
-    `out_of_memory`: of the GPU, or of the machine; `killed`: by a SIGKILL of somebody else; `crash`: by another signal,
-    or with an error status; `exit`: by itself, with status 0; `not_ready`, `stalled`: by us, for it did not
-    answer in time, or stood still.
+    `out_of_memory`: GPU or main memory; `killed`: SIGKILL from another process; `crash`: another signal or an error
+    status; `exit`: status 0; `not_ready`, `stalled`: ended by us because it did not become ready in time or stalled.
     """
 
     OUT_OF_MEMORY = "out_of_memory"
@@ -30,7 +29,7 @@ class DeathCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """The end of one run of vLLM. `status`: negative for a signal, None where nobody knows; `reason`: in its words."""
+    """The end of one run of vLLM. `status`: negative for a signal, None if unknown; `reason`: in vLLM's words."""
 
     cause: DeathCause
     status: int | None
@@ -38,7 +37,7 @@ class Death:
 
     @property
     def kind(self) -> tuple[DeathCause, int | None, str]:
-        """The same for deaths that are alike but for numbers such as times, process IDs and addresses."""
+        """Equal for deaths that differ only in numbers such as times, process IDs and addresses."""
         return (self.cause, self.status, re.sub(r"[0-9a-f]*\d[0-9a-f]*", "0", self.reason))
 
     def __str__(self) -> str:
@@ -54,7 +53,7 @@ _OUT_OF_MEMORY = re.compile(
     r"|larger than the available KV cache memory|can't allocate memory|std::bad_alloc|^MemoryError\b"
 )
 _SECOND_HAND = re.compile(r"See root cause above|EngineDeadError|died unexpectedly|Failed core proc\(s\)")
-"""What the API server says when its engine process is gone. It may well end with status 0 after that."""
+"""What the API server logs when its engine process is gone. It may exit with status 0 after that."""
 _FIRST_HAND = re.compile(r"\w*(?:Error|Exception)\b: \S|\berror: \S|No module named|can't be started|^Fatal ")
 _QUIET = re.compile(r"(?:\([^)]*\)\s*)?(?:DEBUG|INFO|WARNING)\b")
 
@@ -62,9 +61,9 @@ _QUIET = re.compile(r"(?:\([^)]*\)\s*)?(?:DEBUG|INFO|WARNING)\b")
 def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0) -> Death:
     """Why vLLM ended with `status`. `lines`: its last ones; `oom_kills`: by the kernel while it ran, None: not known.
 
-    Its own word for being out of memory counts, whatever the status: the API server ends with 1 whatever the engine
-    process died of. Processes that are killed, or leave without a word, are taken for the kernel's unless it says that
-    it has killed nobody.
+    A message about memory in its log decides, whatever the status: the API server exits with 1 whatever the engine
+    process died of. Processes that were killed or ended without a message count as killed by the kernel unless the
+    kernel reports no kill.
     """
     told = next((bare(line) for line in reversed(lines) if _OUT_OF_MEMORY.search(bare(line))), None)
     if told is not None:
@@ -84,9 +83,11 @@ def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0
 
 
 def kernel_oom_kills(vmstat: Path = Path("/proc/vmstat"), events: Path | None = None) -> int | None:
-    """How many processes the kernel has killed for lack of memory: in our own group where it has one, else at all.
+    """Number of processes that the kernel has killed for lack of memory: in our control group if there is one, else on
+    the machine.
 
-    None where the kernel does not say. Files of a few kilobytes that are never on a disk: read on the event loop.
+    None if the kernel does not report it. The files have a few kilobytes and are never on a disk, so they are read on
+    the event loop.
     """
     for path in (events or own_memory_events(), vmstat):
         try:
@@ -100,7 +101,7 @@ def kernel_oom_kills(vmstat: Path = Path("/proc/vmstat"), events: Path | None = 
 
 
 def own_memory_events(membership: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> Path:
-    """Where the control group (version 2) of this process counts; the file may be missing."""
+    """Path of the counters of this process's control group (version 2); the file may be missing."""
     try:
         found = re.search(r"^0::/(.*)$", membership.read_text(encoding="utf-8"), re.MULTILINE)
     except OSError:

@@ -1,4 +1,4 @@
-"""An Engine together with the model server that it asks."""
+"""An Engine together with its own model server."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from inkgate.engines.vllm.managed.supervisor import ManagedServer
 
 
 class Managed(EngineWrapper):
-    """An Engine: `inner`, whose server is started before it and stopped after it. `server.run` must be running."""
+    """An Engine: `inner` and its server, which starts before and stops after it. `server.run` must be running."""
 
     def __init__(self, server: ManagedServer, inner: Engine) -> None:
         self._server = server
         super().__init__(inner)
 
     async def start(self) -> None:
-        """Returns when the server answers and `inner` has found its model there.
+        """Returns when the server responds and `inner` has found its model there.
 
         Raises:
-            EngineFailed: one of the two does not start; nothing runs then.
+            EngineFailed: one of the two does not start; both are then stopped.
         """
         started = False
         try:

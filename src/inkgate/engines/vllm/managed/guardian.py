@@ -1,12 +1,13 @@
-"""The process between us and vLLM: it ends vLLM and all that vLLM started, whatever happens to us.
+"""The process between inkgate and vLLM: ends vLLM and everything vLLM started, even if inkgate is killed.
 
-Run as a file of its own, by `python -I -S guardian.py FD GRACE_S COMMAND...`, without anything of inkgate. FD is one
-end of a socket whose other end only the gateway holds: its end, or its shutdown, means "stop" (SIGTERM, and SIGKILL
-after GRACE_S seconds). A gateway that is killed closes it too, which no signal handler of its own could promise.
+Run as a separate file, by `python -I -S guardian.py FD GRACE_S COMMAND...`, without importing inkgate. FD is one end of
+a socket; only the gateway holds the other. If the other end is closed or shut down, the guardian stops vLLM: SIGTERM,
+then SIGKILL after GRACE_S seconds. The kernel closes it even if the gateway is killed, which no signal handler could
+do.
 
-vLLM has processes of its own (EngineCore, workers), which hold the GPU; what they leave behind when their parent dies
-becomes this process's child (PR_SET_CHILD_SUBREAPER), so that none escapes. What is told on FD: "pid N", once vLLM has
-been started as the leader of process group N, and "exit STATUS" (negative: the signal) after the last process is gone.
+vLLM has processes of its own (EngineCore, workers), which hold the GPU. Processes whose parent dies become this
+process's children (PR_SET_CHILD_SUBREAPER), so that none escapes. Messages on FD: "pid N" once vLLM has been started as
+the leader of process group N, and "exit STATUS" (negative: the signal) after the last process has ended.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _NOT_STARTED = 127
 _GONE_S = 30.0
-"""A process that outlives a SIGKILL for so long hangs in a driver; nothing here can end it."""
+"""A process that survives SIGKILL for this many seconds hangs in a driver; nothing here can end it."""
 _TIDY_S = 2.0
 _TIDIES = b"multiprocessing.resource_tracker"
-"""Unlinks the shared memory of killed Python processes (hundreds of MB of vLLM's), once they are gone, and ends."""
+"""Python's resource tracker: unlinks the shared memory of killed Python processes (hundreds of MB of vLLM's), then
+ends."""
 _STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _libc = ctypes.CDLL(None)
 
 
 def main() -> None:
-    """Starts the command, waits for its end or for the order to end it, and leaves nothing behind."""
+    """Starts the command, waits for its end or for the request to stop, and leaves no process behind."""
     lifeline = socket.socket(fileno=int(sys.argv[1]))
     lifeline.set_inheritable(False)
     grace_s, command = float(sys.argv[2]), sys.argv[3:]
@@ -58,9 +60,9 @@ def _signals() -> int:
 
 
 def started(command: list[str]) -> int:
-    """The process, which leads a process group of its own and dies with this one."""
+    """The started process. It leads its own process group and dies with this one."""
     ours = os.getpid()
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)  # one that comes before the child has its own handlers waits
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)  # blocked until the child has its own handlers
     pid = os.fork()
     if pid:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
@@ -79,7 +81,7 @@ def started(command: list[str]) -> int:
 
 
 def wait(pid: int, lifeline: socket.socket, signals: int, grace_s: float) -> int:
-    """How process `pid` ended. SIGTERM is passed on to it when we are to stop; `grace_s` later it is killed."""
+    """How process `pid` ended. On a request to stop it gets SIGTERM, and SIGKILL `grace_s` later."""
     poll = select.poll()
     poll.register(lifeline, select.POLLIN)
     poll.register(signals, select.POLLIN)
@@ -101,7 +103,7 @@ def wait(pid: int, lifeline: socket.socket, signals: int, grace_s: float) -> int
 
 
 def reaped(pid: int) -> int | None:
-    """The status of `pid`; None while it runs. Collects every other process that has ended, too."""
+    """The status of `pid`; None while it runs. Also reaps every other process that has ended."""
     found = None
     try:
         while True:
@@ -115,9 +117,9 @@ def reaped(pid: int) -> int | None:
 
 
 def end_all(now: float) -> None:
-    """Kills all that descends from this process, until nothing is left or a process doesn't end for too long.
+    """Kills all descendants of this process until none is left or one does not end for too long.
 
-    What tidies up after the others is left a little time to do so. `now`: by the monotonic clock.
+    Resource trackers get a little time to clean up. `now`: the monotonic clock.
     """
     while time.monotonic() < now + _GONE_S:
         for pid in descendants(os.getpid()):
@@ -136,7 +138,7 @@ def end_all(now: float) -> None:
 
 
 def tidies(pid: int) -> bool:
-    """Whether a process only waits for the end of others, to remove what they leave."""
+    """Whether a process is a resource tracker, which only waits to clean up after others."""
     try:
         return _TIDIES in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:  # it has ended
@@ -144,13 +146,13 @@ def tidies(pid: int) -> bool:
 
 
 def descendants(root: int) -> list[int]:
-    """Every process below `root`, as /proc has them now."""
+    """All processes below `root`, from /proc."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
         try:
-            # The name, in parentheses, may hold anything; state and parent follow it.
+            # The name, in parentheses, may contain anything; state and parent follow it.
             fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:  # it has ended
             continue
@@ -165,10 +167,10 @@ def descendants(root: int) -> list[int]:
 
 
 def tell(lifeline: socket.socket, message: str) -> None:
-    """Sends `message` to the gateway, if it still is there."""
+    """Sends `message` to the gateway if it still runs."""
     try:
         lifeline.sendall(message.encode())
-    except OSError:  # it is gone, which is what we are here for
+    except OSError:  # the gateway is gone, which is why the guardian exists
         return
 
 

@@ -1,4 +1,4 @@
-"""One life of vLLM, from its start to its death: its log passed on, its readiness found, its end explained."""
+"""One run of vLLM from start to end: forwards its log, detects readiness, and explains its end."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ log = structlog.get_logger(__name__)
 _POLL_S = 0.25
 _KEPT_LINES = 200
 _REST_OF_LOG_S = 2.0
-"""What a process has written before its end is there at once; only one that nobody could end holds the log open."""
+"""Seconds to read the rest of the log after the end: it is there at once unless a process that could not be killed
+holds the log open."""
 
 OomKills = Callable[[], int | None]
-"""How many processes the kernel has killed for lack of memory, since some time; None where it does not say."""
+"""Number of processes the kernel has killed for lack of memory; None if not reported."""
 
 
 class ServerRun:
@@ -32,8 +33,8 @@ class ServerRun:
 
     Attributes:
         pid: of vLLM's first process, once it is known.
-        ready_at: on anyio's clock, once it has answered.
-        kv_tokens: what its KV cache holds, once it has said so.
+        ready_at: time of its first successful response, on anyio's clock.
+        kv_tokens: capacity of its KV cache, once it has reported it.
         lines: its last ones.
     """
 
@@ -58,10 +59,10 @@ class ServerRun:
     async def run(
         self, server: ModelServer, deadline: float, stopping: anyio.Event, on_ready: Callable[[], None]
     ) -> Death | None:
-        """Why it ended; None where it was stopped, as `stopping` asks for.
+        """Runs the server. Returns why it ended; None if it was stopped, as `stopping` requests.
 
-        `server`: a client of it. `deadline`: until when it must answer, on anyio's clock. It is ended when this is
-        cancelled, too.
+        `server`: a client of it. `deadline`: on anyio's clock, when it must be ready. Cancelling this ends the server,
+        too.
 
         Raises:
             EngineFailed: "engine_unavailable": no process can be started.
@@ -90,7 +91,7 @@ class ServerRun:
         return diagnose(status, self.lines, None if unknown else (killed or 0) - (killed_before or 0))
 
     async def end_stalled(self) -> None:
-        """Ends the process, which stands still."""
+        """Ends the process because it is stalled."""
         if self._child is not None:
             self._ended_for = Death(DeathCause.STALLED, None, "It stood still.")
             await self._child.stop()
@@ -98,7 +99,7 @@ class ServerRun:
     async def _find_ready(
         self, child: Child, server: ModelServer, deadline: float, on_ready: Callable[[], None]
     ) -> None:
-        """Asks for the models until ours is there; ends the process where that takes too long."""
+        """Polls the list of models until ours is in it; ends the process if that takes too long."""
         with anyio.CancelScope(deadline=deadline) as scope:
             while not await self._answers(server):  # noqa: ASYNC110 - it happens in another process
                 await anyio.sleep(_POLL_S)
@@ -131,7 +132,7 @@ class ServerRun:
         followed.set()
 
     def _note(self, progress: StartProgress) -> None:
-        """Tells of loading, once for each tenth of a stage."""
+        """Logs the progress of loading, once per tenth of a stage."""
         self.kv_tokens = progress.kv_tokens or self.kv_tokens
         step = (progress.stage, None if progress.percent is None else progress.percent // 10)
         if self.ready_at is not None or step == self._told:

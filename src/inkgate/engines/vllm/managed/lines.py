@@ -1,4 +1,4 @@
-"""vLLM's log: cut into lines, each with its level, and with what it says about loading."""
+"""vLLM's log: splits it into lines with levels and parses the progress of loading."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _LONGEST = 4000
-"""Bytes of a line; more are left out. The longest of vLLM's own, its settings at start, has some 3000."""
+"""Maximum bytes of a line; more are dropped. vLLM's longest, its settings at start, has about 3000."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PROCESS = r"(?:\([^)]{1,60}\)\s*)?"
 _LEVEL = re.compile(_PROCESS + r"(DEBUG|INFO|WARNING|ERROR|CRITICAL)\b")
@@ -16,31 +16,31 @@ _TRACEBACK = re.compile(_PROCESS + r"Traceback \(most recent call last\)")
 
 
 class Lines:
-    """Lines of bytes that come in pieces. A carriage return ends one too: progress bars are drawn with them."""
+    """Splits bytes that arrive in chunks into lines. A carriage return ends a line, too: progress bars use them."""
 
     def __init__(self) -> None:
         self._open = b""
 
     def feed(self, chunk: bytes) -> Iterator[str]:
-        """The lines that `chunk` completes; empty ones are left out."""
+        """The lines that `chunk` completes, without empty ones."""
         *whole, self._open = re.split(rb"[\r\n]+", self._open + chunk)
         self._open = self._open[:_LONGEST]
         yield from (text for line in whole if (text := _text(line)))
 
     def rest(self) -> Iterator[str]:
-        """What came after the last end of a line."""
+        """The text after the last line end."""
         text, self._open = _text(self._open), b""
         if text:
             yield text
 
 
 def bare(line: str) -> str:
-    """What a line says, without the process, level, time and place that vLLM puts before it."""
+    """A line's message, without the process, level, time and source that vLLM puts before it."""
     return _PREFIX.sub("", line, count=1).strip()
 
 
 class Levels:
-    """The level of each line in turn: a line without one goes with the line before it."""
+    """Finds the level of each line; a line without one has that of the line before it."""
 
     def __init__(self) -> None:
         self._last = "info"
@@ -57,12 +57,12 @@ class Levels:
 
 @dataclass(frozen=True, slots=True)
 class StartProgress:
-    """How far vLLM is with its start.
+    """Progress of vLLM's start.
 
     Attributes:
         stage: `download`, `weights`, `compile`, `graphs`, `kv_cache` or `listening`, mostly in this order.
-        percent: of the stage, 0 to 100; None where vLLM does not say.
-        kv_tokens: how many tokens the KV cache holds, with the stage `kv_cache`.
+        percent: of the stage, 0 to 100; None if vLLM does not report it.
+        kv_tokens: capacity of the KV cache in tokens, with the stage `kv_cache`.
     """
 
     stage: str
@@ -86,7 +86,7 @@ _KV_CACHE = re.compile(r"KV cache size: ([\d,]+) tokens")
 
 
 def progress_of(line: str) -> StartProgress | None:
-    """What a line says about loading; None for all others. Worded as vLLM 0.32 does it."""
+    """The progress that a line reports; None for all others. Matches the messages of vLLM 0.32."""
     for pattern, stage in _STAGES:
         found = pattern.search(line)
         if found is not None:
@@ -98,7 +98,7 @@ def progress_of(line: str) -> StartProgress | None:
 
 
 def is_bar(line: str) -> bool:
-    """Whether a line is one state of a progress bar, which says nothing else."""
+    """Whether a line is one state of a progress bar and nothing else."""
     return any(pattern.search(line) for pattern, _ in _STAGES)
 
 

@@ -1,4 +1,4 @@
-"""ManagedServer: a vLLM of ours that is kept alive."""
+"""ManagedServer: starts vLLM and restarts it when it dies."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from inkgate.settings import ManagedSettings
 log = structlog.get_logger(__name__)
 
 _TRIES = 3
-"""So many deaths of one kind before it ever was ready: the next would be the same."""
+"""After this many deaths of one kind before it was ever ready, the start has failed."""
 _SHOWN_LINES = 12
 _UNKNOWN_FLAGS = re.compile(r"unrecognized arguments: (.+)")
 _CONNECT_S = 1.0
 
 
 class ManagedState(StrEnum):
-    """What a managed server is doing. `paused`: between a death and the next start."""
+    """State of a managed server. `paused`: between a death and the next start."""
 
     IDLE = "idle"
     STARTING = "starting"
@@ -39,9 +39,9 @@ class ManagedState(StrEnum):
 
 
 def fewer_sequences(max_num_seqs: int, *, served: bool) -> int:
-    """How many sequences a server gets that ran out of memory with `max_num_seqs` at once.
+    """`max_num_seqs` for the next start of a server that ran out of memory.
 
-    Three quarters where it had `served`: it nearly fits. Half where it never was ready: each try costs a whole start.
+    Three quarters if it had `served`: it nearly fits. Half if it never was ready: each attempt costs a whole start.
     """
     return max(1, max_num_seqs * 3 // 4 if served else max_num_seqs // 2)
 
@@ -50,11 +50,11 @@ class ManagedServer:
     """A vLLM server at one address. `run` must be running from before `start` until after `stop`; it owns the process.
 
     Attributes:
-        state: what it is doing.
-        restarts: how often it was started again.
-        deaths: how often it died, by cause.
-        max_num_seqs: sequences at once; becomes less where memory does not suffice.
-        kv_tokens: tokens that its KV cache holds, as it has told last; None before.
+        state: current state.
+        restarts: number of restarts.
+        deaths: number of deaths by cause.
+        max_num_seqs: sequences at once; reduced after running out of memory.
+        kv_tokens: capacity of its KV cache in tokens, as last reported; None before.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ManagedServer:
         api_key: str = "",
         oom_kills: OomKills = kernel_oom_kills,
     ) -> None:
-        """`api_key`: what `command`'s environment tells the server to ask for."""
+        """`api_key`: the key that the server requires, as in `command`'s environment."""
         self.state = ManagedState.IDLE
         self.restarts = 0
         self.deaths: Counter[DeathCause] = Counter()
@@ -88,22 +88,22 @@ class ManagedServer:
 
     @property
     def url(self) -> str:
-        """Its address, ending in `/v1`; the same for all its lives."""
+        """Its address, ending in `/v1`; restarts keep it."""
         return self._command.url
 
     @property
     def pid(self) -> int | None:
-        """Of vLLM's first process; None while there is none."""
+        """Process ID of vLLM's first process; None if there is none."""
         return None if self._life is None else self._life.pid
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """With which it is started, and would be the next time; none of them is a key."""
+        """Its flags now, and at the next start. They contain no API key."""
         arguments = self._command.arguments(self.max_num_seqs)
         return tuple(arguments[arguments.index("--model") :])
 
     async def start(self) -> None:
-        """Starts the server, and returns when it answers. `run` does the work.
+        """Starts the server and returns when it responds. `run` does the work.
 
         Raises:
             EngineFailed: "engine_unavailable": it does not start, with its last lines; or it was stopped.
@@ -116,22 +116,22 @@ class ManagedServer:
             raise EngineFailed("engine_unavailable", "vLLM was stopped before it was ready.")
 
     async def stop(self) -> None:
-        """Ends the server and all its processes. Safe to call twice, and without a `start`."""
+        """Stops the server and all its processes. Safe to call twice, and without `start`."""
         self._stopping.set()
         self._wanted.set()
         if self._running:
             await self._ended.wait()
 
     async def restart_stalled(self) -> None:
-        """Starts a server anew that stands still; nothing where it isn't ready, and so on its way already."""
+        """Restarts a stalled server; does nothing if it is not ready and so already restarting."""
         if self._life is not None and self.state is ManagedState.READY:
             self.state = ManagedState.PAUSED
             await self._life.end_stalled()
 
     async def run(self) -> None:
-        """Keeps the server alive from `start` until `stop`. Cancelled, it ends the server, too.
+        """Keeps the server running from `start` until `stop`. Cancelling this stops the server, too.
 
-        Where it fails no server is left, and it may be run again: it goes on as if the server had died.
+        If this fails, no server is left running. It may be called again and continues as if the server had died.
         """
         self._running = True
         server = ModelServer(self.url, _CONNECT_S, self._api_key)
@@ -152,7 +152,7 @@ class ManagedServer:
                 await server.close()
 
     def _end(self) -> None:
-        """Lets go of who waits in `start` and `stop`."""
+        """Wakes the callers that wait in `start` and `stop`."""
         self.state = ManagedState.STOPPED if self._failure is None else ManagedState.FAILED
         self._settled.set()
         self._ended.set()
@@ -174,13 +174,13 @@ class ManagedServer:
                 deadline = anyio.current_time() + self._settings.start_s
 
     async def _live(self, server: ModelServer, deadline: float) -> Death | None:
-        """One life of the server; None where it was stopped."""
+        """One run of the server. Returns its death; None if it was stopped."""
         self.state = ManagedState.STARTING
         self._log.info("model_server_starting", model=self._command.model, max_num_seqs=self.max_num_seqs)
         self._life = ServerRun(self._command, self.max_num_seqs, self._settings.stop_s, self._oom_kills)
         try:
             return await self._life.run(server, deadline, self._stopping, self._ready)
-        except EngineFailed as error:  # the machine can't start a process now: the same as one that dies at once
+        except EngineFailed as error:  # the machine can't start a process now: treated as a process that dies at once
             return Death(DeathCause.CRASH, None, error.detail)
 
     def _ready(self) -> None:
@@ -202,7 +202,7 @@ class ManagedServer:
         )
 
     def _drop_unknown_flags(self, death: Death) -> bool:
-        """Whether vLLM ended because it is too old for some of `newer_flags`; they are left out from here on."""
+        """Whether vLLM ended because it is too old for some of `newer_flags`; later starts omit these."""
         unknown = _UNKNOWN_FLAGS.search(death.reason)
         launch = self._command.launch
         dropped = set(launch.newer_flags).intersection(unknown[1].split() if unknown else ())
@@ -214,12 +214,12 @@ class ManagedServer:
         return True
 
     def _served_s(self) -> float:
-        """How long the last life was ready."""
+        """How long the last run was ready, in seconds."""
         ready_at = self._life.ready_at if self._life is not None else None
         return 0.0 if ready_at is None else anyio.current_time() - ready_at
 
     def _hopeless(self, death: Death) -> bool:
-        """Whether a server that never was ready won't ever be; then `start` is told why."""
+        """Whether a server that was never ready will never be; if so, `start` raises the reason."""
         if death.cause is DeathCause.OUT_OF_MEMORY:
             hopeless = self.max_num_seqs == 1
         else:
@@ -231,7 +231,7 @@ class ManagedServer:
         return hopeless
 
     def _settle_for_less(self, death: Death) -> None:
-        """After a lack of memory: fewer sequences at once, for good."""
+        """After running out of memory: permanently reduces the number of concurrent sequences."""
         if death.cause is not DeathCause.OUT_OF_MEMORY:
             return
         before = self.max_num_seqs

@@ -1,4 +1,4 @@
-"""How a managed vLLM sends its own part of a trace to where ours goes."""
+"""Makes a managed vLLM export its spans to the same endpoint as inkgate."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ FLAG = "--otlp-traces-endpoint"
 
 
 def traces_flags(tracing: TracingSettings) -> tuple[str, ...]:
-    """The flag of vLLM's command line; none without an endpoint, or with one whose address holds a user or a query:
-    others can read a command line.
+    """VLLM's flag for traces; empty without an endpoint, or if its address contains a user or a query: other users can
+    read a command line.
     """
     parts = urlsplit(tracing.endpoint)
     if not tracing.endpoint or "@" in parts.netloc or parts.query:
@@ -21,8 +21,8 @@ def traces_flags(tracing: TracingSettings) -> tuple[str, ...]:
 
 
 def traces_environment(tracing: TracingSettings) -> dict[str, str]:
-    """What the flag doesn't say, as OpenTelemetry's SDK reads it: the protocol (vLLM would take gRPC), the headers
-    (keys may be in them), and the service's name.
+    """What the flag does not cover, as environment variables of OpenTelemetry's SDK: the protocol (vLLM's default is
+    gRPC), the headers (which may hold keys), and the service's name.
     """
     if not traces_flags(tracing):
         return {}

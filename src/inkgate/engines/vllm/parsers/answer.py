@@ -1,4 +1,4 @@
-"""What a parser makes of a model's text."""
+"""What parsers return for a model's text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Protocol
 from inkgate.types import Line, Quad, Size
 
 GRID = 1000
-"""Models place text on a grid of 0 to 1000 along both sides of the image, whatever its size."""
+"""Models give coordinates on a grid of 0 to 1000 along both sides of the image, whatever its size."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedText:
-    """A line that the model gave a place to.
+    """A line with coordinates.
 
-    `start`, `end`: where its text stands in the model's output, in characters; its confidence is of the tokens there.
+    `start`, `end`: position of its text in the model's output, in characters; its confidence is that of the tokens
+    there.
     """
 
     text: str
@@ -31,13 +32,13 @@ class PlacedText:
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """What the model read.
+    """The parsed answer of a model.
 
     Attributes:
         text: plain text.
-        markdown: the same as Markdown; None where the task gives none.
-        lines: where the task gives places.
-        fields: where the task was to extract fields.
+        markdown: the same as Markdown; None if the task gives none.
+        lines: if the task gives coordinates.
+        fields: if the task is to extract fields.
     """
 
     text: str
@@ -47,19 +48,21 @@ class ParsedAnswer:
 
 
 class Parser(Protocol):
-    """Makes an ParsedAnswer of a model's text. Pure; takes any text, whole or cut off."""
+    """Makes a ParsedAnswer of a model's text. Pure; accepts any text, complete or cut off."""
 
     def __call__(self, output: str, size: Size, /) -> ParsedAnswer:
-        """What was read. `size`: of the page, or the part of it, that the model saw: places are in its pixels.
+        """The parsed answer. `size`: of the page, or the part of it, that the model saw; coordinates are in its pixels.
 
         Raises:
-            EngineFailed: `engine_output_invalid`: the text is not what the task asks for, and nothing can be saved.
+            EngineFailed: `engine_output_invalid`: the text is not in the task's format and nothing in it can be used.
         """
         ...
 
 
 def placed(grid: tuple[float, ...], size: Size) -> Quad:
-    """The quad in pixels of eight grid values, x and y of four corners. Values past the grid come to its edge."""
+    """The quad in pixels of eight grid values, x and y of four corners. Values outside the grid are clipped to its
+    edge.
+    """
     xs = [min(max(x, 0), GRID) * size.width / GRID for x in grid[0:8:2]]
     ys = [min(max(y, 0), GRID) * size.height / GRID for y in grid[1:8:2]]
     a, b, c, d = zip(xs, ys, strict=True)
@@ -74,5 +77,5 @@ def upright(box: tuple[float, ...], size: Size) -> Quad:
 
 
 def without_surrogates(text: str) -> str:
-    """Text that can be encoded: JSON escapes can name half a character, which is replaced."""
+    """Text that can be encoded as UTF-8: JSON escapes can contain lone surrogates, which are replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")

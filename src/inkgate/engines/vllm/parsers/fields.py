@@ -1,4 +1,4 @@
-"""Fields that were asked for, answered as JSON."""
+"""Parses extracted fields from JSON."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from inkgate.errors import EngineFailed
 from inkgate.types import Size
 
 MOST_STARTS = 32
-"""Braces at which an object is looked for, before giving up."""
+"""Maximum number of braces at which to look for an object."""
 
 
 def json_fields(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a Parser; fields have no places
-    """The first JSON object in the output, whatever stands around it (a code fence, an explanation).
+    """The first JSON object in the output, whatever surrounds it (a code fence, an explanation).
 
-    The answer's text is that object, written again. Numbers that JSON clients can't hold become text.
+    The answer's text is that object, serialized again. Numbers that JSON clients can't represent become text.
 
     Raises:
-        EngineFailed: `engine_output_invalid`: there is no whole object.
+        EngineFailed: `engine_output_invalid`: there is no complete object.
     """
     start = output.find("{")
     for _ in range(MOST_STARTS):

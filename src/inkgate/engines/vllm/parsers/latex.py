@@ -1,4 +1,4 @@
-"""Formulas in LaTeX."""
+"""Parses formulas in LaTeX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _DELIMITERS = (("$$", "$$"), (r"\[", r"\]"), (r"\(", r"\)"), ("$", "$"))
 
 
 def formula(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a Parser; a formula has no places
-    """LaTeX without delimiters as text, and between `$$` as Markdown. Of several formulas the delimiters stay."""
+    """LaTeX without delimiters as text, and between `$$` as Markdown. If there are several formulas, they keep their
+    delimiters.
+    """
     text = output.strip()
     if fenced := _FENCED.match(text):
         text = fenced[1].strip()

@@ -1,4 +1,4 @@
-"""Markdown as models write it: kept as it is, but for HTML, which is made safe; and its plain text."""
+"""Markdown as models write it: kept except for HTML, which is sanitized; and its plain text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _TABLE = re.compile(r"<table\b.*?(?:</table\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-# Bounded: where formulas are opened again and again and never closed, each would be searched to the end.
+# Bounded: with many formulas opened and none closed, each would be searched to the end.
 _MATH = re.compile(r"\$\$.{1,2000}?\$\$|\$[^$\n]{1,500}\$|\\\(.{1,1000}?\\\)|\\\[.{1,1000}?\\\]", re.DOTALL)
 _VERBATIM = re.compile(r"`[^`\n]{1,500}`|" + _MATH.pattern, re.DOTALL)
 _OPENING = re.compile(r"<(?=[A-Za-z/!?])")
@@ -27,7 +27,7 @@ _GONE = re.compile(
     r"(?:\s[^<>=]*=[^<>]*|\s*/?)>",
     re.IGNORECASE,
 )
-"""Tags that models write for looks, and that go. All others are escaped: a page may show them."""
+"""Formatting tags, which are dropped. All others are escaped: they may be part of the page's text."""
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}\s+|\s+#+\s*$")
 _MARKER = re.compile(r"^\s*(?:>\s?)*(?:[-*+]\s+(?:\[[ xX]\]\s+)?)?")
@@ -54,12 +54,12 @@ def markdown(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a Pars
 
 
 def plain(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a Parser; nothing here has a place
-    """The output as it is; lines keep their breaks."""
+    """The output unchanged, with its line breaks."""
     return ParsedAnswer(text="\n".join(line.rstrip() for line in output.strip().splitlines()))
 
 
 def chart_table(output: str, size: Size) -> ParsedAnswer:
-    """A chart's data, written as rows of cells between bars (PaddleOCR-VL), as a pipe table; else as Markdown."""
+    """A chart's data as a pipe table; else as Markdown. PaddleOCR-VL writes it as rows of cells between bars."""
     rows = [line.strip() for line in output.strip().splitlines() if line.strip()]
     if not rows or not all("|" in row for row in rows) or any(_PIPE_RULE.match(row) for row in rows):
         return markdown(output, size)
@@ -67,7 +67,7 @@ def chart_table(output: str, size: Size) -> ParsedAnswer:
 
 
 def pipe_table(rows: list[list[str]]) -> str:
-    """A pipe table; the first row is its head, and as wide as the widest."""
+    """A pipe table; the first row is its head; all rows get the width of the widest."""
     columns = max(len(row) for row in rows)
     rows = [rows[0] + [""] * (columns - len(rows[0])), *rows[1:]]
     head, *body = [f"| {' | '.join(row)} |" for row in rows]
@@ -75,10 +75,10 @@ def pipe_table(rows: list[list[str]]) -> str:
 
 
 def safe_markdown(text: str) -> str:
-    """The same Markdown without HTML that acts or decorates: tables are sanitised, other tags dropped or made text.
+    """The same Markdown without active or decorative HTML: tables are sanitized, other tags dropped or escaped.
 
-    Fenced code is left as it is, but stands apart and begins at the margin: else what is before it, an HTML block or
-    an item of a list, could take it in and end it early.
+    Fenced code is kept, but separated by empty lines and not indented: otherwise an HTML block or list item before it
+    could absorb it and end it early.
     """
     text = _LINE_END.sub("\n", text)
     parts: list[str] = []
@@ -92,7 +92,7 @@ def safe_markdown(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    """The text that the Markdown shows, paragraphs set apart by an empty line; formulas stay in LaTeX."""
+    """The text that the Markdown shows, paragraphs separated by an empty line; formulas stay in LaTeX."""
     flat = _apart(_FENCE, text, lambda fence: fence["code"], _plain_prose)
     return re.sub(r"\n\s*\n+", "\n\n", flat).strip()
 
@@ -100,7 +100,7 @@ def plain_text(text: str) -> str:
 def _apart(
     pattern: re.Pattern[str], text: str, inside: Callable[[re.Match[str]], str], outside: Callable[[str], str]
 ) -> str:
-    """The text with `inside` applied to what matches, and `outside` to all between."""
+    """The text with `inside` applied to what matches, and `outside` to everything between."""
     parts: list[str] = []
     end = 0
     for match in pattern.finditer(text):
@@ -117,12 +117,14 @@ def _safe_prose(text: str) -> str:
 
 
 def _safe_tags(text: str) -> str:
-    # In two steps: what stood around a tag that goes may become one.
+    # In two steps: dropping a tag may join the text around it into another tag.
     return _TAG.sub(_safe_tag, _GONE.sub("", text))
 
 
 def _safe_tag(match: re.Match[str]) -> str:
-    """A tag that is kept, bare; or as text, in Markdown and in an HTML block alike: by a space after a backslash."""
+    """A kept tag without attributes; any other tag as text, escaped for Markdown and HTML blocks alike: a space after a
+    backslash.
+    """
     escape, slash, name, attributes = match[1], match[2], (match[3] or "").lower(), match[4] or ""
     if escape:
         return match[0].replace("<", "< ", 1)
@@ -143,7 +145,7 @@ def _plain_lines(text: str) -> str:
 
 
 def _plain_line(line: str) -> str | None:
-    """One line's text; None for a line that only draws a rule."""
+    """One line's text; None for a line that is only a rule."""
     if _RULE.match(line) or ("-" in line and _PIPE_RULE.match(line)):
         return None
     line = _HEADING.sub("", _MARKER.sub("", line)) if line.lstrip().startswith("#") else _MARKER.sub("", line)

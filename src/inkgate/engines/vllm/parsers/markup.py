@@ -1,7 +1,7 @@
-"""HTML as models write it, made safe: what gives text its structure stays, all else goes.
+"""HTML as models write it, sanitized: structural tags stay, all else is dropped.
 
-Only the tags below are kept, without attributes but `rowspan` and `colspan`. Of other tags, scripts too, what stands
-between them stays, as text: a page may show it.
+Only the tags below are kept, without attributes except `rowspan` and `colspan`. The text inside other tags, scripts
+too, stays as text: a page may show it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from html import escape, unescape
 
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)([^<>]*)>")
-_BLANK_LINES = re.compile(r"\n\s*\n")  # would end the HTML inside Markdown
+_BLANK_LINES = re.compile(r"\n\s*\n")  # would end the HTML block in Markdown
 _CUT_TAG = re.compile(r"<[/A-Za-z][^<>]*\Z")
 _SPAN = re.compile(r"""\b(rowspan|colspan)\s*=\s*["']?\s*([0-9]{1,4})""")
 
@@ -21,12 +21,12 @@ INLINE = frozenset({"b", "strong", "i", "em", "u", "s", "sub", "sup"})
 KEPT = frozenset({"table", "tr"}) | PARTS | CELLS | INLINE
 """Tags that are kept, besides `<br>`."""
 MOST_OPEN = 64
-"""Tags deeper than this are left out: no table is so deep, and a loop of the model may be."""
+"""Maximum nesting of tags; deeper ones are dropped: no table is so deep, but a model that repeats itself may be."""
 MOST_SPAN = 1000
 
 
 def sanitised(html: str) -> str:
-    """Well-formed HTML of the same tables and text; what was left open, or cut off, is closed."""
+    """Well-formed HTML of the same tables and text; tags that were left open or cut off are closed."""
     builder = _Builder()
     end = 0
     for match in _TAG.finditer(html):
@@ -41,7 +41,7 @@ def sanitised(html: str) -> str:
 
 
 def cell_rows(html: str) -> list[list[str]]:
-    """The plain text of the cells of tables in HTML, row by row; a caption is a row of its own."""
+    """The plain text of the cells of HTML tables, row by row; a caption is a row of its own."""
     head, *rows = re.sub(r"\s+", " ", sanitised(html)).split("<tr>")
     cells = [[plain(cell) for cell in re.split(r"<t[dh](?: [^<>]*)?>", row)[1:]] for row in rows]
     caption = plain(head)
@@ -49,7 +49,7 @@ def cell_rows(html: str) -> list[list[str]]:
 
 
 def table_text(html: str) -> str:
-    """The plain text of tables: a row a line, cells set apart by tabs."""
+    """The plain text of tables: one line per row, cells separated by tabs."""
     return "\n".join(row for cells in cell_rows(html) if (row := "\t".join(cells).strip()))
 
 
@@ -60,7 +60,7 @@ def plain(html: str) -> str:
 
 
 class _Builder:
-    """Writes tags so that they nest as HTML asks: cells in rows, rows in tables, all text of a table in cells."""
+    """Writes tags with the nesting that HTML requires: cells in rows, rows in tables, all text of a table in cells."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -94,13 +94,13 @@ class _Builder:
                 pass
 
     def finished(self) -> str:
-        """All that was written, every tag closed."""
+        """The whole HTML, every tag closed."""
         while self.opened:
             self._pop()
         return _BLANK_LINES.sub("\n", "".join(self.parts).strip())
 
     def _inmost(self) -> list[str]:
-        """What is open inside the inmost table; all that is open where there is none."""
+        """The open tags inside the innermost table; all open tags if there is no table."""
         if "table" not in self.opened:
             return self.opened
         return self.opened[len(self.opened) - self.opened[::-1].index("table") :]
@@ -113,7 +113,7 @@ class _Builder:
             self.open("td", "")
 
     def _close_until(self, tags: AbstractSet[str]) -> None:
-        """Close what is open inside the inmost table down to one of the tags, or all of it."""
+        """Closes the open tags inside the innermost table down to one of `tags`, or all of them."""
         while (inmost := self._inmost()) and inmost[-1] not in tags:
             self._pop()
 

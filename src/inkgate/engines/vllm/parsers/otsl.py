@@ -1,7 +1,7 @@
-"""OTSL, a table as tokens, to HTML.
+"""Converts OTSL, a token format for tables, to HTML.
 
-One token a cell: `<fcel>` a cell with text, `<ecel>` an empty one, `<lcel>` goes on from the left, `<ucel>` from above,
-`<xcel>` from both, `<nl>` ends the row. Source: Lysak et al. 2023, "Optimized Table Tokenization for Table Structure
+One token per cell: `<fcel>` a cell with text, `<ecel>` an empty one, `<lcel>` continues the left cell, `<ucel>` the one
+above, `<xcel>` both, `<nl>` ends the row. Source: Lysak et al. 2023, "Optimized Table Tokenization for Table Structure
 Recognition"; the names are those of PaddleOCR-VL and docling, which adds `<ched>`, `<rhed>` and `<srow>` for heads.
 """
 
@@ -25,7 +25,7 @@ Cell = tuple[str, str]
 
 
 def otsl_table(output: str, size: Size) -> ParsedAnswer:
-    """The table as HTML, in the answer's Markdown. Output without any OTSL token is taken as Markdown or HTML."""
+    """The table as HTML, in the answer's Markdown. Output without any OTSL token is treated as Markdown or HTML."""
     if not _TOKEN.search(output):
         return markdown(output, size)
     html = otsl_to_html(output)
@@ -33,10 +33,10 @@ def otsl_table(output: str, size: Size) -> ParsedAnswer:
 
 
 def otsl_to_html(otsl: str) -> str:
-    """A `<table>` with `rowspan` and `colspan`; empty where there is no cell.
+    """A `<table>` with `rowspan` and `colspan`; empty if there is no cell.
 
-    Spans are rectangles, whatever the tokens say: a merged cell that continues no neighbour stays as an empty one.
-    What was cut off is missing, the rest stands.
+    Spans are always rectangles: a merged cell that continues no neighbour becomes an empty cell. Output that was cut
+    off gives the cells before the cut.
     """
     rows = _rows(otsl)
     covered: set[tuple[int, int]] = set()
@@ -56,7 +56,7 @@ def otsl_to_html(otsl: str) -> str:
 
 
 def _rows(otsl: str) -> list[list[Cell]]:
-    """Cells by row, with their text as HTML. Text before the first token is a cell; rows without cells are none."""
+    """Cells by row, with their text as HTML. Text before the first token is a cell; rows without cells are dropped."""
     first, *rest = _TOKEN.split(otsl)
     rows: list[list[Cell]] = [[("fcel", _html(first))]] if first.strip() else [[]]
     for token, text in zip(rest[::2], rest[1::2], strict=True):
@@ -72,7 +72,7 @@ def _html(text: str) -> str:
 
 
 def _span(rows: list[list[Cell]], r: int, c: int) -> tuple[int, int]:
-    """Columns and rows of the rectangle that begins at a cell: cells from the left beside it, and rows that go on."""
+    """Columns and rows of the rectangle that begins at a cell: merged cells to its right, and rows that continue it."""
     row = rows[r]
     wide = 1
     while c + wide < len(row) and row[c + wide][0] == "lcel":

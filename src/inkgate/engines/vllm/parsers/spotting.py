@@ -1,4 +1,6 @@
-"""Text with places, in the three forms that models write it. Output that was cut off gives what came before the cut."""
+"""Text with coordinates, in the three formats that models write. Output that was cut off gives the lines before the
+cut.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ _DECODER = json.JSONDecoder()
 def spotting_json(output: str, size: Size) -> ParsedAnswer:
     """Lines of a JSON array of `{"box": [left, top, right, bottom], "text": "..."}` on the grid (HunyuanOCR 1.5).
 
-    Elements that are not of this form are left out. What stands around the array does no harm.
+    Elements in any other form, and text around the array, are ignored.
 
     Raises:
         EngineFailed: `engine_output_invalid`: there is text, and neither an array nor such an element.
@@ -42,7 +44,7 @@ def _json_lines(output: str, size: Size) -> Iterator[PlacedText]:
         except ValueError:
             element = None
         except RecursionError:
-            # So deep is only a model that runs in circles, and every brace of it would be as deep again.
+            # Only a model that repeats itself nests so deep, and every brace of it would be as deep again.
             return
         box, text = (element.get("box"), element.get("text")) if isinstance(element, dict) else (None, None)
         corners = _corners(box)
@@ -52,7 +54,7 @@ def _json_lines(output: str, size: Size) -> Iterator[PlacedText]:
 
 
 def _corners(value: object) -> tuple[float, ...] | None:
-    """The four numbers of a box; None where there are not four."""
+    """The four numbers of a box; None if there are not four."""
     if not isinstance(value, list) or len(value) != 4:
         return None
     numbers = tuple(item for item in value if isinstance(item, int | float) and math.isfinite(item))
@@ -62,8 +64,8 @@ def _corners(value: object) -> tuple[float, ...] | None:
 def spotting_hunyuan(output: str, size: Size) -> ParsedAnswer:
     """Lines of `text(left,top),(right,bottom)` on the grid, one after the other (HunyuanOCR 1.0).
 
-    With special tokens shown it is `<ref>text</ref><quad>(left,top),(right,bottom)</quad>`. Text without a place is in
-    the answer's text, and in no line.
+    With special tokens shown it is `<ref>text</ref><quad>(left,top),(right,bottom)</quad>`. Text without coordinates is
+    in the answer's text, but in no line.
     """
     lines: list[PlacedText] = []
     texts: list[str] = []
@@ -85,7 +87,7 @@ def spotting_paddle(output: str, size: Size) -> ParsedAnswer:
     Written `text<|LOC_10|><|LOC_20|>...` or, with every token shown, `<|TEXT_START|>text<|TEXT_END|><|LOC_BEGIN|>
     <|LOC_10|>...<|LOC_END|>`. Source of both: `post_process_for_spotting` in paddlex 3.4 and later
     (inference/pipelines/paddleocr_vl/uilts.py), and the model's tokenizer, which has `<|LOC_0|>` to `<|LOC_1000|>`.
-    Text with fewer than eight is in the answer's text, and in no line; of more, the first eight count.
+    Text with fewer than eight is in the answer's text, but in no line; of more than eight, the first eight count.
     """
     lines: list[PlacedText] = []
     texts: list[str] = []

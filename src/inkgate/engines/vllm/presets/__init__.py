@@ -1,4 +1,4 @@
-"""The models that are known: one module a family here, and files of the user's own. Each defines `PRESETS`."""
+"""The known models: one module per family here, and the user's own files. Each defines `PRESETS`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from inkgate.errors import InputRejected
 
 
 def known_presets(folder: Path | None = None) -> tuple[Preset, ...]:
-    """Every preset: those of the user's `*.py` files in `folder`, by file name, then those that come with inkgate.
+    """Every preset: those of the user's `*.py` files in `folder`, by file name, then inkgate's own.
 
-    Files of `folder` are run as Python: it must be as trusted as inkgate itself.
+    Files of `folder` are run as Python: they must be as trusted as inkgate itself.
 
     Raises:
         ValueError: a file can't be loaded, or has no tuple `PRESETS` of Preset; or the folder does not exist.
@@ -26,12 +26,12 @@ def known_presets(folder: Path | None = None) -> tuple[Preset, ...]:
 
 
 def find_preset(name: str, folder: Path | None = None) -> Preset:
-    """The preset of this name, alias, or name that a server calls the model; capitals don't matter.
+    """The preset with this name, alias, or served model name; case-insensitive.
 
-    A server that was given a path calls the model by it: then its last part counts. The user's own presets win.
+    A server that was given a path uses it as the model's name: then its last part counts. The user's own presets win.
 
     Raises:
-        InputRejected: `engine_unknown`; the detail names those that there are.
+        InputRejected: `engine_unknown`; the detail lists the known ones.
         ValueError: as `known_presets`.
     """
     presets = known_presets(folder)
@@ -64,7 +64,7 @@ def _own_modules(folder: Path) -> Iterator[ModuleType]:
         module = importlib.util.module_from_spec(spec)
         try:
             spec.loader.exec_module(module)
-        except Exception as error:  # the file is the user's: whatever it raises, the message names the file
+        except Exception as error:  # the user's file may raise anything; the message names the file
             raise ValueError(f"{path} can't be loaded: {error}") from error
         yield module
 

@@ -1,6 +1,6 @@
 """HunyuanOCR (tencent/HunyuanOCR, 1B): reads whole pages.
 
-Prompts, sampling and flags are those of the model's own client and README; the two versions' are not to be mixed.
+Prompts, sampling and flags are those of the model's own client and README; don't mix the two versions' values.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TO_CHINESE = "按照阅读顺序，提取图中文字，公式用latex格式表�
 DOCUMENT_TO_CHINESE = (
     "先解析文档，再将文档内容翻译为中文，其中页眉、页脚忽略，公式用latex格式表示，表格用html格式表示。"
 )
-# of the 1.0 README
+# from the 1.0 README
 TO_ENGLISH_1_0 = (
     "先提取文字，再将文字内容翻译为英文。若是文档，则其中页眉、页脚忽略。公式用latex格式表示，表格用html格式表示。"
 )
@@ -95,7 +95,7 @@ V1_0 = replace(
     },
     others={"subtitles": V1_5.others["subtitles"]},
     sampling=SAMPLING_1_0,
-    # Its weights are in a folder (v1.0/) of the model's repository: vLLM gets the path of a copy.
+    # Its weights are in a folder (v1.0/) of the model's repository: vLLM gets the path of a local copy.
     launch=Launch(None, FLAGS),
 )
 

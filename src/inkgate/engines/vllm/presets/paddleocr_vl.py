@@ -1,6 +1,6 @@
 """PaddleOCR-VL (PaddlePaddle/PaddleOCR-VL, -1.5, -1.6; 0.9B): reads one element at a time, found by a layout model.
 
-A whole page is read by the same prompt as a paragraph, less well. Prompts and sampling are those of PaddleX's client.
+The prompt for a paragraph also reads a whole page, but less well. Prompts and sampling are those of PaddleX's client.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from inkgate.engines.vllm.preset import Launch, Preset, Sampling, TaskPrompt
 from inkgate.types import BlockType, TaskKind
 
 LIMITS = ImageLimits(patch=14, merge=2, min_pixels=112896, max_pixels=1003520, raise_sides=True, sent=True)
-"""PaddleX's limits: transformers' own are 384² to 1536² pixels, so they are sent. `h * w` tokens, in merged patches."""
+"""PaddleX's limits, which are sent: transformers' own are 384² to 1536² pixels. `h * w` tokens, in merged patches."""
 SPOTTING_LIMITS = replace(LIMITS, max_pixels=1605632, double_under=1500)
 
 SAMPLING = Sampling(temperature=0.0, max_completion_tokens=4096)
@@ -33,7 +33,7 @@ TASKS_1_5 = {
     TaskKind.SPOT: TaskPrompt(
         "Spotting:",
         spotting_paddle,
-        # The places are special tokens.
+        # Coordinates are special tokens.
         sampling=replace(SAMPLING, skip_special_tokens=False),
         limits=SPOTTING_LIMITS,
     ),
@@ -53,7 +53,7 @@ ELEMENTS = {
 }
 CLASSES_1_0 = {"chart": TaskKind.CHART}
 CLASSES_1_5 = {**CLASSES_1_0, "seal": "seal"}
-"""Names of PP-DocLayoutV2 and V3. What PaddleX's pipeline leaves out unless it is asked to read it."""
+"""Class names of PP-DocLayoutV2 and V3 that PaddleX's pipeline ignores by default."""
 
 FLAGS = (
     "--trust-remote-code",
@@ -64,12 +64,13 @@ FLAGS = (
     "0",
 )
 NEWER_FLAGS = ("--trust-request-mm-kwargs",)
-"""Without it vLLM 0.32 refuses requests with `mm_processor_kwargs`. Older versions take them, and don't know it."""
+"""Without it vLLM 0.32 refuses requests with `mm_processor_kwargs`. Older versions accept them and don't know the flag.
+"""
 
 V1_6 = Preset(
     name="paddleocr-vl-1.6",
     aliases=("paddleocr-vl",),
-    # The first is what PaddleOCR's clients ask for.
+    # PaddleOCR's clients use the first.
     served_names=("PaddleOCR-VL-1.6-0.9B", "PaddlePaddle/PaddleOCR-VL-1.6"),
     tasks=TASKS_1_5,
     others={"seal": SEAL},
