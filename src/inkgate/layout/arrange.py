@@ -1,9 +1,10 @@
-"""The reading order of a page, and its text, blocks and Markdown: pure geometry, joined with a layout's regions.
+"""The reading order of a page, and its text, blocks and Markdown: pure geometry, combined with a layout model's
+regions.
 
-The order is made in four steps, a module each: the page is measured and its skew undone (frame), parted where it is
-to be read in columns (columns), read across in rows (rows), and rows are joined to paragraphs (paragraphs). Regions
-name the paragraphs (zones, blocks) and hold tables and figures together; they don't change the order otherwise, but
-where the layout model ranks them (ranks).
+The order is made in four steps, one module each: the page is measured and its skew undone (frame), split where it is to
+be read in columns (columns), read across in rows (rows), and rows are joined to paragraphs (paragraphs). Regions give
+the paragraphs their types (zones, blocks) and keep tables and figures together; they change the order only if the
+layout model ranks them (ranks).
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ class Arrangement:
     """A page in reading order.
 
     Attributes:
-        lines: the lines that were given, each once.
+        lines: the input lines, each once.
         blocks: in reading order; `Block.lines` index `lines`. Every line is in one block.
-        text: all of it, running headers and footers too; rows by line, paragraphs set apart by an empty line.
-        markdown: without page numbers, stamps along the page's side and what is written inside figures.
-        header, footer: the text of the blocks of these types; None when there is none.
+        text: the whole page, including running headers and footers; one line per row, an empty line between paragraphs.
+        markdown: without page numbers, stamps along the page's side and text inside figures.
+        header, footer: the text of the blocks of these types; None if there are none.
     """
 
     lines: tuple[Line, ...]
@@ -55,13 +56,13 @@ class Arrangement:
 def arrange(
     lines: Sequence[Line], size: Size, regions: Sequence[Region] | None = None, cells: Sequence[Box] = ()
 ) -> Arrangement:
-    """The page in reading order. Pure; the order in which lines are given has no influence on the result.
+    """The page in reading order. Pure; the result does not depend on the order of the input lines.
 
     Args:
-        lines: with quads in pixels of the upright page, of any geometry.
+        lines: with quads in pixels of the upright page, in any direction.
         size: of that page.
-        regions: of a layout model, in pixels of that page; None leaves everything to geometry.
-        cells: of ruled tables, as `find_cells` gives them, in pixels of that page: the lines of a cell stay together.
+        regions: of a layout model, in pixels of that page; None: geometry decides alone.
+        cells: of ruled tables, as from `find_cells`, in pixels of that page: the lines of a cell stay together.
     """
     lines = sorted(lines, key=lambda line: (line.quad, line.text, line.confidence))
     frame = measure(lines)
@@ -84,9 +85,9 @@ def arrange(
 def _ruled(
     zones: list[Region], members: list[int], tables: Sequence[RuledTable]
 ) -> tuple[list[Region], dict[int, Grid]]:
-    """The zones and one for each ruled table, and the grids of these, by zone. Takes their lines over in `members`.
+    """The zones and one for each ruled table, and the grids of these, by zone. Moves their lines to them in `members`.
 
-    Left out are those that are a part of a larger table, as the layout model sees it.
+    Omits ruled tables that are part of a larger table of the layout model.
     """
     grids: dict[int, Grid] = {}
     for table in tables:
@@ -107,16 +108,16 @@ def _ruled(
 
 
 def _rank_of(numbers: Collection[int], zones: Sequence[Region]) -> int | None:
-    """The first rank of the zones of these numbers, -1 standing for none."""
+    """The first rank of the zones with these numbers; -1 means no zone."""
     return min((rank for i in numbers if i >= 0 and (rank := zones[i].rank) is not None), default=None)
 
 
 def _gridded(
     zones: list[Region], members: list[int], frame: Frame, ruled: dict[int, Grid]
 ) -> tuple[list[Region], dict[int, Grid]]:
-    """Grids of the zones that hold together, by zone, those of ruled tables among them.
+    """Grids of the zones that stay together, by zone, including those of ruled tables.
 
-    Tables that turn out to be none become text, and text in figures leaves them: `members` is changed.
+    Tables that turn out not to be tables become text, and text in figures is moved out of them: `members` is changed.
     """
     grids = dict(ruled)
     held: dict[int, list[LayoutPiece]] = {}
@@ -152,7 +153,7 @@ def _loose(frame: Frame, zones: Sequence[Region], members: Sequence[int]) -> lis
 def _without_stubs(
     flow: Flow, zones: Sequence[Region], members: Sequence[int], grids: dict[int, Grid]
 ) -> list[LayoutPiece]:
-    """The flow without the pieces that belong to the tables beside them, which are put into the tables' grids."""
+    """The flow without the pieces that belong to tables beside them; these are added to the tables' grids."""
     for table in [piece for piece in flow if piece.zone >= 0 and zones[piece.zone].type is BlockType.TABLE]:
         beside = [piece for piece in flow if piece.zone < 0 and members[piece.index] < 0]
         stubs = widened(grids[table.zone], beside)
@@ -163,7 +164,7 @@ def _without_stubs(
 
 
 def _ranked(flows: list[Flow], zones: Sequence[Region], members: Sequence[int]) -> list[Flow]:
-    """The flows as they are, or one for each zone, in the zones' order, where the layout model ranks them."""
+    """The flows unchanged, or one per zone in the zones' order if the layout model ranks them."""
     if all(zone.rank is None for zone in zones):
         return flows
 
@@ -181,7 +182,7 @@ def _paragraphs(rows: list[Row], unit: float, zones: Sequence[Region], members: 
 
 
 def _zone(row: Row, members: Sequence[int]) -> int:
-    """The zone in which most of the row lies."""
+    """The zone that holds most of the row."""
     shares: dict[int, float] = {}
     for piece in row:
         zone = piece.zone if piece.zone >= 0 else members[piece.index]

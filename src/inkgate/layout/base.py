@@ -1,4 +1,4 @@
-"""The Layout port: what finds the blocks of a page."""
+"""The Layout port: finds the blocks of a page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from inkgate.types import BlockType, Box, RgbArray
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of the page and what it seems to be.
+    """A part of the page and its type.
 
     Attributes:
-        box: in pixels of the image that was looked at.
-        rank: its place in the order in which the page is read, from 0, where the layout model knows that.
-        label: the model's own name of it, where that says more than `type` does: `chart`, `seal`.
+        box: in pixels of the model's input image.
+        rank: its position in the reading order, from 0, if the layout model gives one.
+        label: the model's own class name if it is more specific than `type`: `chart`, `seal`.
     """
 
     type: BlockType
@@ -34,5 +34,5 @@ class Layout(Protocol):
     """Finds the regions of a page."""
 
     def find(self, pixels: RgbArray) -> list[Region]:
-        """Regions of an upright page, best first; may overlap, may be none. Blocking; safe from many threads."""
+        """Regions of an upright page, best first; may overlap, may be empty. Blocking; safe from many threads."""
         ...

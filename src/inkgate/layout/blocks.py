@@ -1,4 +1,4 @@
-"""Blocks: paragraphs, tables and figures named by the layout's zones, with their text and Markdown."""
+"""Blocks: paragraphs, tables and figures with the types of the layout's zones, their text and Markdown."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from inkgate.layout.tables import Grid, table_in
 from inkgate.types import Block, BlockType, Box, Line
 
 SAME_TITLE = 1.15
-"""Titles whose heights differ by less than this factor are of one level."""
+"""Titles whose heights differ by less than this factor have the same level."""
 MAIN_TITLE = 1.35
-"""A page's largest title is of level 1 from this multiple of the line height on, else of level 2."""
+"""A page's largest title has level 1 from this multiple of the line height on, else level 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockDraft:
-    """A block before its lines are numbered. `region` is None where geometry alone decided."""
+    """A block before its lines are numbered. `region` is None if geometry alone decided."""
 
     type: BlockType
     paragraph: Paragraph
@@ -31,15 +31,15 @@ class BlockDraft:
 
     @property
     def members(self) -> list[int]:
-        """The caller's indexes of the block's lines, in reading order; none for a figure without text."""
+        """Indexes of the block's lines in the caller's sequence, in reading order; empty for a figure without text."""
         pieces = self.grid.pieces if self.grid else self.paragraph.pieces
         return [piece.index for piece in pieces if piece.index >= 0]
 
 
 def draft_of(paragraph: Paragraph, region: Region | None, grid: Grid | None, *, parse: bool) -> BlockDraft:
-    """The paragraph as a block of the region's type, or a list or text where there is none.
+    """The paragraph as a block of the region's type; without a region, as list or text.
 
-    `parse`: tables are looked for among the text, too.
+    `parse`: tables are searched for in text, too.
     """
     if region is None or region.type is BlockType.TEXT:
         found = table_in(paragraph.rows) if parse and not paragraph.items else None
@@ -73,7 +73,7 @@ def levels_by_height(heights: Mapping[int, float], unit: float) -> dict[int, int
 
 
 def box_of(draft: BlockDraft, lines: Sequence[Line]) -> Box:
-    """Around the block's lines, on the page; around the region too where it is more than its lines."""
+    """The box around the block's lines, on the page; includes the region if it holds more than the lines."""
     boxes = [lines[i].box for i in draft.members]
     if draft.region is not None and (draft.type in (BlockType.TABLE, BlockType.FIGURE) or not boxes):
         boxes.append(draft.region.box)
@@ -103,7 +103,7 @@ def _text(draft: BlockDraft) -> str:
 
 
 def _printed(cells: list[list[LayoutPiece]], *, ruled: bool) -> list[Row]:
-    """A table's row as lines of text: one, but as many as there are where one cell fills a row of a ruled table."""
+    """A table's row as lines of text: one line, or several if one cell fills a row of a ruled table."""
     filled = [cell for cell in cells if cell]
     return rows_of(filled[0]) if ruled and len(filled) == 1 else [[piece for cell in filled for piece in cell]]
 

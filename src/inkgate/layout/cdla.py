@@ -18,15 +18,15 @@ from inkgate.runtimes.models import page_layout
 from inkgate.types import BlockType, RgbArray
 
 HEIGHT, WIDTH = 800, 608
-"""What the model was trained on; pages are stretched to it."""
+"""Input size of the model's training; pages are stretched to it."""
 MEAN: Final = np.array([0.485, 0.456, 0.406], dtype=np.float32)
 DEVIATION: Final = np.array([0.229, 0.224, 0.225], dtype=np.float32)
-"""Of ImageNet's colours, red first, as in the model's training."""
+"""Mean and deviation of ImageNet's colours, red first, as in the model's training."""
 LEAST_CONFIDENCE = 0.4
 MOST_OVERLAP = 0.5
 """Intersection over union from which the less confident of two regions of one type is dropped."""
 MOST_CANDIDATES = 1000
-"""Boxes of a type that are compared with each other."""
+"""Maximum number of boxes of a type in non-maximum suppression."""
 
 BLOCK_TYPES: Final = {
     "text": BlockType.TEXT,
@@ -81,7 +81,7 @@ def _decoded(outputs: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Scores (N, 10) and boxes (N, 4) in pixels of the model's input, from all strides' outputs.
 
     The first half of the outputs are scores (1, cells, 10), the second half the sides' distributions (1, cells, 32);
-    strides are told apart by their number of cells.
+    the number of cells identifies the stride.
     """
     half = len(outputs) // 2
     scores = [np.asarray(output[0], dtype=np.float32) for output in outputs[:half]]

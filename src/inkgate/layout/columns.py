@@ -1,7 +1,7 @@
-"""Columns: where a page is read down one side before the other, and where it is read across.
+"""Columns: finds where a page is read in columns, one after the other, and where it is read across.
 
-A recursive cut in the manner of Nagy and Seth's XY-cut, with one question asked at each gutter: is the text beside
-it *columns*, to be read one after the other, or *rows* of a table, receipt or form, to be read across?
+A recursive cut similar to Nagy and Seth's XY-cut, with one decision at each gutter: is the text beside it *columns*, to
+be read one after the other, or *rows* of a table, receipt or form, to be read across?
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from inkgate.layout.frame import FloatArray, LayoutPiece
 BoolArray = NDArray[np.bool_]
 
 GUTTER = 0.3
-"""Least width of a gutter, in line heights: less than an em, because detectors draw boxes generously."""
+"""Minimum width of a gutter, in line heights: less than an em, because detectors draw boxes generously."""
 RAGGED = 0.35
 """Left edges of one column differ by less than this, in line heights."""
 MOST_GUTTERS = 40
 """Candidates tried at each cut: the left edges that most lines share."""
 MIN_SIDE = 2
-"""Lines that each side of a gutter must have, to be a column."""
+"""Minimum number of lines on each side of a gutter."""
 PROSE_LINES = 3
-"""Long lines, or lines of words, that a column has at least."""
+"""Minimum number of long lines, or lines of words, in a column."""
 INDENT = 6.0
-"""Lines of one column begin within this of its edge, in line heights."""
+"""Lines of one column begin within this distance of its edge, in line heights."""
 WORDY_SHARE = 0.7
-"""Where fewer lines of a side are words, it holds values that belong to the other side."""
+"""If fewer lines of a side are words, it holds values that belong to the other side."""
 WORDY_ASPECT = 3.0
-"""Median width of lines of words, in line heights."""
+"""Minimum median width of lines of words, in line heights."""
 PROSE_ASPECT = 8.0
-"""Least width of a long line, in line heights."""
+"""Minimum width of a long line, in line heights."""
 FAR, FAR_FACTOR = 4.0, 2.0
 """Lines on common baselines, and further apart than this, must be this many times as long: they may be a table's."""
 PROSE_SHARE = 0.5
-"""A column of which long lines make up this share is prose."""
+"""A column is prose if at least this share of it is long lines."""
 PROSE_FILL = 0.6
-"""A line fills its column from this share of the width on."""
+"""A line that covers at least this share of the width fills its column."""
 STRIP = 3.0
-"""Where the page is empty from side to side for this many line heights, columns end and begin anew."""
+"""Columns end and new ones begin where the page is empty from side to side for this many line heights."""
 LONE_ROWS = 2
-"""Rows that may be taken off each end of two columns, because they belong to neither."""
+"""Maximum number of rows removed from each end of two columns because they belong to neither."""
 LONE_WIDTH = 0.5
 """Such a row's text fills less than this share of the width."""
 CLEAR = 2.0
-"""The next row is this far off at least, in line heights from middle to middle."""
+"""Minimum distance to the next row, in line heights from middle to middle."""
 ALIGNED = 0.25
-"""Lines of two columns whose middles differ by less, in line heights, lie on one baseline."""
+"""Lines of two columns whose middles differ by less, in line heights, are on one baseline."""
 ALIGNED_SHARE = 0.55
 """From this share of aligned lines on, short lines side by side are rows."""
 
@@ -77,7 +77,7 @@ def _cut(pieces: list[LayoutPiece], unit: float, depth: int) -> list[Flow]:
 
 @dataclass(frozen=True, slots=True)
 class _PieceTable:
-    """The pieces as arrays, sorted by their middles. `strips`: the page is empty for a while above a piece."""
+    """The pieces as arrays, sorted by their middles. `strips`: whether an empty strip lies above a piece."""
 
     pieces: list[LayoutPiece]
     left: FloatArray
@@ -95,7 +95,7 @@ def _tabled(pieces: Sequence[LayoutPiece], unit: float) -> _PieceTable:
 
 
 def _best_split(pieces: Sequence[LayoutPiece], unit: float) -> list[list[LayoutPiece]] | None:
-    """Above, left, right and below of the best gutter; None when there is none."""
+    """Above, left, right and below of the best gutter; None if there is none."""
     table = _tabled(pieces, unit)
     best: tuple[float, float] | None = None
     found: list[list[LayoutPiece]] | None = None
@@ -122,7 +122,7 @@ def _parts(table: _PieceTable, run: slice, left: BoolArray) -> list[list[LayoutP
 
 
 def _edges(lefts: FloatArray, unit: float) -> list[float]:
-    """Left edges that lines share: the leftmost of each cluster, those of most lines first."""
+    """Left edges that lines share: the leftmost of each cluster, those with the most lines first."""
     ordered = np.sort(lefts)
     breaks = np.flatnonzero(np.diff(ordered) > RAGGED * unit) + 1
     clusters = np.split(ordered, breaks)
@@ -131,21 +131,21 @@ def _edges(lefts: FloatArray, unit: float) -> list[float]:
 
 
 def _runs(crossing: BoolArray, strips: BoolArray) -> list[slice]:
-    """Stretches of lines of which none crosses the gutter, and through which no empty strip runs."""
+    """Stretches of lines that no line crossing the gutter and no empty strip interrupts."""
     starts = np.flatnonzero(~crossing & (strips | np.concatenate([[True], crossing[:-1]])))
     ends = np.flatnonzero(~crossing & np.concatenate([strips[1:] | crossing[1:], [True]])) + 1
     return [slice(a, b) for a, b in zip(starts.tolist(), ends.tolist(), strict=True) if b - a >= 2 * MIN_SIDE]
 
 
 def _trimmed(table: _PieceTable, run: slice, unit: float) -> slice:
-    """A stretch without the lone rows at its ends that stand clear of it: running headers and footers, headings."""
+    """A stretch without isolated rows at its ends: running headers and footers, headings."""
     order = np.arange(run.start, run.stop)
     above, below = _lone(table, order, unit), _lone(table, order[::-1], unit)
     return slice(run.start + above, run.stop - below) if above + below < len(order) else run
 
 
 def _lone(table: _PieceTable, order: NDArray[np.int64], unit: float) -> int:
-    """How many pieces at the beginning of `order` are short rows with an empty strip behind them."""
+    """Number of pieces at the beginning of `order` that are short rows followed by an empty strip."""
     sizes = (table.right - table.left)[order]
     width = float(table.right[order].max() - table.left[order].min())
     away = np.abs(table.middle[order] - table.middle[order[0]])
@@ -161,7 +161,7 @@ def _lone(table: _PieceTable, order: NDArray[np.int64], unit: float) -> int:
 
 
 def _rank(table: _PieceTable, run: slice, left: BoolArray, right: BoolArray, unit: float) -> tuple[float, float] | None:
-    """How good a gutter is: the height it runs beside text, its width. None when it parts no columns."""
+    """Score of a gutter: its height beside text, then its width. None if it does not separate columns."""
     if left.sum() < MIN_SIDE or right.sum() < MIN_SIDE:
         return None
     middle = table.middle[run]
@@ -184,7 +184,7 @@ def _rank(table: _PieceTable, run: slice, left: BoolArray, right: BoolArray, uni
 
 
 def _wordy(table: _PieceTable, run: slice, side: BoolArray) -> bool:
-    """Whether a side has lines of words: not the prices, amounts or marks that belong to the lines beside them."""
+    """Whether a side has lines of words, not prices, amounts or marks that belong to the lines beside them."""
     if side.sum() < PROSE_LINES:
         return False
     words = sum(_is_words(piece.text) for piece, ours in zip(table.pieces[run], side, strict=True) if ours)
@@ -198,7 +198,7 @@ def _is_words(text: str) -> bool:
 
 
 def _aligned(few: FloatArray, many: FloatArray, unit: float) -> bool:
-    """Whether the lines of both sides share their baselines, give or take one shift for all of them."""
+    """Whether the lines of both sides share their baselines, up to one shift for all of them."""
     place = np.clip(np.searchsorted(many, few), 1, len(many) - 1)
     before, after = few - many[place - 1], few - many[place]
     shift = np.sort(np.where(np.abs(before) < np.abs(after), before, after))
@@ -209,7 +209,7 @@ def _aligned(few: FloatArray, many: FloatArray, unit: float) -> bool:
 def _prose(table: _PieceTable, run: slice, side: BoolArray, unit: float, aspect: float) -> bool:
     """Whether the text of a side is long lines that fill their column; fragments count by their width.
 
-    Of several columns on the side the first one is looked at, and the others must be of long lines too.
+    If the side has several columns, the first one decides, and the others must have long lines, too.
     """
     if side.sum() < PROSE_LINES:
         return False

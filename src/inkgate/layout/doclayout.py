@@ -1,14 +1,14 @@
-"""PP-DocLayoutV2 and V3 as a Layout, from an ONNX file that the operator names: 25 classes and the order of reading.
+"""PP-DocLayoutV2 and V3 as a Layout, from an ONNX file that the operator names: 25 classes and the reading order.
 
 Both find boxes as RT-DETR does (Zhao et al., 2023, "DETRs Beat YOLOs") and order them by a pointer network, inside V3's
-decoder. What the exported graph wants and gives is as in PaddleX (`models/object_detection/predictor.py` and
+decoder. Inputs and outputs of the exported graph are as in PaddleX (`models/object_detection/predictor.py` and
 `models/layout_analysis/{predictor,processors}.py`) and in transformers (`pp_doclayout_v2`, `pp_doclayout_v3`):
 
-- `image` (1, 3, 800, 800): RGB, stretched to 800 x 800 by a bicubic filter, divided by 255, with no mean or deviation;
+- `image` (1, 3, 800, 800): RGB, stretched to 800 x 800 by a bicubic filter, divided by 255, without mean or deviation;
 - `im_shape` (1, 2): 800, 800, the size of that input; `scale_factor` (1, 2): 800 / height and 800 / width of the page;
 - the first output (N, 7) of V3, (N, 8) of V2: class, confidence, left, top, right and bottom in pixels of the page, and
-  place in the order, in V2 in two columns, the second counting backwards; the second output: how many of the rows are
-  boxes; V3's third, masks, is not asked for.
+  position in the order, in V2 in two columns, the second counting backwards; the second output: how many of the rows
+  are boxes; V3's third output, masks, is not requested.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from inkgate.runtimes.onnx import OnnxGraph
 from inkgate.types import BlockType, RgbArray
 
 SIDE = 800
-"""Of the model's input, in pixels."""
+"""Size of the model's input, in pixels."""
 INPUTS: Final = {"image": (1, 3, SIDE, SIDE), "im_shape": (1, 2), "scale_factor": (1, 2)}
 COLUMNS: Final = {7: "V3", 8: "V2"}
-"""The models by the columns of their first output."""
+"""The models by the number of columns of their first output."""
 BACKWARDS = 7
-"""V2's second column of the order, by which boxes of equal place are told apart."""
+"""V2's second order column, which breaks ties between boxes."""
 MODEL_CLASSES = "character"
-"""Key of the model's metadata that lists its classes, one a line, where an export has it."""
+"""Key of the model's metadata that lists its classes, one per line, in some exports."""
 
 
 class DocLayout:
     """A Layout on one ONNX session. Safe from many threads; blocking."""
 
     def __init__(self, path: Path, threads: int, least_confidence: float) -> None:
-        """Loads the model and has it look at an empty page.
+        """Loads the model and runs it on an empty page.
 
         Args:
             path: of the ONNX file.
-            threads: for one page; 0 lets the runtime take every core.
-            least_confidence: regions of less are left out.
+            threads: for one page; 0 lets the runtime use every core.
+            least_confidence: regions with less are dropped.
 
         Raises:
-            EngineFailed: "layout_model_unusable": there is no such file, or it is no PP-DocLayoutV2 or V3.
+            EngineFailed: "layout_model_unusable": there is no such file, or it is not a PP-DocLayoutV2 or V3.
         """
         self._path = path
         self._least = least_confidence
@@ -76,7 +76,7 @@ class DocLayout:
         return sorted(regions, key=lambda region: -region.confidence)
 
     def _rows(self, pixels: RgbArray) -> FloatArray:
-        """The boxes of the model's first output, as many as its second says, all where it says nothing."""
+        """The boxes of the model's first output: as many as its second says; all if that is missing."""
         height, width = pixels.shape[:2]
         resized = cv2.resize(pixels, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC)
         tensor = resized.astype(np.float32).transpose(2, 0, 1)[None] / np.float32(255.0)
@@ -95,10 +95,10 @@ class DocLayout:
             raise _unusable(self._path, f"it knows other classes: {len(listed)}, from {listed[0]} to {listed[-1]}")
 
     def _check_run(self) -> None:
-        """What can be seen of the outputs only when there are some: their sizes may vary."""
+        """Checks the outputs by running the model: their shapes may be variable."""
         try:
             rows = self._rows(np.full((SIDE, SIDE, 3), 255, dtype=np.uint8))
-        except Exception as error:  # ONNX Runtime raises what it likes, and so does numpy for an output it can't read
+        except Exception as error:  # ONNX Runtime raises any exception, and so does numpy for an output it can't read
             raise _unusable(self._path, "it fails on an empty page") from error
         if rows.ndim != 2 or rows.shape[1] not in COLUMNS:
             detail = f"its first output is {_shape(rows.shape)}, where N x 7 or N x 8 is expected"
@@ -112,7 +112,7 @@ def _opened(path: Path, threads: int) -> OnnxGraph:
         raise _unusable(path, "there is no such file")
     try:
         model = OnnxGraph(path, threads)
-    except Exception as error:  # ONNX Runtime raises what it likes for a broken file
+    except Exception as error:  # ONNX Runtime raises any exception for a broken file
         raise _unusable(path, "it is no ONNX model, or a broken one") from error
     if set(model.inputs) != set(INPUTS):
         detail = f"its inputs are {', '.join(model.inputs)}, where {', '.join(INPUTS)} are expected"
@@ -139,7 +139,7 @@ def _region(row: FloatArray, rank: int, height: int) -> Region:
 
 
 def _ranks(rows: FloatArray) -> NDArray[np.intp]:
-    """For each row its place among the rows, from 0."""
+    """For each row its position among the rows, from 0."""
     backwards = -rows[:, BACKWARDS] if rows.shape[1] > BACKWARDS else np.zeros(len(rows))
     order = np.lexsort((backwards, rows[:, 6]))
     ranks = np.empty(len(rows), dtype=np.intp)

@@ -1,7 +1,7 @@
-"""The classes of PP-DocLayoutV2 and V3, and what they are here.
+"""The classes of PP-DocLayoutV2 and V3, and their types here.
 
-The classes and their order are those of the models' configuration (`label_list`), which both have in common; exports
-of RapidLayout carry them in the model's metadata as `character`.
+The classes and their order are those of both models' configuration (`label_list`); exports of RapidLayout store them in
+the model's metadata as `character`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BLOCK_TYPES: Final = {
     "vertical_text": BlockType.TEXT,
     "vision_footnote": BlockType.CAPTION,
 }
-"""All 25, in the order of the model's output. `number` is the page's, a header where it stands in the upper half."""
+"""All 25, in the order of the model's output. `number` is the page number, a header if it is in the upper half."""
 CLASSES: Final = tuple(BLOCK_TYPES)
 PICTURES: Final = frozenset({"image", "table", "seal", "chart"})
-"""Classes that may hold blocks of others, and lie in them, without being the same thing twice."""
+"""Classes that may contain blocks of other classes, or be contained in them, without being duplicates."""

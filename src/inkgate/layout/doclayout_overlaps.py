@@ -1,9 +1,9 @@
-"""Boxes of PP-DocLayout that name the same thing twice: which are kept.
+"""Removes duplicate boxes of PP-DocLayout.
 
-The rules are those of PaddleX's PaddleOCR-VL pipeline (`configs/pipelines/PaddleOCR-VL.yaml`, `layout_analysis/
-processors.py` in `LayoutAnalysisProcess` and `filter_boxes`), in the same order: non-maximum suppression, pictures that
-are the whole page, containment in boxes of some classes, and overlap of any two. Other than there, a list of references
-is kept where its entries were not found one by one.
+The rules are those of PaddleX's PaddleOCR-VL pipeline (`configs/pipelines/PaddleOCR-VL.yaml`, and
+`LayoutAnalysisProcess` and `filter_boxes` in `layout_analysis/processors.py`), in the same order: non-maximum
+suppression, pictures of the whole page, containment in boxes of some classes, and overlap of any two. Unlike there, a
+list of references is kept if its entries were not found one by one.
 
 Rows are as in the model's first output: class, confidence, left, top, right, bottom, order.
 """
@@ -23,12 +23,12 @@ SAME_CLASS, OTHER_CLASS = 0.6, 0.98
 LANDSCAPE_PAGE, PORTRAIT_PAGE = 0.82, 0.93
 """An image with more than this share of the page is the page."""
 CONTAINED = 0.8
-"""A box of which this share lies in a box of LARGE is a part of that."""
+"""A box with at least this share inside a box of LARGE is part of it."""
 LARGE: Final = frozenset({"chart", "display_formula", "doc_title", "inline_formula", "paragraph_title"})
 MOST_SHARED, MOST_INLINE = 0.7, 0.5
-"""Share of the smaller of two boxes from which it, or a formula within a line of text, is dropped."""
+"""If two boxes share this part of the smaller one, that one, or a formula within a line of text, is dropped."""
 LEAST_SIDE = 6
-"""Boxes with a shorter side, in pixels, are nothing."""
+"""Boxes with a shorter side, in pixels, are dropped."""
 
 
 def kept(rows: FloatArray, width: int, height: int) -> FloatArray:
@@ -55,16 +55,16 @@ def _suppressed(rows: FloatArray) -> FloatArray:
 
 
 def _without_page(rows: FloatArray, width: int, height: int) -> FloatArray:
-    """Without images that are the page, unless there is nothing else on it."""
+    """Removes images that are the page, unless there is nothing else on it."""
     most = LANDSCAPE_PAGE if width > height else PORTRAIT_PAGE
     whole = _of(rows, {"image"}) & (_areas(rows) > most * width * height)
     return rows if len(rows) < 2 or whole.all() else rows[~whole]
 
 
 def _contained(rows: FloatArray) -> NDArray[np.bool_]:
-    """Whether each box lies in another one of the classes that are taken as a whole.
+    """Whether each box lies in another one of the classes that are read as a whole.
 
-    Of two that lie in each other the first stays, where PaddleX drops both.
+    If two lie in each other the first is kept; PaddleX drops both.
     """
     inside = (_shared(rows) >= CONTAINED * _areas(rows)[:, None]) & _of(rows, LARGE)[None, :]
     np.fill_diagonal(inside, val=False)
@@ -73,7 +73,7 @@ def _contained(rows: FloatArray) -> NDArray[np.bool_]:
 
 
 def _parted(rows: FloatArray) -> FloatArray:
-    """Without the smaller of any two boxes that share most of it. Pictures may hold other things, tables may not."""
+    """Removes the smaller of any two boxes that share most of it. Pictures may contain other boxes, tables may not."""
     areas = _areas(rows)
     smaller = np.maximum(np.minimum(areas[:, None], areas[None, :]), 1e-9)
     shares = np.asarray(_shared(rows) / smaller, dtype=np.float32)
@@ -110,7 +110,7 @@ def _areas(rows: FloatArray) -> FloatArray:
 
 
 def _shared(rows: FloatArray) -> FloatArray:
-    """Area that each two boxes have in common, (N, N)."""
+    """Intersection area of each two boxes, (N, N)."""
     low = np.maximum(rows[:, None, 2:4], rows[None, :, 2:4])
     high = np.minimum(rows[:, None, 4:6], rows[None, :, 4:6])
     return np.asarray(np.clip(high - low, 0, None).prod(axis=2), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Figures: which of the lines inside a figure's region are its labels, and which are text that is to be read."""
+"""Figures: separates labels inside a figure's region from text that should be read."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.rows import Row
 
 LONG_LINE = 0.5
-"""Lines over this share of a figure's width, and as long as LONG_ASPECT line heights, are no labels of it."""
+"""Lines over this share of a figure's width, and as long as LONG_ASPECT line heights, are not labels."""
 LONG_ASPECT = 10.0
 NEXT_ROW = 0.7
-"""A row this near below a long one, in line heights, goes on from it."""
+"""A row within this distance below a long one, in line heights, continues it."""
 
 
 def text_in(rows: Sequence[Row], width: float) -> list[LayoutPiece]:
-    """The pieces of a figure, `width` wide, that are text its box happens to hold.
+    """The pieces of a figure, `width` wide, that are running text in its box by accident.
 
-    These are long rows, each with the row that follows closely: the last of a paragraph is short.
+    These are long rows, each with the row that follows closely: the last row of a paragraph is short.
     """
     text: list[LayoutPiece] = []
     last: Row | None = None

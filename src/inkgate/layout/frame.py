@@ -1,8 +1,8 @@
-"""The page's own frame of reference: lines turned upright, measured, and ready to be put in order.
+"""The page's frame of reference: lines made upright, measured, and ready to be ordered.
 
-Reading order is decided on *pieces*: the lines of the page after its skew is undone, and after pages of vertical
-columns (Chinese, Japanese) are turned so that their columns lie as rows. Everything downstream reads left to right
-and top to bottom, and measures in line heights.
+Reading order is computed on *pieces*: the lines of the page after its skew is undone, and after pages of vertical
+columns (Chinese, Japanese) are rotated so that their columns become rows. All later steps read left to right and top to
+bottom, and measure in line heights.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from inkgate.types import Box, Line
 FloatArray = NDArray[np.float64]
 
 LONG_ASPECT = 3.0
-"""A line this many times wider than high tells an angle that can be trusted."""
+"""A line at least this many times wider than high has a reliable angle."""
 TALL_ASPECT = 1.8
-"""A line of several characters this many times higher than wide is set vertically."""
+"""A line of several characters this many times higher than wide is vertical."""
 MAX_SKEW = math.radians(30)
-"""Beyond this a line is not skewed but turned: it says nothing about the page's skew."""
+"""Beyond this angle a line is rotated, not skewed, and does not count for the page's skew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +32,10 @@ class LayoutPiece:
 
     Attributes:
         index: of the line in the caller's sequence; -1 for a zone.
-        left, top, right, bottom: the upright box that the line would fill were the page not skewed.
-        slope: dy/dx of the line in the frame; 0 where the line is too short to tell.
-        turned: the line runs at a right angle to the reading direction of the page (a stamp in the margin).
-        zone: of a table or figure that this stands for; -1 for a line.
+        left, top, right, bottom: the upright box that the line would have if the page were not skewed.
+        slope: dy/dx of the line in the frame; 0 if the line is too short to tell.
+        turned: the line runs at a right angle to the page's reading direction (a stamp in the margin).
+        zone: the table or figure that this represents; -1 for a line.
     """
 
     index: int
@@ -58,7 +58,7 @@ class LayoutPiece:
 
     @property
     def middle(self) -> float:
-        """Where the piece stands among the rows beside it: a zone begins with its top."""
+        """Its vertical position among the rows beside it; for a zone, its top."""
         return (self.top + self.bottom) / 2 if self.zone < 0 else self.top
 
 
@@ -68,8 +68,8 @@ class Frame:
 
     Attributes:
         pieces: in the order of the lines.
-        unit: median height of the pieces, at least 1.0: the measure for all distances.
-        vertical: text runs downwards in columns from right to left; the pieces are already turned.
+        unit: median height of the pieces, at least 1.0: the unit of all distances.
+        vertical: text runs downwards in columns from right to left; the pieces are already rotated.
         angle: radians by which the page was skewed, clockwise.
     """
 
@@ -79,7 +79,7 @@ class Frame:
     angle: float
 
     def place(self, box: Box) -> Box:
-        """An upright box of the page in the frame: the bounds of its turned corners."""
+        """An upright box of the page in the frame: the bounds of its rotated corners."""
         left, top, right, bottom = box
         corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)], dtype=np.float64)
         placed = _turn(_lay(corners) if self.vertical else corners, self.angle)
@@ -88,7 +88,7 @@ class Frame:
 
 
 def measure(lines: Sequence[Line]) -> Frame:
-    """The frame of the lines, which may be of any geometry."""
+    """The frame of the lines, which may run in any direction."""
     if not lines:
         return Frame((), 1.0, vertical=False, angle=0.0)
     quads = np.array([line.quad for line in lines], dtype=np.float64).reshape(-1, 4, 2)
@@ -99,7 +99,7 @@ def measure(lines: Sequence[Line]) -> Frame:
     vertical = _vertical(across, down, lengths)
     if vertical:
         centre, across, down = _lay(centre), _lay(across), _lay(down)
-    # A quad may begin at the page's top left corner although its text runs downwards: `across` is the longer way.
+    # A quad may begin at the page's top left corner although its text runs downwards: `across` is the longer direction.
     swap = (np.abs(across[:, 0]) < np.abs(down[:, 0]))[:, None]
     across, down = np.where(swap, down, across), np.where(swap, across, down)
     angle = _skew(across, down)
@@ -123,14 +123,14 @@ def _lay(vectors: FloatArray) -> FloatArray:
 
 
 def _turn(vectors: FloatArray, angle: float) -> FloatArray:
-    """Vectors turned by `angle` anticlockwise as seen on the page, which undoes a skew of `angle`."""
+    """Vectors rotated by `angle` anticlockwise as seen on the page, which undoes a skew of `angle`."""
     x, y = vectors[:, 0], vectors[:, 1]
     cos, sin = math.cos(angle), math.sin(angle)
     return np.stack([cos * x + sin * y, cos * y - sin * x], axis=1)
 
 
 def _vertical(across: FloatArray, down: FloatArray, lengths: NDArray[np.int64]) -> bool:
-    """Whether most of the page's text is set in vertical columns."""
+    """Whether most of the page's text is in vertical columns."""
     width = np.maximum(np.abs(across[:, 0]), np.abs(down[:, 0]))
     height = np.maximum(np.abs(across[:, 1]), np.abs(down[:, 1]))
     tall = (height > TALL_ASPECT * width) & (lengths > 1)

@@ -1,4 +1,4 @@
-"""Text that no region holds, found by its ink: a layout model overlooks some, and what isn't cut out isn't read."""
+"""Finds text outside all regions by its ink: a layout model misses some, and only text in a region is read."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from inkgate.types import BlockType, Box, RgbArray, Size
 Mask = NDArray[np.uint8]
 
 LONGEST_SIDE = 1000
-"""Pages are shrunk to this: the letters of a page are blobs of a few pixels then."""
+"""Pages are shrunk to this size; letters are then blobs of a few pixels."""
 NEIGHBOURHOOD, CONTRAST = 31, 25
-"""Ink is darker than the mean of so many pixels around by so many levels of 255 (Bradley and Roth's threshold)."""
+"""Ink is darker than the mean of this many pixels around by this many levels of 255 (Bradley and Roth's threshold)."""
 MARGIN = 4
 """Ink this near to a region, in pixels, belongs to it."""
 LETTER_GAP, ROW_GAP = 21, 13
 """Ink nearer to each other than this, in pixels, is one block."""
 LEAST_WIDTH, LEAST_HEIGHT = 16, 7
-"""Smaller blocks, in pixels, hold nothing that could be read."""
+"""Smaller blocks, in pixels, contain nothing readable."""
 LEAST_LETTERS = 3
 """Blocks of fewer separate blobs of ink are marks, rules or dirt."""
 MOST_INK = 0.5
 """Blocks with a larger share of ink are pictures."""
 LARGEST_LETTER = 0.15
-"""A blob longer than this share of the page is no letter, but a rule, a frame or a shadow."""
+"""A blob longer than this share of the page is a rule, a frame or a shadow, not a letter."""
 MOST_BLOCKS = 40
 BESIDE = 0.03
 """A box this near to a region, in shares of the page's width, may be the end of its lines."""
 OVERHANG = 0.3
-"""Share of a box's height that may stand above or below the region it belongs to."""
+"""Share of a box's height that may extend above or below the region it belongs to."""
 OVERLOOKED = 0.3
-"""Confidence of a region that no layout model found: less than of any that one did."""
+"""Confidence of a region found here: less than of any from a layout model."""
 
 
 def text_outside(pixels: RgbArray, boxes: Sequence[Box]) -> list[Box]:
-    """Blocks of what looks like text outside all `boxes`, top to bottom, in pixels of the image. Blocking; pure."""
+    """Blocks of likely text outside all `boxes`, top to bottom, in pixels of the image. Blocking; pure."""
     height, width = pixels.shape[:2]
     factor = max(1.0, max(height, width) / LONGEST_SIDE)
     size = (max(1, round(width / factor)), max(1, round(height / factor)))
@@ -56,10 +56,10 @@ def text_outside(pixels: RgbArray, boxes: Sequence[Box]) -> list[Box]:
 
 
 def joined_with(regions: Sequence[Region], boxes: Sequence[Box], size: Size) -> list[Region]:
-    """The regions and the boxes, as regions of text of no great confidence.
+    """The regions and the boxes, which become regions of text with low confidence.
 
-    A box beside a region, within its height, is the end of its lines: then the region is grown by it instead, unless
-    it would grow into another one.
+    A box beside a region, within its height, is the end of its lines: then the region is extended by it instead, unless
+    it would overlap another one.
     """
     found = list(regions)
     reach = BESIDE * size.width
@@ -93,7 +93,7 @@ def _ink(grey: Mask) -> Mask:
 
 
 def _letters(ink: Mask) -> Mask:
-    """The blobs of ink that may be letters, each with a number of its own, as uint8: 255 where there is one."""
+    """The blobs of ink that may be letters, as uint8: 255 where there is one. Each has its own number."""
     _, labels, stats, _ = cv2.connectedComponentsWithStats(ink, connectivity=8)
     longest = LARGEST_LETTER * max(ink.shape)
     sides = np.maximum(stats[:, cv2.CC_STAT_WIDTH], stats[:, cv2.CC_STAT_HEIGHT])
@@ -103,7 +103,7 @@ def _letters(ink: Mask) -> Mask:
 
 
 def _blocks(letters: Mask) -> list[tuple[int, int, int, int]]:
-    """Left, top, right and bottom of the blocks that hold enough letters, the largest ones."""
+    """Left, top, right and bottom of the blocks that have enough letters, the largest ones."""
     near = cv2.dilate(letters, cv2.getStructuringElement(cv2.MORPH_RECT, (LETTER_GAP, ROW_GAP)))
     count, labels, stats, _ = cv2.connectedComponentsWithStats(np.asarray(near, np.uint8), connectivity=8)
     _, _, blobs, centres = cv2.connectedComponentsWithStats(letters, connectivity=8)
@@ -114,7 +114,7 @@ def _blocks(letters: Mask) -> list[tuple[int, int, int, int]]:
     found = []
     for number in range(1, count):
         left, top, wide, high = (int(value) for value in stats[number, :4])
-        # The box of the letters themselves, without what dilation added.
+        # The box of the letters themselves, without the effect of dilation.
         left, top = left + LETTER_GAP // 2, top + ROW_GAP // 2
         wide, high = wide - LETTER_GAP + 1, high - ROW_GAP + 1
         readable = wide >= LEAST_WIDTH and high >= LEAST_HEIGHT and blob_count[number] >= LEAST_LETTERS

@@ -28,7 +28,7 @@ _HARD_BREAK = "  \n"
 
 
 def joined(texts: Sequence[str]) -> str:
-    """Lines of a paragraph as flowing text: a line's last hyphen goes; no space comes between CJK characters."""
+    """Lines of a paragraph as flowing text: removes a line's last hyphen; adds no space between CJK characters."""
     flow = ""
     for text in (text.strip() for text in texts):
         if not flow or not text:
@@ -43,28 +43,30 @@ def joined(texts: Sequence[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text of one line whose characters mean themselves inside a paragraph, of CommonMark and of GitHub's Markdown."""
+    """Text of one line escaped for a paragraph of CommonMark and of GitHub's Markdown."""
     return _SPECIAL.sub(_ESCAPED, _CONTROLS.sub("", _BREAKS.sub(" ", text)).strip())
 
 
 def _opening(text: str) -> str:
-    """Escaped text that may begin a line: no heading, quotation, list, rule or table starts by chance."""
+    """Escaped text for the beginning of a line: it can't start a heading, quotation, list, rule or table."""
     return _LEADING_NUMBER.sub(r"\1\\\2", _LEADING.sub(r"\\\1", text))
 
 
 def of_text(text: str) -> str:
-    """Markdown of plain text: what an empty line sets apart are paragraphs, whose line breaks stay."""
+    """Markdown of plain text: an empty line separates paragraphs, whose line breaks are kept."""
     lines = [_opening(escaped(line.strip())) for line in text.splitlines()]
     return "\n\n".join(_HARD_BREAK.join(group) for filled, group in groupby(lines, key=bool) if filled)
 
 
 def plain(paragraph: Paragraph) -> str:
-    """The paragraph's rows, one a line."""
+    """The paragraph's rows, one per line."""
     return "\n".join(text for row in paragraph.rows if (text := row_text(row)))
 
 
 def prose(paragraph: Paragraph) -> str:
-    """Markdown of running text; breaks that are not for want of room (addresses, verse, receipts) stay."""
+    """Markdown of running text; line breaks that are not caused by the line's width (addresses, verse, receipts) are
+    kept.
+    """
     texts = [text for row in paragraph.rows if (text := row_text(row))]
     if is_flowing(paragraph.rows):
         return _opening(escaped(joined(texts)))
@@ -72,7 +74,7 @@ def prose(paragraph: Paragraph) -> str:
 
 
 def listing(paragraph: Paragraph) -> str:
-    """Markdown of a list, one item a line. Numbers that don't count up by one stand in items with bullets."""
+    """Markdown of a list, one item per line. Numbers that don't count up by one are kept as text in bulleted items."""
     bounds = [*paragraph.items, len(paragraph.rows)]
     items = [joined([row_text(row) for row in paragraph.rows[a:b]]) for a, b in pairwise(bounds)]
     numbers = [int(found[1]) for text in items if (found := _PLAIN_NUMBER.match(text)) and NUMBER.match(text)]
@@ -89,14 +91,14 @@ def _item(text: str, *, counts: bool) -> str:
 
 
 def _content(text: str) -> str:
-    """An item's text: no block and no box to tick begins in it."""
+    """An item's text, escaped so that no block or task box begins in it."""
     return _TASK.sub(r"\\[", _opening(escaped(text)))
 
 
 def document(blocks: Sequence[tuple[str, bool]]) -> str:
     """The Markdown of a page from that of its blocks, each with whether it is running text.
 
-    A sentence that goes on in the next block, at the head of the next column, makes them one paragraph.
+    A sentence that continues in the next block, at the top of the next column, joins the two into one paragraph.
     """
     parts: list[str] = []
     open_ended = False

@@ -1,7 +1,7 @@
-"""The regions of a page in reading order, where nothing is known of their text: for engines that read part by part.
+"""The reading order of a page's regions without knowing their text: for engines that read part by part.
 
-Where the layout model gives no order, each region of text is laid out as the rows that it may hold, and these are
-ordered as lines of text are.
+If the layout model gives no order, each region of text is split into the rows that it may contain, and these are
+ordered like lines of text.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.types import BlockType, Size
 
 ROW_SHARES = (1 / 90, 1 / 40)
-"""The height of a row lies between these shares of the page's height."""
+"""The height of a row is between these shares of the page's height."""
 SMALLEST = 0.2
-"""Regions at this quantile of height are a row high."""
+"""Regions at this quantile of height are one row high."""
 PITCH = 1.4
-"""From row to row, in heights of a row."""
+"""Distance from row to row, in row heights."""
 _WORDS = "words of text"
 
 
 def in_reading_order(regions: Sequence[Region], size: Size) -> list[Region]:
     """The regions worth reading, each once, in reading order; `size` of the page, in pixels of the regions.
 
-    Of overlapping regions the better one is kept; headers and footers are such only at the page's edges. Where the
-    layout model ranks regions, that is their order, and geometry only says where the others stand among them.
+    Of overlapping regions the better one is kept; headers and footers count as such only at the page's edges. If the
+    layout model ranks regions, that is their order, and geometry only inserts the others.
     """
     kept, _ = zones_of(regions, (), size)
     unit = row_height(kept, size)
@@ -46,7 +46,7 @@ def in_reading_order(regions: Sequence[Region], size: Size) -> list[Region]:
 
 
 def row_height(regions: Sequence[Region], size: Size) -> float:
-    """About the height of a row of text on the page, in pixels."""
+    """Approximate height of a row of text on the page, in pixels."""
     low, high = (share * size.height for share in ROW_SHARES)
     heights = sorted(region.box[3] - region.box[1] for region in regions if region.type not in WHOLE)
     typical = heights[int(SMALLEST * len(heights))] if heights else low
@@ -54,7 +54,7 @@ def row_height(regions: Sequence[Region], size: Size) -> float:
 
 
 def _rows_in(number: int, region: Region, unit: float) -> list[LayoutPiece]:
-    """A piece for each row that the region may hold; one for a table or a figure."""
+    """A piece for each row that the region may contain; one for a table or a figure."""
     left, top, right, bottom = region.box
     whole = LayoutPiece(number, _WORDS, left, top, right, bottom)
     if region.type in WHOLE:

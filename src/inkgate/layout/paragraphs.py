@@ -1,4 +1,4 @@
-"""Paragraphs: rows that belong together, told by spacing, indentation, height and list markers."""
+"""Paragraphs: groups rows by spacing, indentation, height and list markers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.rows import Row
 
 WIDE_PITCH = 1.3
-"""Rows further apart than this, in the usual distance of the flow's rows, are of two paragraphs."""
+"""Rows further apart than this many times the flow's usual distance belong to two paragraphs."""
 LOOSE_PITCH = 2.5
-"""Rows further apart than this, in line heights, say nothing about the usual distance."""
+"""Rows further apart than this, in line heights, don't count for the usual distance."""
 NEAR_ROWS = 3
-"""Rows before and after a row that tell the usual distance there."""
+"""Number of rows before and after a row that determine the usual distance there."""
 OTHER_HEIGHT = 1.4
-"""Rows whose heights differ by this factor are set in different sizes."""
+"""Rows whose heights differ by this factor have different font sizes."""
 INDENT = (0.8, 6.0)
-"""First lines are set in by this much, in line heights."""
+"""First lines are indented by this much, in line heights."""
 MARGIN = 0.5
-"""Rows that begin within this of the column's edge, in line heights, begin at it."""
+"""Rows that begin within this distance of the column's edge, in line heights, begin at it."""
 FULL = 0.8
 """A row that reaches this share of the paragraph's width was broken because the line was full."""
 FLOWING = 0.6
-"""From this share of full rows on (the last not counted) the line breaks of a paragraph mean nothing."""
+"""From this share of full rows on (except the last) the line breaks of a paragraph carry no meaning."""
 
 CELL_GAP = 1.5
 """Pieces of a row further apart than this, in line heights, are cells: a label and its value, an entry and its page."""
@@ -44,7 +44,7 @@ NUMBER = re.compile(
 class Paragraph:
     """Rows that are read as one.
 
-    `zone`: of the layout's regions, in which they lie; -1 for none. `items`: rows with which items of a list begin.
+    `zone`: the layout's region of the rows; -1 for none. `items`: rows that begin an item of a list.
     """
 
     rows: list[Row]
@@ -57,12 +57,14 @@ class Paragraph:
 
 
 def row_text(row: Row) -> str:
-    """The pieces of a row, set apart by spaces."""
+    """The pieces of a row, separated by spaces."""
     return " ".join(text for piece in row if (text := piece.text.strip()))
 
 
 def is_flowing(rows: Sequence[Row]) -> bool:
-    """Whether line breaks may be undone: the rows fill the width, so that they were broken for want of room."""
+    """Whether line breaks may be removed: the rows fill the width, so that they were broken because the line was
+    full.
+    """
     if len(rows) < 2:
         return True
     width = max(row[-1].right for row in rows) - min(row[0].left for row in rows)
@@ -71,7 +73,7 @@ def is_flowing(rows: Sequence[Row]) -> bool:
 
 
 def _has_cells(row: Row) -> bool:
-    """Whether the pieces of a row stand so far apart that they are cells rather than parts of one line."""
+    """Whether the pieces of a row are so far apart that they are cells rather than parts of one line."""
     return any(b.left - a.right > CELL_GAP * min(a.height, b.height) for a, b in pairwise(row))
 
 
@@ -125,7 +127,7 @@ def _breaks(rows: Sequence[Row], unit: float) -> list[bool]:
 
 
 def _usual_pitch(pitch: Sequence[float], unit: float) -> list[float]:
-    """For each row the distance at which the rows around it follow each other: the lower middle of the close ones."""
+    """For each row the usual distance between the rows around it: the lower median of the close ones."""
     usual: list[float] = []
     for i in range(len(pitch)):
         around = [*pitch[max(1, i - NEAR_ROWS) : i], *pitch[i + 1 : i + 1 + NEAR_ROWS]]
@@ -135,7 +137,7 @@ def _usual_pitch(pitch: Sequence[float], unit: float) -> list[float]:
 
 
 def _with_lists(paragraphs: Sequence[Paragraph], solid: frozenset[int]) -> list[Paragraph]:
-    """Paragraphs with neighbouring list items joined to one list each; a lone numbered paragraph is no list."""
+    """Paragraphs with neighbouring list items joined to one list each; a single numbered paragraph is not a list."""
     joined: list[Paragraph] = []
     marks: list[str] = []
     for paragraph in paragraphs:

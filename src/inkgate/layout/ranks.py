@@ -1,4 +1,4 @@
-"""The order of a page as a layout model gives it, and what the model overlooked put into it where geometry has it."""
+"""Orders a page by the layout model's ranks, and inserts what the model missed by geometry."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _BEGINNING = -1
 
 
 def by_rank(items: Iterable[Item], rank_of: Callable[[Item], int | None]) -> list[Item]:
-    """The items in the order of their ranks; given in that of geometry.
+    """The items in the order of their ranks. Input: in geometric order.
 
-    Items without a rank follow the ranked one that they stood behind; items of one rank stay in the order given.
+    Items without a rank follow the ranked one before them; items of equal rank keep their order.
     """
     return [item for group in ranked_groups([items], rank_of) for item in group]
 
 
 def ranked_groups(flows: Iterable[Iterable[Item]], rank_of: Callable[[Item], int | None]) -> list[list[Item]]:
-    """As `by_rank`, of flows: all items of one rank are a group, and so are those of a flow that follow it."""
+    """As `by_rank`, for flows: all items of one rank form a group, and so do those of a flow that follow it."""
     keyed: list[tuple[tuple[int, bool, int], Item]] = []
     last = _BEGINNING
     for number, flow in enumerate(flows):

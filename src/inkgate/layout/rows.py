@@ -9,9 +9,10 @@ import numpy as np
 from inkgate.layout.frame import LayoutPiece
 
 SAME_ROW = 0.5
-"""Pieces whose middles differ by less than this share of the smaller height lie on one row."""
+"""Pieces whose middles differ by less than this share of the smaller height are on one row."""
 OVERLAP = 0.5
-"""Pieces that cover each other by more than this share of the smaller width lie above each other, not side by side."""
+"""Pieces that overlap horizontally by more than this share of the smaller width are above each other, not side by
+side."""
 
 Row = list[LayoutPiece]
 
@@ -19,8 +20,8 @@ Row = list[LayoutPiece]
 def rows_of(pieces: Sequence[LayoutPiece]) -> list[Row]:
     """Pieces as rows, top to bottom, each from left to right; a zone is a row of its own.
 
-    From left to right each piece joins the row whose last piece, prolonged along its own slope, meets it: the rows
-    of a photographed, curled receipt rise and fall.
+    From left to right each piece joins the row whose last piece, extended along its own slope, meets it: the rows of a
+    photographed, curled receipt rise and fall.
     """
     rows: list[Row] = []
     count = len(pieces)

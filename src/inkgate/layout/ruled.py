@@ -1,4 +1,4 @@
-"""Ruled tables: the cells found between a page's lines, filled with the pieces that lie in them."""
+"""Ruled tables: puts pieces of text into the cells between a page's drawn lines."""
 
 from __future__ import annotations
 
@@ -18,29 +18,30 @@ from inkgate.types import Box
 TOUCH = 0.5
 """Cells whose gap is smaller than this share of the smaller one's height or width share a line."""
 SAME_EDGE = 0.4
-"""Cells that begin within this share of a usual cell's height, or of a narrow one's width, begin on one line."""
+"""Cells whose starts differ by less than this share of a usual cell's height, or of a narrow one's width, start on one
+line."""
 BELONGS = 0.4
-"""A line belongs to a table whose cells hold this share of it: it may cover the lines between them."""
+"""A line belongs to a table whose cells contain this share of it: it may cover the drawn lines between them."""
 HELD = 0.6
-"""It lies in the cell that holds this much of that share."""
+"""It belongs to the cell that contains this much of that share."""
 LEAST_FILLED, LEAST_FILLED_SHARE = 4, 0.3
-"""Cells with text that a table has at least, and their share of all its cells: a plot's grid is empty."""
+"""Minimum number of cells with text in a table, and their share of all its cells: a plot's grid is empty."""
 MOST_CROSSING = 0.3
 """In a table at most this share of the lines crosses cells."""
 MOST_ROWS = 8.0
-"""Where cells hold more rows of text than this on average, they are the panels of a page."""
+"""If cells contain more rows of text than this on average, they are panels of a page."""
 
 BLOCK = 256
-"""Cells that are compared with all others at once, for want of memory."""
+"""Number of cells compared with all others at once, to bound memory."""
 MOST_PARTED = 0.2
-"""Where more than this share of the cells holds columns, the lines part a table's sections, not its cells."""
+"""If more than this share of the cells contains columns, the drawn lines separate a table's sections, not its cells."""
 CELL_GAP = 1.0
-"""Columns stand further apart than this, in line heights."""
+"""Columns are further apart than this, in line heights."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuledTable:
-    """A table on the page: `box` around its cells in pixels of the page, and its cells with the pieces they hold."""
+    """A table on the page: the `box` around its cells in pixels of the page, and its cells with their pieces."""
 
     box: Box
     grid: Grid
@@ -73,9 +74,9 @@ def _touching(some: FloatArray, boxes: FloatArray) -> NDArray[np.bool_]:
 
 
 def ruled_tables(frame: Frame, cells: Sequence[Box]) -> list[RuledTable]:
-    """The tables that the cells make up, as far as lines of text fill them; none on pages of vertical columns.
+    """The tables formed by the cells, if lines of text fill them; none on pages of vertical columns.
 
-    `cells`: upright boxes in pixels of the page, the true size of the cells where the page is skewed.
+    `cells`: upright boxes in pixels of the page; on a skewed page, with the true size of the cells.
     """
     if frame.vertical:
         return []
@@ -108,12 +109,12 @@ def _table(frame: Frame, cells: Sequence[Box]) -> RuledTable | None:
 
 
 def _has_columns(rows: Sequence[Row]) -> bool:
-    """Whether two rows of a cell at least have pieces that stand apart."""
+    """Whether at least two rows of a cell have pieces that are far apart."""
     return sum(any(b.left - a.right > CELL_GAP * min(a.height, b.height) for a, b in pairwise(row)) for row in rows) > 1
 
 
 def _placed(frame: Frame, cell: Box) -> Box:
-    """The cell in the frame: turned about the page, not enlarged."""
+    """The cell in the frame: rotated about the page, not enlarged."""
     left, top, right, bottom = cell
     x, y = (left + right) / 2, (top + bottom) / 2
     x, y, _, _ = frame.place((x, y, x, y))
@@ -130,7 +131,7 @@ def _shares(piece: LayoutPiece, boxes: FloatArray) -> FloatArray:
 
 
 def _first(inside: FloatArray, boxes: FloatArray) -> int:
-    """The cell that holds the piece; of several that it crosses, the leftmost that holds a fair part of it."""
+    """The cell of the piece; of several that it crosses, the leftmost that contains a fair part of it."""
     if inside.max() >= HELD * inside.sum():
         return int(np.argmax(inside))
     fair = np.flatnonzero(inside >= inside.max() / 2)
@@ -143,7 +144,7 @@ def _read(pieces: list[LayoutPiece], unit: float) -> list[LayoutPiece]:
 
 
 def _grid(boxes: FloatArray, held: Sequence[list[LayoutPiece]], unit: float) -> Grid:
-    """Every edge at which cells begin makes a row or a column; a cell over several fills the first."""
+    """Every edge at which cells begin makes a row or a column; a cell that spans several is put into the first."""
     wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
     columns = _edges(boxes[:, 0], SAME_EDGE * float(wide.min()))
     rows = _edges(boxes[:, 1], SAME_EDGE * float(np.median(high)))
@@ -162,9 +163,9 @@ def _grid(boxes: FloatArray, held: Sequence[list[LayoutPiece]], unit: float) -> 
 
 
 def _listed(cells: Sequence[list[LayoutPiece]]) -> list[list[list[LayoutPiece]]]:
-    """The rows of text in a row of cells, as rows of cells; none unless a cell lists numbers, one a row.
+    """The rows of text in a row of cells, as rows of cells; empty unless a cell lists numbers, one per row.
 
-    Then lines part the table's columns, but not its rows.
+    In such a table the drawn lines separate columns, but not rows.
     """
     rows = rows_of([piece for cell in cells for piece in cell])
     places = {piece.index: number for number, row in enumerate(rows) for piece in row}
@@ -182,7 +183,7 @@ def _is_number(text: str) -> bool:
 
 
 def _edges(starts: FloatArray, near: float) -> list[int]:
-    """For each start its number among the different ones."""
+    """For each start its number among the distinct ones."""
     order = np.argsort(starts, kind="stable")
     numbers = np.zeros(len(starts), dtype=np.int64)
     numbers[order] = np.concatenate([[0], np.cumsum(np.diff(starts[order]) > near)])

@@ -1,4 +1,4 @@
-"""The cells of ruled tables, found in a page's pixels by the lines drawn around them."""
+"""Finds the cells of ruled tables in a page's pixels by the lines drawn around them."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from inkgate.types import Box, RgbArray
 Mask = NDArray[np.uint8]
 
 LONGEST_SIDE = 1600
-"""Larger pages are shrunk to this: hairlines of a page survive it."""
+"""Larger pages are shrunk to this; hairlines of a page survive it."""
 LEAST_SIDE = 32
-"""Smaller or narrower images, in pixels once shrunk, hold no table."""
+"""Smaller or narrower images, in pixels after shrinking, contain no table."""
 CONTRAST = 20
-"""A line is this much darker than what lies on both sides of it, of 255."""
+"""A line is darker than both sides of it by this much, of 255."""
 THICKEST = (7, 180)
-"""A line is thinner than this: pixels, and the part of the longest side, whichever is more."""
+"""Maximum thickness of a line: pixels, and a share of the longest side, whichever is more."""
 LEAST_ACROSS, LEAST_DOWN = (20, 40), (11, 70)
-"""A line's least length, as above."""
+"""Minimum length of a line, as above."""
 LEAST_WIDE, LEAST_HIGH = (60, 8), (30, 40)
-"""A table's least width and height, as above."""
+"""Minimum width and height of a table, as above."""
 LEAST_CELL = (6, 160)
-"""A cell's least width and height, as above."""
+"""Minimum width and height of a cell, as above."""
 RECTANGULAR = 0.5
-"""A cell fills this part of its bounds: less where the page is skewed."""
+"""A cell fills this share of its bounds: less if the page is skewed."""
 MOST_CELLS = 2000
-"""More are no table but a pattern: squared paper, a screen."""
+"""More cells are a pattern, not a table: squared paper, a screen."""
 SIDE_LINES, SIDE_SHARE = 3, 0.5
-"""A grid whose outer border is missing on a side has it where this many of its lines, over this share of it, end."""
+"""A grid without an outer border on a side gets one if this many of its lines, over this share of it, end there."""
 FINE_SIDE = 800
-"""Lines, once found, are looked at in half the resolution where that leaves more than this."""
+"""Lines are processed at half the resolution if that leaves more than this."""
 
 
 def find_cells(pixels: RgbArray) -> list[Box]:
-    """Cells of all ruled tables, top to bottom and left to right, in pixels of the image; none where there is no table.
+    """Cells of all ruled tables, top to bottom and left to right, in pixels of the image; empty without tables.
 
-    A table is a net of 2 x 2 cells at least, drawn with unbroken lines darker than the paper; frames, underlines and
-    tables with horizontal rules alone have no cells. A skew of up to two degrees is borne. Blocking; pure.
+    A table is a net of at least 2 x 2 cells, drawn with unbroken lines darker than the paper; frames, underlines and
+    tables with only horizontal rules have no cells. Tolerates a skew of up to two degrees. Blocking; pure.
     """
     height, width = pixels.shape[:2]
     factor = max(1.0, max(height, width) / LONGEST_SIDE)
@@ -70,7 +70,7 @@ def _least(rule: tuple[int, int], longest: int) -> int:
 
 
 def _net(grey: Mask) -> Mask | None:
-    """The lines that cross others and are part of something as large as a table; None when there are none."""
+    """The lines that cross others and are part of something as large as a table; None if there are none."""
     longest = max(grey.shape)
     across, down, thick = _least(LEAST_ACROSS, longest), _least(LEAST_DOWN, longest), _least(THICKEST, longest)
     dark = _darker(cv2.blur(grey, (5 * thick | 1, 5 * thick | 1)), grey)
@@ -96,10 +96,10 @@ def _darker(around: MatLike, grey: Mask) -> Mask:
 
 
 def _lines(grey: Mask, dark: Mask, length: int, thick: int, *, across: bool) -> Mask:
-    """Straight thin dark runs of `length` and more, a little prolonged so that they meet where they should.
+    """Straight thin dark runs of at least `length`, slightly extended so that they meet.
 
-    `dark`: what is dark at all. A line isn't thin, but dark, where another crosses or text touches it. Runs are
-    thickened, for a skewed hairline is a stair of short runs.
+    `dark`: all dark pixels. Where another line crosses or text touches it, a line is dark but not thin. Runs are
+    thickened, because a skewed hairline is a stair of short runs.
     """
     thwart = _bar(thick, across=not across)
     thin = _darker(cv2.morphologyEx(grey, cv2.MORPH_CLOSE, thwart), grey)
@@ -110,7 +110,7 @@ def _lines(grey: Mask, dark: Mask, length: int, thick: int, *, across: bool) -> 
 
 
 def _halved(lines: MatLike) -> MatLike:
-    """The lines in an image of half the sides; none is lost."""
+    """The lines in an image of half the size; none is lost."""
     height, width = lines.shape[0] // 2 * 2, lines.shape[1] // 2 * 2
     upper, lower = lines[:height:2], lines[1:height:2]
     rows = cv2.bitwise_or(upper, lower)
@@ -122,7 +122,7 @@ def _bar(length: int, *, across: bool) -> Mask:
 
 
 def _close_sides(part: Mask, near: int) -> None:
-    """Draws, in place, the outer border of a grid on the sides where it has none but its lines end together."""
+    """Draws, in place, the outer border of a grid on sides without one on which its lines end together."""
     for view in (part, part[:, ::-1], part.T, part.T[:, ::-1]):
         strip = view[:, : max(3, near // 3)]
         rows = np.flatnonzero(strip.any(axis=1))
@@ -132,7 +132,7 @@ def _close_sides(part: Mask, near: int) -> None:
 
 
 def _spaces(net: Mask) -> list[Box]:
-    """The rectangles between the lines, without those that hold others."""
+    """The rectangles between the lines, without those that contain others."""
     height, width = net.shape
     least = _least(LEAST_CELL, max(height, width))
     _, _, stats, _ = cv2.connectedComponentsWithStats(cv2.bitwise_not(net), connectivity=4, ltype=cv2.CV_32S)
@@ -140,7 +140,7 @@ def _spaces(net: Mask) -> list[Box]:
     for left, top, wide, high, area in stats[1:].tolist():
         if min(wide, high) < least or area < RECTANGULAR * wide * high or wide == width or high == height:
             continue
-        # Bounds of a skewed cell are too large: its longer side tells its length, its area the other one.
+        # Bounds of a skewed cell are too large: its longer side gives its length, its area the other one.
         short = area / max(wide, high)
         half_wide, half_high = (wide / 2, short / 2) if wide >= high else (short / 2, high / 2)
         x, y = left + wide / 2, top + high / 2
@@ -160,7 +160,7 @@ def _innermost(spaces: list[Box]) -> list[Box]:
 
 
 def _is_net(cells: list[Box]) -> bool:
-    """Whether two cells at least have a neighbour to the right, and two one below."""
+    """Whether at least two cells have a neighbour to the right, and two have one below."""
     boxes = np.array(cells)
     left, top, right, bottom = boxes.T
     x, y = ((left + right) / 2)[:, None], ((top + bottom) / 2)[:, None]

@@ -1,8 +1,8 @@
-"""Running headers, footers and page numbers: told from the page's text by where they stand and what is around.
+"""Running headers, footers and page numbers: finds them by their position and surroundings.
 
-Only a page number, or what runs along the page's side, is left out of the Markdown. Where a row stands says too
-little: the layout model takes the date of a letter or the title of an invoice for a running header, and whether a
-row comes again on other pages is not known while a page is read.
+Only page numbers and text along the page's side are omitted from the Markdown. The position of a row says too little:
+the layout model takes the date of a letter or the title of an invoice for a running header, and while reading a page it
+is not known whether a row is repeated on other pages.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from inkgate.types import BlockType, Box, Line, Size
 
 RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})
 EDGE_BAND = 0.15
-"""Running lines stand in this share of the page's height from the top or bottom."""
+"""Running lines are in this share of the page's height from the top or bottom."""
 SIDE_BAND = 0.08
-"""Stamps that run along the page's side stand in this share of its width."""
+"""Stamps that run along the page's side are in this share of its width."""
 CLOSE = 0.6
-"""What stands nearer to the text than this, in line heights, is part of it."""
+"""Lines nearer to the text than this, in line heights, are part of it."""
 LONE = 1.2
-"""A page number is a running line when it stands this far from the text, in line heights."""
+"""A page number is a running line if it is this far from the text, in line heights."""
 BODY_ROWS = 4
-"""Pages are numbered where some block is running text of this many rows: on a form or a chart, a number is content."""
+"""Pages are numbered if some block is running text of this many rows: on a form or a chart, a number is content."""
 _ROMAN = "(?=[ivxlc])(?:x[lc]|l?x{0,3})(?:i[vx]|v?i{0,3})"
 # Four digits on their own are a year, and a sign before a number makes it an amount.
 _BARE = re.compile(
@@ -42,7 +42,7 @@ _NAMED = re.compile(
 
 
 def is_page_number(text: str) -> bool:
-    """Whether all of a text is a page number: `12`, `- 12 -`, `xiv`, `ES-6`, `Page 3 of 10`, `3/10`."""
+    """Whether the whole text is a page number: `12`, `- 12 -`, `xiv`, `ES-6`, `Page 3 of 10`, `3/10`."""
     text = text.strip()
     of = _OF.fullmatch(text)
     if of is not None:
@@ -51,14 +51,14 @@ def is_page_number(text: str) -> bool:
 
 
 def is_left_out(draft: BlockDraft) -> bool:
-    """Whether the Markdown is without this running line."""
+    """Whether the Markdown omits this running line."""
     if draft.type not in RUNNING:
         return False
     return is_page_number(plain(draft.paragraph)) or all(piece.turned for piece in draft.paragraph.pieces)
 
 
 def told_apart(drafts: Sequence[BlockDraft], lines: Sequence[Line], size: Size, unit: float) -> list[BlockDraft]:
-    """The drafts, each a header or footer if it is one: as the layout found it, or a page number that stands alone."""
+    """The drafts; headers and footers get their types: those from the layout, and isolated page numbers."""
     boxes = [box_of(draft, lines) for draft in drafts]
     text = [i for i, draft in enumerate(drafts) if draft.type not in RUNNING]
     is_numbered = any(_is_running_text(drafts[i].paragraph.rows) for i in text)
@@ -96,7 +96,7 @@ def _is_sideways(draft: BlockDraft, box: Box, size: Size) -> bool:
 
 
 def _room(box: Box, others: Sequence[Box], *, upper: bool) -> float:
-    """Distance from the box to the text on the page's inner side; below 0 where text stands beside or beyond it."""
+    """Distance from the box to the text on the page's inner side; below 0 if text is beside or beyond it."""
     if upper:
         return min((other[1] - box[3] for other in others), default=float("inf"))
     return min((box[1] - other[3] for other in others), default=float("inf"))

@@ -13,25 +13,24 @@ from inkgate.layout.frame import LayoutPiece
 from inkgate.layout.rows import rows_of
 
 COVERED = 0.5
-"""A piece lies over another when they share this part of the narrower one's width."""
+"""A piece is above another if they share this part of the narrower one's width."""
 IN_ROW, IN_ROWS = 0.5, 0.6
-"""Pieces beside a table belong to it when this share of them is this near to its rows, in their own heights."""
+"""Pieces beside a table belong to it if this share of them is this near to its rows, in their own heights."""
 LEAST_ROWS, LEAST_CELLS, MOST_ROWS = 3, 3, 0.7
-"""Rows, cells and share of rows with as many cells, that make a table without a layout model's word."""
+"""Minimum rows, cells, and share of rows with as many cells, of a table that the layout model did not find."""
 CELL_GAP = 1.0
-"""Cells stand further apart than this, in line heights."""
+"""Cells are further apart than this, in line heights."""
 VALLEY = 0.25
-"""Columns are parted where at most this share of the rows has a piece that others have on both sides."""
+"""Columns are separated where at most this share of the rows has a piece between pieces of others on both sides."""
 TRIM = 0.1
-"""Share of its width by which each end of a cell is drawn in: boxes of neighbours may touch."""
+"""Share of its width by which each end of a cell is shortened: boxes of neighbours may touch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cells row by row, each with the pieces it holds, in reading order. Every row has the same number of cells.
+    """Cells row by row, each with its pieces, in reading order. Every row has the same number of cells.
 
-    `tops`: where each row begins, of tables whose cells are those between lines on the page, which may hold several
-    rows of text each; of others empty.
+    `tops`: top of each row in ruled tables, whose cells may contain several rows of text each; else empty.
     """
 
     cells: list[list[list[LayoutPiece]]]
@@ -48,12 +47,12 @@ class Grid:
 
     @property
     def is_table(self) -> bool:
-        """Whether it has two rows and two columns at least."""
+        """Whether it has at least two rows and two columns."""
         return len(self.cells) > 1 and len(self.cells[0]) > 1
 
 
 def grid_of(pieces: Sequence[LayoutPiece]) -> Grid:
-    """Rows by baseline; columns where the pieces of all rows leave gaps, headings over several columns apart."""
+    """Rows by baseline; columns by the gaps in the pieces of all rows, except headings over several columns."""
     rows = rows_of(pieces)
     single = [piece for row in rows for piece in row if not _spans(piece, rows)]
     columns = _columns(single or list(pieces))
@@ -67,7 +66,7 @@ def grid_of(pieces: Sequence[LayoutPiece]) -> Grid:
 
 
 def widened(grid: Grid, beside: Sequence[LayoutPiece]) -> list[LayoutPiece]:
-    """Those of the pieces beside a table that carry on its rows: a column that the layout model left out.
+    """The pieces beside a table that continue its rows: a column that the layout model left out.
 
     `beside`: pieces in no zone, of the same flow as the table.
     """
@@ -79,7 +78,7 @@ def widened(grid: Grid, beside: Sequence[LayoutPiece]) -> list[LayoutPiece]:
 
 
 def with_stubs(grid: Grid, stubs: Sequence[LayoutPiece]) -> Grid:
-    """The grid and the pieces beside it that `widened` found: a column more on each side of a ruled one."""
+    """The grid with the pieces that `widened` found beside it: one more column on each side of a ruled table."""
     if not grid.ruled:
         return grid_of([*grid.pieces, *stubs])
     left = min(piece.left for piece in grid.pieces)
@@ -96,7 +95,7 @@ def with_stubs(grid: Grid, stubs: Sequence[LayoutPiece]) -> Grid:
 
 
 def table_in(rows: Sequence[Sequence[LayoutPiece]]) -> Grid | None:
-    """The rows as a grid if they are a table that the layout model overlooked: most rows of three cells and more."""
+    """The rows as a grid if they are a table that the layout model missed: most rows have three or more cells."""
     if len(rows) < LEAST_ROWS or sum(_cells(row) >= LEAST_CELLS for row in rows) < MOST_ROWS * len(rows):
         return None
     grid = grid_of([piece for row in rows for piece in row])
@@ -104,7 +103,7 @@ def table_in(rows: Sequence[Sequence[LayoutPiece]]) -> Grid | None:
 
 
 def _cells(row: Sequence[LayoutPiece]) -> int:
-    """Pieces of a row that stand apart from each other."""
+    """Pieces of a row that are far apart from each other."""
     gaps = (b.left - a.right > CELL_GAP * min(a.height, b.height) for a, b in pairwise(row))
     return 1 + sum(gaps)
 
@@ -115,14 +114,14 @@ def _shared(a: LayoutPiece, b: LayoutPiece) -> bool:
 
 
 def _spans(piece: LayoutPiece, rows: Sequence[Sequence[LayoutPiece]]) -> bool:
-    """Whether some other row has two pieces or more under or over this one."""
+    """Whether some other row has two or more pieces under or over this one."""
     return any(sum(_shared(piece, other) for other in row) > 1 for row in rows if piece not in row)
 
 
 def _columns(pieces: Sequence[LayoutPiece]) -> list[tuple[float, float]]:
     """Stretches of x that belong to one column each, left to right.
 
-    Columns are parted where no piece lies, and where few lie between many: a long cell may reach into its neighbour.
+    Columns are separated where no piece is, and where few are between many: a long cell may reach into its neighbour.
     """
     low = np.array([piece.left + TRIM * piece.width for piece in pieces])
     high = np.array([piece.right - TRIM * piece.width for piece in pieces])
@@ -135,7 +134,7 @@ def _columns(pieces: Sequence[LayoutPiece]) -> list[tuple[float, float]]:
 
 
 def _parted(cover: NDArray[np.int64], start: int, stop: int) -> list[tuple[int, int]]:
-    """Runs of segments [a, b) in `cover[start:stop]`, parted at its deepest valley again and again."""
+    """Runs of segments [a, b) in `cover[start:stop]`, split recursively at the deepest valley."""
     while start < stop and not cover[start]:
         start += 1
     while stop > start and not cover[stop - 1]:
@@ -151,7 +150,7 @@ def _parted(cover: NDArray[np.int64], start: int, stop: int) -> list[tuple[int, 
 
 
 def _column(piece: LayoutPiece, columns: Sequence[tuple[float, float]]) -> int:
-    """The first column that the piece lies in, or the nearest."""
+    """The first column that contains the piece, or the nearest."""
     for i, (low, high) in enumerate(columns):
         narrow = max(min(piece.width, high - low), 1e-9)
         if min(piece.right, high) - max(piece.left, low) > COVERED * narrow:

@@ -1,4 +1,4 @@
-"""Zones: the layout model's regions, cleaned of overlaps and given the lines that lie in them."""
+"""Zones: the layout model's regions without overlaps, and the lines in each."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from inkgate.types import BlockType, Box, Line, Size
 MOST_TEXT = 0.5
 """A figure with this share of the page's text is the page."""
 INSIDE = 0.8
-"""A region of which this share lies in a better one, or in a table or figure, is dropped."""
+"""A region with this share inside a better one, or in a table or figure, is dropped."""
 BELONGS = 0.5
-"""A line belongs to a zone that holds this share of it."""
+"""A line belongs to a zone that contains this share of it."""
 SMALLEST = 1.0
-"""Regions narrower or lower than this, in pixels, are none."""
+"""Regions narrower or lower than this, in pixels, are ignored."""
 MARGIN_BAND = 0.15
-"""Running headers stand in this share of the page's height from the top, footers from the bottom."""
+"""Running headers are in this share of the page's height from the top, footers from the bottom."""
 DENSE_TEXT = 0.3
-"""A figure of which lines cover this share is text that was taken for a figure."""
+"""If lines cover this share of a figure, it is text that was taken for a figure."""
 BoolArray = NDArray[np.bool_]
 WHOLE = frozenset({BlockType.TABLE, BlockType.FIGURE})
-"""Types that are read as a whole, apart from the text around."""
+"""Types that are read as a whole, separate from the text around."""
 
 
 def zones_of(regions: Sequence[Region], lines: Sequence[Line], size: Size) -> tuple[list[Region], list[int]]:
@@ -54,7 +54,7 @@ def _inside(region: Region, other: Region) -> bool:
 
 
 def _in_place(region: Region, size: Size) -> Region:
-    """The region; headers and footers only at the page's edges, else text."""
+    """The region; headers and footers that are not at the page's edges become text."""
     middle = (region.box[1] + region.box[3]) / 2
     high, low = middle <= MARGIN_BAND * size.height, middle >= (1 - MARGIN_BAND) * size.height
     astray = (region.type is BlockType.HEADER and not high) or (region.type is BlockType.FOOTER and not low)
@@ -62,14 +62,14 @@ def _in_place(region: Region, size: Size) -> Region:
 
 
 def _is_text(region: Region, lines: FloatArray) -> bool:
-    """Whether lines fill a figure, or most of the page's text stands in it: what is written there is to be read."""
+    """Whether lines fill a figure, or most of the page's text is in it: its text should be read."""
     inside, areas = _shares(lines, region.box)
     dense = region.type is BlockType.FIGURE and float(inside.sum()) > DENSE_TEXT * _area(region.box)
     return dense or (len(lines) > 2 and float(inside.sum()) > MOST_TEXT * float(areas.sum()))
 
 
 def _members(zones: Sequence[Region], lines: FloatArray) -> NDArray[np.int64]:
-    """For each line the zone that holds most of it; of equals the smaller."""
+    """For each line the zone that contains most of it; of equals the smaller."""
     best = np.full(len(lines), -1, dtype=np.int64)
     most = np.full(len(lines), BELONGS)
     for i in sorted(range(len(zones)), key=lambda i: _area(zones[i].box)):

@@ -1,4 +1,4 @@
-"""What an engine asks of a runtime: models that are opened from ONNX files, and run on arrays."""
+"""The port to runtimes: open models from ONNX files and run them on arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Model(Protocol):
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What the file says about itself, such as its classes."""
+        """Metadata in the file, such as its classes."""
         ...
 
     def run(self, tensor: FloatArray) -> list[FloatArray]:
@@ -29,10 +29,10 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What a text line says, column by column: N lines of T columns.
+    """A text line column by column: N lines of T columns.
 
     Attributes:
-        best: (N, T), the likeliest class of each column.
+        best: (N, T), the most likely class of each column.
         probability: (N, T), of that class.
         last: (N, T), the probability of the last class, which is the space.
     """
@@ -43,8 +43,8 @@ class Columns:
 
 
 class ColumnModel(Protocol):
-    """A model from (N, 3, H, W) to a softmax over classes for each column, of which only `Columns` are wanted: the
-    whole of it is 18,710 numbers a column. `run` is safe from many threads at once.
+    """A model from (N, 3, H, W) to a softmax over classes for each column, of which it returns only `Columns`: the
+    whole softmax has 18,710 numbers per column. `run` is safe from many threads at once.
     """
 
     @property
@@ -60,12 +60,12 @@ class Runtime(Protocol):
 
     @property
     def name(self) -> str:
-        """The runtime and the precision it computes in, such as `openvino bf16`."""
+        """The runtime and its precision, such as `openvino bf16`."""
         ...
 
     @property
     def fell_back(self) -> str:
-        """Why models that were to be computed on a GPU are not; empty where all is as it was meant."""
+        """Why the models do not run on the GPU; empty if they do, or if there is none to use."""
         ...
 
     def open(self, path: Path) -> Model: ...

@@ -1,4 +1,4 @@
-"""Which runtime computes the models."""
+"""Chooses the runtime for the models."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def open_runtime(
     cache: Path | None = None,
     wanted: ProviderRequest | None = None,
 ) -> Runtime:
-    """The runtime by its name. `auto`: OpenVINO where it is installed (its wheels are for x86-64 and ARM), else ONNX
-    Runtime, which computes in float32 alone. `cache`: folder in which OpenVINO keeps models that it compiled. `wanted`:
-    of ONNX Runtime, which is taken for a GPU whatever the name; None: the CPU.
+    """The runtime with this name. `auto`: OpenVINO if it is installed (its wheels are for x86-64 and ARM), else ONNX
+    Runtime, which computes in float32 only. `cache`: folder for models that OpenVINO compiled. `wanted`: the provider
+    for ONNX Runtime, which is used for a GPU whatever the name; None: the CPU.
 
     Raises:
-        EngineFailed: "provider_unavailable": of what is wanted.
+        EngineFailed: "provider_unavailable": by the provider.
     """
     gpu = wanted is not None and wanted.gpu
     if gpu or name is RuntimeName.ONNXRUNTIME or (name is RuntimeName.AUTO and find_spec("openvino") is None):
         return OnnxRuntime(threads, wanted)
-    # Imported here: it takes a quarter of a second, which who chose the other need not wait.
+    # Imported here: it takes a quarter of a second, which the other runtime should not pay.
     from inkgate.runtimes.openvino import OpenVinoRuntime
 
     if precision is Precision.AUTO and int8_pays(cpu_flags()) and calibrated(files.text_recognition()):
@@ -43,8 +43,8 @@ def open_runtime(
 
 
 def calibrated(model: Path) -> bool:
-    """Whether a model file is the one that was calibrated for int8. Where it is another, that is logged: `auto` goes
-    on without int8. A file that is missing is told of by who opens it.
+    """Whether a model file is the one that was calibrated for int8. If it is another, that is logged and `auto`
+    continues without int8. A missing file is reported by the code that opens it.
     """
     calibration = calibration_of(model)
     if calibration is None or not model.exists():

@@ -1,6 +1,6 @@
-"""The ONNX model that looks for the likeliest class of each column where the softmax is.
+"""The ONNX model that finds the most likely class of each column on the device that holds the softmax.
 
-scripts/write_columns_head.py has it in words, and writes this file.
+scripts/write_columns_head.py has its source, and writes this file.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Final
 
 INPUT: Final = "softmax"
 OUTPUTS: Final = ("best", "probability", "last")
-"""(N, T) each: int32, float32, float32, of an input (N, T, C) float32."""
+"""(N, T) each: int32, float32, float32, from an input (N, T, C) float32."""
 MODEL: Final = """
 CAc63AIKNgoHc29mdG1heBIFcGxhY2UiBkFyZ01heCoLCgRheGlzGAKgAQIqDwoIa2VlcGRpbXMYAKABAgoeCgVwbGFjZRIEYmVzdCIEQ2FzdCoJCgJ0
 bxgGoAECCj8KB3NvZnRtYXgSC3Byb2JhYmlsaXR5IglSZWR1Y2VNYXgqCwoEYXhlc0ACoAEHKg8KCGtlZXBkaW1zGACgAQIKKQoHc29mdG1heAoDZW5k

@@ -1,4 +1,4 @@
-"""Where compiled models are kept, so that the next start need not compile them."""
+"""The cache of compiled models, which makes later starts faster."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _ENVIRONMENT = os.environ  # noqa: TID251 - the system's word for a place, no se
 
 
 def compiled_folder(chosen: str, environment: Mapping[str, str] = _ENVIRONMENT) -> Path | None:
-    """The folder called `chosen`, made where it isn't there; "auto": ours in the user's cache folder, of which
-    `environment` knows (the XDG Base Directory Specification).
+    """The folder `chosen`, created if missing; "auto": inkgate's in the user's cache folder, as given by `environment`
+    (the XDG Base Directory Specification).
 
-    None where nothing is to be kept (""), or can't be: that costs time at each start, and no more than that.
+    None if caching is off ("") or the folder can't be created: this only makes each start slower.
     """
     if not chosen:
         return None
     try:
         folder = _own(environment) if chosen == AUTO else Path(chosen)
-        # For the user alone: what is in there is run.
+        # For this user only: its contents are executed.
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return folder
@@ -38,17 +38,17 @@ def compiled_folder(chosen: str, environment: Mapping[str, str] = _ENVIRONMENT) 
 
 @contextmanager
 def alone(folder: Path | None) -> Iterator[None]:
-    """Waits until no other process is in here with the folder. Blocking.
+    """Waits until no other process uses the folder in this block. Blocking.
 
-    Runtimes write a compiled model where others look for it, byte after byte: of processes that start together, one
-    might read what another has only half written. The lock ends with the process, and leaves no file behind.
+    Runtimes write a compiled model in place: of processes that start together, one could read what another has only
+    half written. The lock ends with the process, and leaves no file behind.
     """
     if folder is None:
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        with suppress(OSError):  # a file system without locks: as if nobody else was there
+        with suppress(OSError):  # a file system without locks: continue unlocked
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
@@ -57,5 +57,5 @@ def alone(folder: Path | None) -> Iterator[None]:
 
 def _own(environment: Mapping[str, str]) -> Path:
     named = Path(environment.get("XDG_CACHE_HOME", ""))
-    # The specification has relative paths ignored.
+    # The specification says to ignore relative paths.
     return (named if named.is_absolute() else Path.home() / ".cache") / "inkgate" / "models"

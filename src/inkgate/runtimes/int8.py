@@ -1,4 +1,4 @@
-"""int8: on which CPUs it pays, and what was found beforehand about the models that are computed in it."""
+"""int8: on which CPUs it is faster, and the calibration of the models that use it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pathlib import Path
 from inkgate.runtimes.models import int8_calibration
 
 _MULTIPLY_ADDS = {"avx512_vnni", "avx_vnni", "amx_int8"}
-"""Instructions that multiply and add int8, as Linux calls them. OpenVINO names INT8 among what it can do on x86-64
-CPUs without them, too, where it takes three instructions for one. ARM's (`asimddp`, `i8mm`) are left out on purpose:
-nothing was measured there."""
+"""Instructions that multiply and add int8, in Linux's names. OpenVINO reports INT8 support on x86-64 CPUs without them,
+too, where it takes three instructions instead of one. ARM's (`asimddp`, `i8mm`) are left out on purpose: nothing was
+measured there."""
 _CPUINFO = Path("/proc/cpuinfo")
 
 
@@ -24,7 +24,7 @@ def int8_pays(flags: AbstractSet[str]) -> bool:
 
 
 def cpu_flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
-    """What instructions the CPU has, as Linux says in `cpuinfo`. Of other systems, and of ARM, nothing is known."""
+    """The CPU's instruction sets, from Linux's `cpuinfo`. Empty on other systems and on ARM."""
     try:
         lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -35,24 +35,24 @@ def cpu_flags(cpuinfo: Path = _CPUINFO) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Which convolutions of a model are computed in int8, as scripts/quantize.py found it out.
+    """Which convolutions of a model run in int8, as determined by scripts/quantize.py.
 
     Attributes:
-        sha256: of the model file that it was found out for.
-        ranges: by the name of a convolution, the least and the greatest number of its input that are told apart.
+        sha256: of the calibrated model file.
+        ranges: by the name of a convolution, the minimum and maximum of its input that int8 represents.
     """
 
     sha256: str
     ranges: Mapping[str, tuple[float, float]]
 
     def fits(self, model: Path) -> bool:
-        """Whether it is for this very file: names may be the same in another, with ranges that are wrong for it."""
+        """Whether it is for this very file: another version may have the same names but other ranges."""
         return hashlib.sha256(model.read_bytes()).hexdigest() == self.sha256
 
 
 def calibration_of(model: Path) -> Calibration | None:
-    """That of a model file, by the file's name. None: the model isn't for int8. It may be of another version of the
-    file: see Calibration.fits.
+    """The calibration for a model file, by the file's name. None: the model does not use int8. It may be for another
+    version of the file: see Calibration.fits.
     """
     path = int8_calibration(model)
     if not path.exists():

@@ -1,8 +1,8 @@
-"""Memory: what was freed is given back to the system, and what stays is not looked through again and again.
+"""Memory: returns freed memory to the system, and keeps long-lived objects out of garbage collection.
 
-glibc keeps freed blocks for later: after a page of 100 megapixels the process would stay as large as it was at its
-peak (measured: 383 MB resident after a few pages, 172 MB after a trim that took 26 ms). Raising less with
-MALLOC_MMAP_THRESHOLD_ kept it at 241 MB, but every tensor of every model call was then mapped and zeroed anew.
+glibc keeps freed blocks: after a page of 100 megapixels the process would stay as large as at its peak (measured: 383
+MB resident after a few pages, 172 MB after a trim that took 26 ms). Lowering MALLOC_MMAP_THRESHOLD_ kept it at 241 MB,
+but every tensor of every model call was then mapped and zeroed again.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import anyio
 from inkgate.concurrency import Threads
 
 _PAUSE_S = 2.0
-"""Least time between two trims: they take the allocator's locks, which whoever reads pages needs too."""
+"""Minimum time between two trims: they take the allocator's locks, which the reading threads need, too."""
 
 
 _M_ARENA_MAX = -8
-"""Of glibc's malloc.h."""
+"""From glibc's malloc.h."""
 _CORES_AN_ARENA = 4
-"""With one for two cores pages were read as fast as with the usual sixteen; more cores want more of them at once."""
+"""With one arena per two cores pages were read as fast as with the usual sixteen; more cores need more arenas."""
 
 
 def _of_glibc(name: str) -> Callable[..., int] | None:
     if not sys.platform.startswith("linux"):
         return None
-    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)  # musl has none of it
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)  # musl does not have it
     return found
 
 
@@ -38,16 +38,16 @@ _trim, _mallopt = _of_glibc("malloc_trim"), _of_glibc("mallopt")
 
 
 def return_free_memory() -> None:
-    """Gives freed heap memory back to the system where the C library can (glibc). Blocking, tens of milliseconds."""
+    """Returns freed heap memory to the system if the C library supports it (glibc). Blocking, tens of milliseconds."""
     if _trim is not None:
         _trim(0)
 
 
 def limit_arenas(cores: int) -> None:
-    """Has the C library keep what is freed in few places (glibc's arenas), where every thread takes from them. To be
-    called before threads are started; whoever sets MALLOC_ARENA_MAX or GLIBC_TUNABLES has decided otherwise.
+    """Limits the number of glibc's arenas, so that freed memory is kept in few places that all threads share. Call it
+    before threads are started; MALLOC_ARENA_MAX or GLIBC_TUNABLES override it.
 
-    With eight for each core, as it comes, each thread that happens to be the largest once leaves its holes behind.
+    By default there are eight per core, and each one keeps the memory of the largest work it ever served.
     """
     said = {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES"} & os.environ.keys()  # noqa: TID251 - glibc's, no setting of ours
     if _mallopt is not None and not said:
@@ -55,15 +55,15 @@ def limit_arenas(cores: int) -> None:
 
 
 def keep_for_good() -> None:
-    """Takes all objects that exist now out of the garbage collector's sight: modules, models, routes. Once, at the end
-    of the start. A full collection looks through them all otherwise, and nobody is answered meanwhile (0.1 s).
+    """Excludes all current objects from garbage collection: modules, models, routes. Call it once, at the end of the
+    start. Otherwise a full collection scans them all and blocks every request meanwhile (0.1 s).
     """
     gc.collect()
     gc.freeze()
 
 
 class MemoryReturn:
-    """Gives memory back soon after work ended, once for all that ended in the meantime, beside the work's own path."""
+    """Trims memory soon after work ended, once for everything that ended in the meantime, off the work's own path."""
 
     def __init__(self, trim: Callable[[], None] = return_free_memory, pause_s: float = _PAUSE_S) -> None:
         self._trim = trim
@@ -72,15 +72,15 @@ class MemoryReturn:
         self._work_ended = anyio.Event()
 
     def work_ended(self) -> None:
-        """Asks for a trim. Returns at once."""
+        """Requests a trim. Returns at once."""
         self._work_ended.set()
 
     async def run(self) -> None:
-        """Trims when asked, until it is cancelled."""
+        """Trims on request, until it is cancelled."""
         while True:
             await self._work_ended.wait()
             await anyio.sleep(self._pause_s)
             self._work_ended = anyio.Event()
-            # A cancelled task of anyio's leaves its error in a cycle, and in its traceback the frames that held a page.
-            gc.collect(1)  # what is young: a millisecond
+            # A cancelled anyio task leaves its error in a cycle, and its traceback refers to frames that held a page.
+            gc.collect(1)  # the young generation only: a millisecond
             await self._threads.run(self._trim)

@@ -1,4 +1,4 @@
-"""Where the model files are: in the rapidocr wheel, and the two that this package ships (see weights/NOTICE.md)."""
+"""Paths of the model files: in the rapidocr wheel, and the two that this package ships (see weights/NOTICE.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WEIGHTS = Path(__file__).parent / "weights"
 
 
 def _rapidocr(name: str) -> Path:
-    # find_spec looks the package up without importing it: its import would load OpenCV, OmegaConf and requests.
+    # find_spec does not import the package: its import would load OpenCV, OmegaConf and requests.
     spec = find_spec("rapidocr")
     if spec is None or not spec.submodule_search_locations:
         raise FileNotFoundError("The `rapidocr` package, which carries the models, is not installed.")
@@ -27,7 +27,7 @@ def text_recognition() -> Path:
 
 
 def int8_calibration(model: Path) -> Path:
-    """Where the calibration of a model file for int8 is. There is one for `text_recognition` only."""
+    """Path of a model file's calibration for int8. Only `text_recognition` has one."""
     return _WEIGHTS / f"{model.stem}.int8.json"
 
 

@@ -1,4 +1,4 @@
-"""ONNX Runtime: sessions opened the same way for every model."""
+"""ONNX Runtime: opens sessions the same way for every model."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from inkgate.runtimes.base import ColumnModel, Columns, FloatArray
 from inkgate.runtimes.providers import NAMES, Accelerator, Options, ProviderRequest, accelerator
 from inkgate.settings import Provider
 
-# The official builds of ONNX Runtime send usage data to their maker unless this is set before the library is loaded
-# (its Privacy.md). A service that reads people's documents sends nothing to anybody: not a setting of ours.
+# The official builds of ONNX Runtime send usage data to Microsoft unless this is set before the library is loaded (its
+# Privacy.md). A service that reads people's documents must not, so this is not configurable.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # noqa: TID251 - no setting of inkgate's: see above
 
 import onnxruntime
@@ -36,11 +36,12 @@ class OnnxRuntime:
     def __init__(
         self, threads: int, wanted: ProviderRequest | None = None, available: Sequence[str] | None = None
     ) -> None:
-        """`threads`: for one call of a model; 0: one for each core. `available`: the providers of this ONNX Runtime,
-        as it says itself.
+        """`threads`: for one call of a model; 0: one per core. `available`: the providers of the installed ONNX
+        Runtime.
 
         Raises:
-            EngineFailed: "provider_unavailable": what is wanted by name isn't in this ONNX Runtime, or can't be used.
+            EngineFailed: "provider_unavailable": a provider that was configured by name is not in this ONNX Runtime, or
+                can't be used.
         """
         self._threads = threads
         self._on, self._refused = ON_CPU, ""
@@ -50,14 +51,14 @@ class OnnxRuntime:
         self.name = f"onnxruntime {self._on.name}"
 
     def open(self, path: Path) -> OnnxModel:
-        """Raises EngineFailed("provider_unavailable") where a GPU is wanted and can't be used for this model."""
+        """Raises EngineFailed("provider_unavailable") if a GPU is configured but can't be used for this model."""
         model = OnnxModel(path, self._threads, self._on)
         self._sessions[model.session] = path.name
         return model
 
     @property
     def fell_back(self) -> str:
-        """See Runtime. ONNX Runtime goes on with the next provider by itself where one fails."""
+        """See Runtime. When a provider fails, ONNX Runtime itself switches to the next one."""
         lost = lost_by(list(self._sessions.items()), self._on)
         return self._refused or (f"{NAMES[self._on.provider]} failed, and computes no more: {lost}" if lost else "")
 
@@ -74,7 +75,7 @@ class OnnxModel:
     """A Model."""
 
     def __init__(self, path: Path, threads: int, on: Accelerator = ON_CPU) -> None:
-        """Loads the model. `threads`: for one `run`; 0 lets the runtime take every core."""
+        """Loads the model. `threads`: for one `run`; 0 lets the runtime use every core."""
         self.session = _opened(path, threads, on)
         self._input_name = self.session.get_inputs()[0].name
         self.metadata = _metadata(self.session)
@@ -86,7 +87,7 @@ class OnnxModel:
 
 
 class OnnxColumns:
-    """A ColumnModel on the CPU: NumPy looks through the softmax, which ONNX Runtime hands over without a copy.
+    """A ColumnModel on the CPU: NumPy reduces the softmax, which ONNX Runtime returns without a copy.
 
     That takes under 1 % of the model's time; ONNX Runtime's own ArgMax and ReduceMax take four to five times as long.
     """
@@ -103,10 +104,10 @@ class OnnxColumns:
 
 
 class OnnxDeviceColumns:
-    """A ColumnModel on a GPU: a second, small model looks through the softmax, which never leaves."""
+    """A ColumnModel on a GPU: a second, small model reduces the softmax, which stays on the device."""
 
     def __init__(self, path: Path, threads: int, on: Accelerator) -> None:
-        """Loads the model, and the small one. Raises as OnnxRuntime.open."""
+        """Loads both models. Raises as OnnxRuntime.open."""
         self.session = _opened(path, threads, on)
         self._head = _session(_head(), threads, on.providers(columns_head.INPUT))
         self._device = on.device
@@ -122,7 +123,7 @@ class OnnxDeviceColumns:
         head = self._head.io_binding()
         head.bind_ortvalue_input(columns_head.INPUT, softmax)
         for name in columns_head.OUTPUTS:
-            head.bind_output(name)  # in the CPU's memory
+            head.bind_output(name)  # in main memory
         self._head.run_with_iobinding(head)
         return Columns(*(output.numpy() for output in head.get_outputs()))
 
@@ -131,11 +132,11 @@ class OnnxGraph:
     """A model with several named inputs, otherwise as OnnxModel.
 
     Attributes:
-        inputs, outputs: their shapes by name, in the model's order; a dimension is a string or None where it varies.
+        inputs, outputs: their shapes by name, in the model's order; a variable dimension is a string or None.
     """
 
     def __init__(self, path: Path, threads: int) -> None:
-        """Loads the model. `threads`: for one `run`; 0 lets the runtime take every core."""
+        """Loads the model. `threads`: for one `run`; 0 lets the runtime use every core."""
         self._session = _opened(path, threads)
         self.inputs: dict[str, list[int | str | None]] = {each.name: each.shape for each in self._session.get_inputs()}
         self.outputs: dict[str, list[int | str | None]] = {
@@ -144,7 +145,7 @@ class OnnxGraph:
         self.metadata = _metadata(self._session)
 
     def run(self, tensors: Mapping[str, FloatArray], wanted: Sequence[str]) -> list[NDArray[Any]]:
-        """The outputs called `wanted`, for inputs by their names. Blocking. What is not wanted is not copied."""
+        """The outputs named in `wanted`, for inputs by name. Blocking. Other outputs are not copied."""
         outputs: Any = self._session.run(list(wanted), dict(tensors))
         return list(outputs)
 
@@ -154,14 +155,16 @@ class _Session(Protocol):
 
 
 def lost_by(sessions: Iterable[tuple[_Session, str]], on: Accelerator) -> str:
-    """The files, of those that sessions were opened from, whose first provider isn't in use any more."""
+    """The files of sessions whose first provider is no longer in use."""
     return ", ".join(
         sorted(file for session, file in sessions if on.providers(file)[0][0] not in session.get_providers())
     )
 
 
 def _usable(wanted: ProviderRequest, available: Sequence[str]) -> tuple[Accelerator, str]:
-    """What is wanted, tried out; the CPU, and why, where a GPU is there by its name alone. Raises as OnnxRuntime."""
+    """The accelerator for the request, tested; the CPU and the reason if a GPU's provider is available but can't be
+    used. Raises as OnnxRuntime.
+    """
     on = accelerator(wanted, available)
     try:
         _session(_head(), 1, on.providers(columns_head.INPUT))
@@ -182,16 +185,16 @@ def _opened(path: Path, threads: int, on: Accelerator = ON_CPU) -> onnxruntime.I
 
 
 def _session(model: str | bytes, threads: int, providers: list[tuple[str, Options]]) -> onnxruntime.InferenceSession:
-    """Raises EngineFailed("provider_unavailable") where the first of the providers can't be used."""
+    """Raises EngineFailed("provider_unavailable") if the first of the providers can't be used."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # The arena keeps the largest shape ever seen: with pages of all sizes that is memory never given back.
+    # The arena keeps memory for the largest shape ever seen and, with pages of all sizes, never frees it.
     options.enable_cpu_mem_arena = False
     session = onnxruntime.InferenceSession(model, options, providers=providers)
     first = providers[0][0]
-    if first not in session.get_providers():  # ONNX Runtime goes on with the next
+    if first not in session.get_providers():  # ONNX Runtime silently continues with the next one
         lacking = f"{first} can't be used: libraries or a GPU are missing. ONNX Runtime says which on standard error."
         raise EngineFailed("provider_unavailable", lacking)
     return session

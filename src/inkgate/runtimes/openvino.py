@@ -1,4 +1,4 @@
-"""OpenVINO on the CPU: models compiled for it, in the precision it computes fastest in."""
+"""OpenVINO on the CPU: models compiled for it in its fastest precision."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from inkgate.runtimes.openvino_heads import TwoHeads, classes_first, split
 
 _DEVICE = "CPU"
 _CACHED_KERNELS, _CACHED_KERNELS_OF_LINES = 1000, 2000
-"""Of each kind of layer and model, those last used: OpenVINO makes kernels for each shape of input and keeps 5,000 of
-a kind. So many serve about twenty-five sizes of page, and a hundred numbers and widths of lines, without making any
-again, and bound the memory that they take, whatever comes: docs/contributing/benchmarks.md."""
+"""Kernel cache size per kind of layer and model: OpenVINO makes kernels for each input shape and keeps 5,000 of a kind
+by default. This many suffice for about twenty-five page sizes, and a hundred numbers and widths of lines, without
+recompiling, and bound memory for any input: docs/contributing/benchmarks.md."""
 
 
 @cache
 def _core() -> openvino.Core:
-    """One for the process, and never given up.
+    """One per process, never released.
 
-    The CPU plugin of a Core gives the thread that first uses it a stack for signal handlers. Where another thread
-    then drops the Core, the plugin unmaps that stack and leaves it set, and the process dies at its next signal.
+    The CPU plugin of a Core sets a signal stack for the first thread that uses it. If another thread then releases the
+    Core, the plugin unmaps that stack but leaves it set, and the process dies at its next signal.
     """
     return openvino.Core()
 
@@ -35,9 +35,9 @@ class OpenVinoRuntime:
     """A Runtime. One model uses all its threads for one call (OpenVINO's LATENCY mode)."""
 
     def __init__(self, threads: int, precision: str = "auto", cache: Path | None = None) -> None:
-        """`threads`: for one call of a model; 0: one for each core. `precision`: `f32`, `bf16`, `auto`: bf16 where the
-        CPU has instructions for it; `int8`: what models are calibrated for is in int8, all else as in `auto`. `cache`:
-        folder in which compiled models are kept.
+        """`threads`: for one call of a model; 0: one per core. `precision`: `f32`, `bf16`, `auto`: bf16 if the CPU has
+        instructions for it; `int8`: calibrated models in int8, all others as in `auto`. `cache`: folder for compiled
+        models.
         """
         self._core = _core()
         self._int8 = precision == "int8"
@@ -55,16 +55,16 @@ class OpenVinoRuntime:
 
     @property
     def fell_back(self) -> str:
-        """See Runtime. It computes on the CPU alone."""
+        """See Runtime. Always empty: it runs on the CPU only."""
         return ""
 
     def open(self, path: Path) -> OpenVinoModel:
-        """Raises RuntimeError where the file is no model, or is to be in int8 and not the version calibrated for it."""
+        """Raises RuntimeError if the file is not a model, or int8 is set and it is not the calibrated version."""
         model = self._model(path)
         return OpenVinoModel(self._compiled(with_upsampling_last(model)), _metadata(model))
 
     def open_columns(self, path: Path) -> ColumnModel:
-        """Raises RuntimeError as `open`, and where the model doesn't end in a softmax."""
+        """Raises RuntimeError as `open`, and if the model does not end in a softmax."""
         model = self._model(path)
         metadata = _metadata(model)
         if not self._int8 or calibration_of(path) is None:
@@ -89,8 +89,8 @@ class OpenVinoRuntime:
         return with_int8(model, calibration.ranges)
 
     def _compiled(self, model: openvino.Model, kernels: int = _CACHED_KERNELS) -> openvino.CompiledModel:
-        # By position alone: the names that OpenVINO makes up for tensors count what the process made before, and with
-        # them the cache wouldn't find a model again.
+        # By position only: OpenVINO's generated tensor names depend on what the process made before, so the cache would
+        # not find the model again.
         for operation in model.get_ops():
             for output in operation.outputs():
                 output.get_tensor().set_names(set())
@@ -103,11 +103,11 @@ class OpenVinoModel:
     def __init__(self, compiled: openvino.CompiledModel, metadata: dict[str, str]) -> None:
         self.metadata = metadata
         self._compiled = compiled
-        # A request holds the tensors of one call: as many are made as calls were ever under way at once.
+        # A request holds the tensors of one call: there are as many as there were concurrent calls.
         self._requests: LifoQueue[openvino.InferRequest] = LifoQueue()
 
     def run(self, tensor: FloatArray) -> list[FloatArray]:
-        """See Model. Outputs are in the type that the model has them in."""
+        """See Model. Outputs keep the model's types."""
         try:
             request = self._requests.get_nowait()
         except Empty:

@@ -1,6 +1,6 @@
-"""OpenVINO's graphs of models, changed so that they take less time: what is not to be computed, or in fewer bits.
+"""Changes to models' OpenVINO graphs that make them faster: skip what is not needed, or compute it in fewer bits.
 
-From here OpenVINO is imported everywhere.
+All modules import OpenVINO from here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-# OpenVINO's tools, which its package imports, tell their maker of their use by this one where it can be imported, and
-# go without it where it can't. A service that reads people's documents sends nothing to anybody.
+# OpenVINO's package imports this tool, if it can, to send usage data to Intel, and works without it. A service that
+# reads people's documents must not send any.
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None: import it, and it is not there
 
 import openvino  # noqa: E402 - see above
@@ -23,15 +23,15 @@ from inkgate.runtimes.base import FloatArray  # noqa: E402 - see above
 __all__ = ("columns_of", "groups_of", "openvino", "ops", "with_columns", "with_int8", "with_upsampling_last")
 
 _TRANSPOSED = "ConvolutionBackpropData"
-"""What OpenVINO calls a transposed convolution."""
+"""OpenVINO's name for a transposed convolution."""
 
 
 def with_int8(model: openvino.Model, ranges: Mapping[str, tuple[float, float]]) -> openvino.Model:
-    """The model, with the convolutions that are named in int8: see Calibration. It is changed in place.
+    """The model with the named convolutions in int8: see Calibration. Changed in place.
 
-    Said by FakeQuantize before their inputs, 256 steps in the range, and on their weights, 255 steps around 0 for each
-    channel of the output: OpenVINO makes integers of both. Asymmetric on one side and symmetric on the other is what
-    it computes fastest in (NNCF calls it its mixed preset).
+    FakeQuantize nodes are added before their inputs, 256 steps in the range, and on their weights, 255 steps around 0
+    for each output channel: OpenVINO turns both into integers. Asymmetric on one side and symmetric on the other is its
+    fastest combination (NNCF calls it its mixed preset).
     """
     given: dict[tuple[str, int], openvino.Node] = {}
     for convolution in model.get_ordered_ops():
@@ -52,22 +52,22 @@ def with_int8(model: openvino.Model, ranges: Mapping[str, tuple[float, float]]) 
 def with_columns(model: openvino.Model) -> openvino.Model:
     """The model with the three outputs of `Columns` in place of its softmax (N, T, classes).
 
-    So the softmax never leaves the runtime: reading it back and looking for the largest in NumPy takes as long as a
-    third of the model.
+    The softmax then never leaves the runtime: copying it and finding the maximum in NumPy takes a third of the model's
+    time.
     """
     (softmax,) = (result.input_value(0) for result in model.get_results())
     return openvino.Model([ops.result(output) for output in columns_of(softmax)], model.get_parameters())
 
 
 def columns_of(softmax: openvino.Output) -> tuple[openvino.Output, openvino.Output, openvino.Output]:
-    """The three outputs of `Columns` of a softmax (N, T, classes).
+    """The three outputs of `Columns` from a softmax (N, T, classes).
 
-    The largest is looked for in two steps, the best of each group of classes and then in the best group: OpenVINO's
-    TopK takes five times as long over all classes as its ReduceMax.
+    The maximum is found in two steps, the best of each group of classes and then within the best group: OpenVINO's TopK
+    over all classes takes five times as long as its ReduceMax.
     """
     classes = softmax.get_partial_shape()[2].get_length()
     groups = groups_of(classes)
-    shape = np.array([0, 0, groups, classes // groups], np.int32)  # 0: as it was
+    shape = np.array([0, 0, groups, classes // groups], np.int32)  # 0: keep the dimension
     grouped = ops.reshape(softmax, ops.constant(shape), special_zero=True)
     group, _ = _largest(ops.reduce_max(grouped, ops.constant(np.array([3], np.int32))))
     within, probability = _largest(ops.gather(grouped, group, ops.constant(np.int32(2)), batch_dims=2))
@@ -77,36 +77,36 @@ def columns_of(softmax: openvino.Output) -> tuple[openvino.Output, openvino.Outp
 
 
 def groups_of(classes: int) -> int:
-    """Into how many groups of one size classes are put: so that there are fewest groups, and classes in a group, to
-    look through one by one. Of a prime: one group.
+    """Number of equal groups of classes that minimizes groups plus classes per group. For a prime number of classes:
+    one group.
     """
     divisors = [count for count in range(1, classes + 1) if classes % count == 0]
     return min(divisors, key=lambda count: count + classes // count)
 
 
 def _largest(numbers: openvino.Output) -> tuple[openvino.Node, openvino.Node]:
-    """Where the largest of (N, T, K) is, (N, T) int32, and how large."""
+    """Index of the maximum of (N, T, K), (N, T) int32, and its value."""
     found = ops.topk(numbers, ops.constant(np.int32(1)), 2, "max", "none", index_element_type="i32")
     axis = ops.constant(np.array([2], np.int32))
     return ops.squeeze(found.output(1), axis), ops.squeeze(found.output(0), axis)
 
 
 def with_upsampling_last(model: openvino.Model) -> openvino.Model:
-    """The model of detection, its last layers computed at a quarter of its resolution; any other as it is.
+    """The detection model with its last layers computed at a quarter of its resolution; any other model unchanged.
 
-    It ends in two transposed convolutions of 2 by 2, each of which makes four pixels of one and looks at no other. So
-    they are products with each pixel before them, and pixels need not be put beside each other until the end. OpenVINO
-    computes transposed convolutions in float32 alone, and everything behind the first of them on 24 large maps: a sixth
-    of the model's time.
+    It ends in two transposed convolutions of 2 by 2, each of which makes four pixels of one, independent of its
+    neighbours. So they equal matrix products per input pixel, and pixels need to be rearranged only at the end.
+    OpenVINO computes transposed convolutions in float32 only, and everything after the first of them on 24 large maps:
+    a sixth of the model's time.
     """
     end = _upsampling(model)
     if end is None:
         return model
     up, bias, last_up, last_bias = (node.data for node in end[1:])
     middle = up.shape[1]
-    # For each of the four pixels (row, column) that one becomes, all of its `middle` numbers.
+    # For each of the four pixels (row, column) that one becomes, all of its `middle` channels.
     first = up.transpose(2, 3, 1, 0).reshape(4 * middle, -1, 1, 1)
-    # For each of the sixteen pixels that these become, what it takes of the one of the four that it is part of.
+    # For each of the sixteen pixels that these become, its weights from the one of the four that it is part of.
     second = np.zeros((4, 4, 2, 2, middle), np.float32)
     for row, column in np.ndindex(4, 4):
         second[row, column, row // 2, column // 2] = last_up[:, 0, row % 2, column % 2]
@@ -116,8 +116,8 @@ def with_upsampling_last(model: openvino.Model) -> openvino.Model:
 
 
 def _upsampling(model: openvino.Model) -> tuple[Any, ...] | None:
-    """What goes into the last layers, and the weights and the bias of both transposed convolutions; None where the
-    model doesn't end so.
+    """The input of the last layers, and the weights and the bias of both transposed convolutions; None if the model
+    ends differently.
     """
     found: list[openvino.Node] = []
     source = model.get_results()[0].input_value(0)

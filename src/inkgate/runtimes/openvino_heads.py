@@ -1,10 +1,10 @@
-"""A text model whose last product is computed for few classes first, and for all of them only where that matters.
+"""A text model that computes its last product for few classes first, and for all of them only if needed.
 
-The last product, to 18,710 classes, and the softmax over them are three tenths of the int8 recogniser's time; 15,908 of
-the classes are Han characters. So each column is first asked for all other classes alone. Where these are unsure, the
-column is asked for all of them, and where it is a Han character then, so are all columns of its line: of a line of Han
-characters some columns are always unsure. Measured on the model that is calibrated for int8, and used for that one
-alone: docs/contributing/benchmarks.md.
+The last product, to 18,710 classes, and the softmax over them take three tenths of the int8 recognition model's time;
+15,908 of the classes are Han characters. So each column is first computed for all other classes. If the result is
+uncertain, the column is computed for all classes; if it is then a Han character, so are all columns of its line,
+because in a line of Han characters some columns are always uncertain. Measured on the model that is calibrated for
+int8, and used only for it: docs/contributing/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from inkgate.runtimes.base import Columns, FloatArray, IntArray
 from inkgate.runtimes.openvino_graphs import columns_of, openvino, ops
 
 _SURE = 0.9
-"""Probability, among the classes that are asked first, from which that is the answer."""
+"""Minimum probability, among the first classes, at which the result is final."""
 _LEAST_LOGIT = 12.0
-"""And the least that its number before the softmax has to be: in half of the columns of Han characters it is less."""
+"""Minimum of its logit, too: half of the columns of Han characters have less."""
 _ROWS = (16, 32, 64)
-"""Columns in a call of the second product; beyond, multiples of the last: few, since each is another shape."""
+"""Numbers of columns per call of the second product; beyond, multiples of the last: few, because each is another
+shape."""
 _HAN = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 
 _Mask = NDArray[np.bool_]
@@ -38,7 +39,7 @@ class _Model(Protocol):
 
 
 class TwoHeads:
-    """A ColumnModel. `first` and `second`: as `split` makes them; `classes`: those that are asked first."""
+    """A ColumnModel. `first` and `second`: from `split`; `classes`: the classes computed first."""
 
     def __init__(self, first: _Model, second: _Model, classes: IntArray) -> None:
         self.metadata = first.metadata
@@ -47,7 +48,7 @@ class TwoHeads:
         self._is_first[classes] = True
 
     def run(self, tensor: FloatArray) -> Columns:
-        """See ColumnModel. What is said of a line does not depend on the others."""
+        """See ColumnModel. A line's result does not depend on the other lines."""
         best, probability, last, most, features = self._first.run(tensor)
         found = Columns(self._classes[best.astype(np.int32)], probability.copy(), last.copy())
         unsure: _Mask = (probability < _SURE) | (most < _LEAST_LOGIT)
@@ -57,7 +58,7 @@ class TwoHeads:
         return found
 
     def _ask_all(self, found: Columns, features: FloatArray, where: _Mask) -> None:
-        """Asks these columns for all classes, and writes down what they say."""
+        """Computes these columns for all classes, and stores the results."""
         asked = features[where]
         if not len(asked):
             return
@@ -68,19 +69,19 @@ class TwoHeads:
 
 
 def classes_first(characters: Sequence[str]) -> IntArray:
-    """The classes that are asked first: all but Han characters. Class 0 is "nothing new", then come the characters,
-    and the last is the space.
+    """The classes computed first: all except Han characters. Class 0 is the blank, then come the characters, and the
+    last is the space.
     """
     others = [place for place, character in enumerate(characters, start=1) if not _han(character)]
     return np.array([0, *others, len(characters) + 1], np.int32)
 
 
 def split(model: openvino.Model, classes: IntArray) -> tuple[openvino.Model, openvino.Model]:
-    """Two models of one that ends in a product, a bias and a softmax (N, T, all classes).
+    """Two models from one that ends in a product, a bias and a softmax (N, T, all classes).
 
-    The first has the outputs of `Columns` among `classes` alone, `best` being a place among them, and two more: (N, T)
-    the largest number before the softmax, and (N, T, F) the features that the product is taken of. The second is from
-    (1, M, F) features to `Columns` among all classes.
+    The first has the outputs of `Columns` among `classes` only, `best` being an index into them, and two more: (N, T)
+    the largest logit, and (N, T, F) the features before the product. The second maps (1, M, F) features to `Columns`
+    among all classes.
     """
     bias, product = _last_product(model)
     features, weights = product.input_value(0), product.input_value(1).get_node().data
@@ -92,7 +93,7 @@ def split(model: openvino.Model, classes: IntArray) -> tuple[openvino.Model, ope
     most = ops.reduce_max(numbers, ops.constant(np.array([2], np.int32)))
     outputs = (*columns_of(ops.softmax(numbers, 2).output(0)), most.output(0), features)
     results = [ops.result(output) for output in outputs]
-    # Named, for the name that OpenVINO makes up counts what the process made before: the cache would not know it again.
+    # Named explicitly: OpenVINO's generated name depends on what the process made before, so the cache would miss.
     given = ops.parameter([1, -1, weights.shape[0]], np.float32, name="features")
     every = ops.softmax(_product(given.output(0), weights, of_bias).output(0), 2)
     of_all = [ops.result(output) for output in columns_of(every.output(0))]
@@ -100,7 +101,7 @@ def split(model: openvino.Model, classes: IntArray) -> tuple[openvino.Model, ope
 
 
 def _last_product(model: openvino.Model) -> tuple[openvino.Node, openvino.Node]:
-    """The bias that is added to the last product, and that product."""
+    """The bias of the last product, and that product."""
     node = model.get_results()[0].input_value(0).get_node()
     passed = []
     while node.get_type_name() != "MatMul":

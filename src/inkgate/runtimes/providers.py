@@ -1,7 +1,7 @@
-"""ONNX Runtime's execution providers: which one computes a model, and with what options.
+"""ONNX Runtime's execution providers: which one runs a model, and its options.
 
-Names of options are those of ONNX Runtime's documents on its CUDA and TensorRT execution providers; all of them stand
-in the libraries of onnxruntime-gpu 1.31. None of this has been run on a GPU yet (docs/guides/several-gpus.md).
+Names of options are those of ONNX Runtime's documentation of its CUDA and TensorRT execution providers; all of them
+occur in the libraries of onnxruntime-gpu 1.31. None of this has been run on a GPU yet (docs/guides/several-gpus.md).
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ NAMES: Final = {
 Options = dict[str, str]
 _MB = 1_000_000
 _YES: Final = "True"
-"""Providers take text alone, and TensorRT's of truth values these words alone."""
+"""Providers accept only strings as values, and TensorRT only these for booleans."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeRange:
-    """The shapes that a model's input `name` takes: the least and the most along each axis, and a usual one.
+    """The shapes of a model's input `name`: minimum and maximum along each axis, and a typical one.
 
-    TensorRT builds a model for such a range, is fastest at the usual shape, and refuses a shape outside.
+    TensorRT builds an engine for such a range, which is fastest at the typical shape and refuses a shape outside the
+    range.
     """
 
     name: str
@@ -40,11 +41,11 @@ class ShapeRange:
 
 @dataclass(frozen=True, slots=True)
 class ProviderRequest:
-    """What is asked of ONNX Runtime.
+    """The provider configured for ONNX Runtime.
 
     Attributes:
-        ranges: of the models that TensorRT may compute, by the names of their files.
-        cache: folder in which TensorRT keeps what it built.
+        ranges: of the models that TensorRT may run, by file name.
+        cache: folder for the engines that TensorRT built.
     """
 
     settings: OnnxRuntimeSettings = field(default_factory=OnnxRuntimeSettings)
@@ -53,33 +54,33 @@ class ProviderRequest:
 
     @property
     def gpu(self) -> bool:
-        """Whether it is a GPU, by name."""
+        """Whether it names a GPU provider."""
         return self.settings.provider in (Provider.CUDA, Provider.TENSORRT)
 
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """What models are computed on: `provider`, which is never `auto`."""
+    """The device for models: `provider` is never `auto`."""
 
     provider: Provider = Provider.CPU
     wanted: ProviderRequest = field(default_factory=ProviderRequest)
 
     @property
     def name(self) -> str:
-        """What computes, and in which precision."""
+        """The device and its precision."""
         if self.provider is Provider.TENSORRT:
             return f"tensorrt {'f16' if self.wanted.settings.tensorrt_fp16 else 'f32'}"
         return "cuda f32" if self.provider is Provider.CUDA else "f32"
 
     @property
     def device(self) -> tuple[str, int]:
-        """Where its tensors are, as ONNX Runtime says it."""
+        """Device of its tensors, in ONNX Runtime's terms."""
         return ("cpu", 0) if self.provider is Provider.CPU else ("cuda", self.wanted.settings.device_id)
 
     def providers(self, file: str) -> list[tuple[str, Options]]:
-        """The providers for the model in a file of this name, the first that can compute a part of it does. The CPU is
-        the last always. A model whose shapes have no bounds is not for TensorRT, which would build it anew again and
-        again: it is CUDA's.
+        """The providers for the model in a file of this name; the first that supports a part of it runs that part. The
+        CPU is always the last. A model whose shapes are unbounded runs on CUDA, because TensorRT would rebuild it
+        repeatedly.
         """
         found: list[tuple[str, Options]] = []
         settings, shapes = self.wanted.settings, self.wanted.ranges.get(file)
@@ -91,17 +92,17 @@ class Accelerator:
 
 
 def accelerator(wanted: ProviderRequest, available: Sequence[str]) -> Accelerator:
-    """What to compute on. `available`: the names of the providers that this build of ONNX Runtime has.
+    """The device to use. `available`: the names of the providers of the installed ONNX Runtime.
 
-    `auto` is CUDA where it is there, and never TensorRT, which takes minutes to build a model for the first time.
+    `auto` is CUDA if available, and never TensorRT, which takes minutes to build a model for the first time.
 
     Raises:
-        EngineFailed: "provider_unavailable": the one asked for isn't there.
+        EngineFailed: "provider_unavailable": the configured one is not available.
     """
     asked = wanted.settings.provider
     if asked is Provider.AUTO:
         return Accelerator(Provider.CUDA if NAMES[Provider.CUDA] in available else Provider.CPU, wanted)
-    # What TensorRT can't compute is CUDA's.
+    # Parts that TensorRT does not support run on CUDA.
     needed = {NAMES[asked], *([NAMES[Provider.CUDA]] if asked is Provider.TENSORRT else [])}
     if not needed <= set(available):
         raise EngineFailed(
@@ -115,9 +116,9 @@ def accelerator(wanted: ProviderRequest, available: Sequence[str]) -> Accelerato
 def cuda_options(settings: OnnxRuntimeSettings) -> Options:
     """Options of the CUDA provider.
 
-    Memory grows by what is asked for: pages come in many sizes, and doubling what is there would take most of a GPU
-    that a language model needs. Algorithms of convolutions are guessed unless the settings say otherwise: trying them
-    all, as ONNX Runtime does by itself, would be done again for each new shape, and most pages have one.
+    Memory grows only by what is requested: pages come in many sizes, and doubling would take most of a GPU that a
+    language model needs. Convolution algorithms are chosen by heuristics unless the settings say otherwise: ONNX
+    Runtime's default tries them all for each new shape, and most pages have one.
     """
     options = {
         "device_id": str(settings.device_id),
@@ -130,7 +131,7 @@ def cuda_options(settings: OnnxRuntimeSettings) -> Options:
 
 
 def tensorrt_options(settings: OnnxRuntimeSettings, cache: Path | None, shapes: ShapeRange) -> Options:
-    """Options of the TensorRT provider for a model whose input takes such shapes."""
+    """Options of the TensorRT provider for a model whose input has such shapes."""
     options = {
         "device_id": str(settings.device_id),
         "trt_max_workspace_size": str(round(settings.tensorrt_workspace_mb * _MB)),
