@@ -76,7 +76,7 @@ def _tiles(found: LoadComparison) -> Iterator[Tile]:
     if found.level is None:
         return
     for name, figure in (("goodput, B over A", found.goodput), ("p95, B over A", found.p95)):
-        detail = figure.why
+        detail = "not judged"
         if figure.verdict is not None:
             detail = f"{figure.verdict}: {change(figure.low)} to {change(figure.high)}"
         yield Tile(name, change(figure.ratio), "", f"{detail}, at {level_words(found.a.axis, found.level)}")
