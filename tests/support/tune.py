@@ -1,4 +1,4 @@
-"""`inkgate tune` as its users run it, and what becomes of its processes."""
+"""`inkgate tune` as its users run it, and its processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REPORT = TypeAdapter(TuneReport)
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """A search that runs. `folder`: where its results go; `log`: what it says."""
+    """A running search. `folder`: of its results; `log`: its output."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -35,7 +35,7 @@ class Tuning:
         return _REPORT.validate_json((self.folder / "report.json").read_bytes())
 
     def below(self) -> set[int]:
-        """Every process that it has started, and what those have."""
+        """Every process that it has started, and those that they have started."""
         return set(descendants(self.process.pid))
 
     def until(self, happened: Callable[[], bool], within_s: float) -> None:
@@ -47,7 +47,7 @@ class Tuning:
             time.sleep(0.05)
 
     def end(self, number: int, within_s: float = 60.0) -> int:
-        """Sends the signal; the exit status, once nothing is left of all that it had started."""
+        """Send the signal. Returns the exit status; nothing that it had started is left."""
         below = self.below()
         self.process.send_signal(number)
         status = self.process.wait(within_s)

@@ -1,8 +1,8 @@
 """What to try next: a pure function of the task, the trials so far and the time that is left.
 
 1. The current settings.
-2. Octaves of the first parameter (half, twice, four times its current value), nearest to the best first; then the value
-   halfway between the best and its neighbours, until there is none. The same for the next parameter.
+2. Octaves of each parameter in turn (half, twice, four times its current value), nearest to the best first.
+   Then the values halfway between the best and its neighbours, until there are none.
 3. The best settings against the runner-up, in the order A B B A.
 4. The choice under the heaviest images; if it dies, the next best.
 """
