@@ -9,24 +9,26 @@ import time
 
 from inkgate.bench.tune.other_load import OtherLoad
 
+BUSY = "import sys, time\nwhile time.process_time() < 0.5: pass\nprint('done', flush=True)\nsys.stdin.read()"
+"""Takes half a second of processor time, and waits for its end."""
+
 
 def everything() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
 def test_what_this_process_and_its_children_do_is_not_theirs() -> None:
-    """On a machine three of whose cores are busy all the time, one of them, or a part of it, with our child."""
+    """Of 100 s of processor time that the machine reports, those of a busy child are not others'."""
+    reported = iter((_Times(0.0), _Times(100.0)))
+    load = OtherLoad(lambda: next(reported), everything)
     began = time.perf_counter()
-    seen = OtherLoad(lambda: _Times(3 * (time.perf_counter() - began)), everything)
-    child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    try:
-        time.sleep(1.5)
-        cores = seen.cores()
-    finally:
-        child.kill()
-        child.wait()
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline()
+        longest_s = time.perf_counter() - began
+        cores = load.cores()
     assert cores is not None
-    assert 0.9 < cores < 2.9
+    assert cores < (100 - 0.5) / longest_s
 
 
 def test_nothing_is_known_where_a_part_of_the_machine_is_ours() -> None:
