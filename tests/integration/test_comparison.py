@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 from aiohttp import web
 
+from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bench.compare.contenders import documents, parse
 from inkgate.bench.compare.reader import (
     ResponseUnusable,
+    ServiceReader,
     chat_transcript,
     document_transcript,
     simple_transcript,
@@ -20,6 +23,8 @@ from inkgate.bench.compare.run import ComparisonPlan, compare
 from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.plan import Plan
 from inkgate.bench.load.results import Axis
+from inkgate.bench.load.target import ProtocolName, Target
+from inkgate.concurrency import Threads
 from support.comparisons import MACHINE
 from support.evaluation import draw, write_manifest
 from support.load_target import load_target, refusal
@@ -104,6 +109,19 @@ async def test_a_service_of_the_simple_protocol_is_read_and_loaded_alike(tmp_pat
         full = await only(pages(tmp_path), target.url)
     assert full.accuracy is not None
     assert full.accuracy.unread == 1
+
+
+async def test_documents_with_unit_tests_are_read_as_markdown(tmp_path: Path) -> None:
+    draw(tmp_path / "a.png", "hello")
+    plain = Entry("a.png", tmp_path / "a.png", "", "-", "-")
+    async with load_target(refusal(503, "service_full")) as target:
+        reader = ServiceReader("ours", Target(f"{target.url}/ocr", ProtocolName.OCR), Threads("documents", 1))
+        for entry in (plain, replace(plain, tests=tmp_path / "a.tests.jsonl")):
+            with pytest.raises(ResponseUnusable, match="503 service_full"):
+                await reader.read(entry)
+        text, parse = target.bodies
+    assert b'name="task"' not in text
+    assert b'name="task"\r\n\r\nparse\r\n' in parse
 
 
 def test_text_is_found_in_the_responses_of_every_protocol() -> None:
