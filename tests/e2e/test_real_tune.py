@@ -35,7 +35,7 @@ def test_each_value_is_what_vllm_runs_with_and_an_interrupted_search_leaves_no_v
     pages.mkdir()
     for number, line in enumerate(rendered_lines(20)):
         (pages / f"{number}.png").write_bytes(line.png)
-    arguments = ("--pages", str(pages), "--parameters", "max_num_seqs=1/8", "--deadline", "5s", "--minutes", "10")
+    arguments = ("--pages", str(pages), "--parameters", "max_num_seqs=1/8", "--deadline", "5s", "--minutes", "20")
     values: list[int] = []
     with tuning(tmp_path, *arguments, "--rate", "60", environment=SETTINGS, config=CONFIG) as search:
 

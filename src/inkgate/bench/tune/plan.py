@@ -34,6 +34,8 @@ _LOADS = 60
 """Loads that would fill the budget by themselves: at 15 minutes each lasts 15 s."""
 _TRIALS_WANTED = 12
 """If there is time for fewer, each is made shorter."""
+_TOO_FEW = 4
+"""Trials in all below which other values are tried first, and nothing is kept free to confirm them."""
 _OVERHEAD_MARGIN = 1.1
 _ROUND = 4
 _DECIDED = 2.5
@@ -70,6 +72,8 @@ class Reserve:
 
     @classmethod
     def of(cls, total: int, *, heaviest: bool) -> Reserve:
+        if total < _TOO_FEW:
+            return cls(0, 0)
         most = 4 if total >= 24 else 2 if total >= 18 else 1
         return cls(_ROUND if total >= _TRIALS_WANTED else 2, most if heaviest else 0)
 
