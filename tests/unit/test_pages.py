@@ -61,7 +61,7 @@ def test_what_is_no_page_is_named(text: str, named: str) -> None:
 def test_pages_beyond_the_document_are_left_out_and_named(text: str, left: tuple[int, ...], named: str) -> None:
     selection = parse_pages(text)
     assert selection.indexes(3) == left
-    assert selection.note(3) == f"{named} goes beyond the document; the document has pages 1 to 3."
+    assert selection.note(3) == f"{named} goes beyond the last page: the document has pages 1 to 3."
 
 
 @pytest.mark.parametrize("text", ["1-3", "2-", "3,1"])

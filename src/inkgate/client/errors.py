@@ -10,7 +10,7 @@ import httpx
 import orjson
 
 UNSENDABLE = (
-    "The key or a header holds a character that HTTP does not allow, such as a line feed or an accented letter."
+    "The key or a header contains a character that HTTP does not allow, such as a line feed or an accented letter."
 )
 
 
@@ -56,15 +56,19 @@ def told(url: str) -> Iterator[None]:
         # The exception's own message shows the header, which may be the key.
         raise ServiceError(UNSENDABLE) from error
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:  # UnicodeError: in the host name
-        raise ServiceError(f"{url!r} is not a URL: give one such as http://127.0.0.1:7860.") from error
+        raise ServiceError(f"{url!r} is not a URL. Use one such as http://127.0.0.1:7860.") from error
     except httpx.TimeoutException as error:
-        raise ServiceError(f"{url} did not answer in time.") from error
+        raise ServiceError(f"{url} did not respond in time.") from error
     except httpx.ConnectError as error:
-        raise ServiceError(f"{url} can't be reached ({error}). Does `inkgate serve` run there?") from error
+        raise ServiceError(f"{url} can't be reached ({error}). Is `inkgate serve` running there?") from error
     except httpx.HTTPError as error:
-        raise ServiceError(f"{url} broke the connection off ({error}). Try again; its log may say why.") from error
+        raise ServiceError(
+            f"{url} closed the connection ({error}). Try again; the service's log may say why."
+        ) from error
     except httpx.StreamError as error:
-        raise ServiceError("This answer was read before, or its `with` block is over: ask again.") from error
+        raise ServiceError(
+            "This response was already read, or its `with` block has ended. Send the request again."
+        ) from error
 
 
 def refused(url: str, path: str, answer: httpx.Response) -> ServiceError:
@@ -74,29 +78,29 @@ def refused(url: str, path: str, answer: httpx.Response) -> ServiceError:
     retry = answer.headers.get("retry-after", "")
     retry_after_s = float(retry) if retry.isascii() and retry.isdigit() else None
     if status == httpx.codes.UNAUTHORIZED:
-        message = f"{url} asks for an API key, and this is none of its keys."
+        message = f"{url} requires an API key. Pass a valid one."
     elif answer.has_redirect_location:
-        message = f"{url} redirects {path} to {answer.headers['location']}: give the address that it leads to."
+        message = f"{url} redirects {path} to {answer.headers['location']}. Use that address instead."
     elif status == httpx.codes.NOT_FOUND and problem.get("code") in {None, "route_unknown"}:
-        message = f"There is no {path} at {url}: it is another service, or an older inkgate."
+        message = f"{url} has no {path}: it is another service or an older inkgate."
     else:
         said = " ".join(str(problem[name]) for name in ("detail", "remedy") if problem.get(name))
-        said = said or f"{_kind(answer)} came back, which inkgate does not send: is there a proxy in between?"
-        message = f"{url} answered {path} with status {status}. {said}"
+        said = said or f"The response ({_kind(answer)}) is not from inkgate. Is there a proxy in between?"
+        message = f"{url} responded to {path} with status {status}. {said}"
     return ServiceError(message, status, problem, retry_after_s)
 
 
 def not_understood(url: str, answer: httpx.Response) -> ServiceError:
     """The error that a successful answer tells of which is not what was asked for."""
     return ServiceError(
-        f"What {url} says at {answer.request.url.path} is not understood ({_kind(answer)}): is it another service, a "
-        "proxy, or an inkgate of another version?",
+        f"The response of {url} to {answer.request.url.path} has an unexpected form ({_kind(answer)}). Is it another "
+        "service, a proxy, or another version of inkgate?",
         answer.status_code,
     )
 
 
 def _kind(answer: httpx.Response) -> str:
-    return answer.headers.get("content-type", "").split(";")[0] or "An answer of no type"
+    return answer.headers.get("content-type", "").split(";")[0] or "no Content-Type"
 
 
 def problem_of(body: bytes) -> dict[str, Any]:

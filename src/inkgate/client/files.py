@@ -39,7 +39,7 @@ def loaded(file: File, name: str) -> tuple[str, bytes]:
             return name or _name_of(file), _bytes_of(file)
     except (OSError, ValueError) as error:  # ValueError: the file is closed, or the path has a null byte
         raise FileUnreadable(f"{_shown(file)} can't be read: {_reason(error)}.") from error
-    raise TypeError(f"A document is a path, bytes or a file opened in binary mode, not {type(file).__name__}.")
+    raise TypeError(f"A document must be a path, bytes or a file opened in binary mode, not {type(file).__name__}.")
 
 
 def _bytes_of(file: BinaryFile) -> bytes:

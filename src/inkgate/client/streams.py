@@ -68,7 +68,7 @@ class _End:
             found: dict[str, Any] = orjson.loads(line)
             self._summary = _SUMMARY.validate_python(found)
         except (orjson.JSONDecodeError, ValidationError) as error:
-            raise ServiceError(f"{self._url} broke the answer off in its last line.") from error
+            raise ServiceError(f"{self._url} broke off the response in its last line. Try again.") from error
         problem = found.get("error")
         if problem:
             said = [str(problem.get(name) or "") for name in ("title", "detail", "remedy")]
@@ -79,7 +79,7 @@ class _End:
     def summary(self) -> Summary:
         """How it went. Raises ServiceError where the stream was broken off."""
         if self._summary is None:
-            raise ServiceError(f"{self._url} broke the answer off before its end.")
+            raise ServiceError(f"{self._url} broke off the response before its end. Try again.")
         return self._summary
 
 

@@ -106,7 +106,10 @@ def read_pixels(frame: FrameSource, header: Header, longest_side: int | None = N
             expected, covered = _decode_smaller(image, header.stored(target))
         image.load()
         if image.size != expected:
-            raise InputRejected("image_corrupt", f"The {frame.file_type.label} image has another size than it says.")
+            raise InputRejected(
+                "image_corrupt",
+                f"The {frame.file_type.label} image's pixels do not have the size that its header gives.",
+            )
         pixels = to_array(image, white_is_zero=white_is_zero(image))
     if target != header.size:
         within = pixels[: covered[1], : covered[0]]
@@ -204,7 +207,7 @@ def _rejecting(file_type: FileType, part: str) -> Iterator[None]:
         # TypeError, KeyError, IndexError, EOFError, OverflowError, struct.error, zlib.error, RuntimeError and more,
         # none of them documented: a list would always be one short, and what is missing would be a 500.
         why = "ends early" if "truncated" in str(error).lower() else "can't be decoded"
-        raise InputRejected("image_corrupt", f"The {file_type.label} image {why}, in its {part}.") from error
+        raise InputRejected("image_corrupt", f"The {file_type.label} image {why}: error in its {part}.") from error
 
 
 def _silence_libtiff() -> None:

@@ -120,9 +120,9 @@ class ImageDocument:
     def _check(self, size: Size) -> None:
         is_large = f"The image is {size.width}×{size.height} pixels"
         if size.pixels > self._max_pixels:
-            raise InputRejected("image_too_large", f"{is_large}; {self._max_pixels} in all are allowed.")
+            raise InputRejected("image_too_large", f"{is_large}; the limit is {self._max_pixels} in all.")
         if max(size.width, size.height) > _MAX_SIDE:
-            raise InputRejected("image_too_large", f"{is_large}; a side may have {_MAX_SIDE}.")
+            raise InputRejected("image_too_large", f"{is_large}; the limit for a side is {_MAX_SIDE}.")
 
 
 async def open_image(data: bytes, file_type: FileType, max_pixels: int, threads: DecodeThreads) -> ImageDocument:

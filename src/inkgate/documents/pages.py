@@ -56,13 +56,13 @@ class PageSelection:
         """What to tell of pages that were left out because the document ends before them; empty where none was."""
         for part in self.ranges:
             if max(part.start, part.end or 0) >= page_count:
-                return f"{_quoted(part.written)} goes beyond the document; {self._has(page_count)}."
+                return f"{_quoted(part.written)} goes beyond the last page: {self._has(page_count)}."
         return ""
 
     def _has(self, page_count: int) -> str:
         last = page_count - 1 + self.first
         if page_count == 1:
-            return f"the document has page {last} only"
+            return f"the document has only page {last}"
         return f"the document has pages {self.first} to {last}"
 
 
@@ -138,12 +138,14 @@ def _parse_part(part: str, first: int) -> PageRange:
 
 
 def _too_many() -> InputRejected:
-    detail = f"Up to {MAX_PARTS} pages and ranges in {MAX_CHARACTERS} characters are taken; write ranges such as 1-300."
+    detail = (
+        f"The page list has more than {MAX_PARTS} entries or {MAX_CHARACTERS} characters. Write ranges such as 1-300."
+    )
     return InputRejected("pages_invalid", detail)
 
 
 def _invalid(part: str, why: str) -> InputRejected:
-    return InputRejected("pages_invalid", f"{_quoted(part)} in the pages asked for: {why}.")
+    return InputRejected("pages_invalid", f"Can't select pages {_quoted(part)}: {why}.")
 
 
 def _quoted(part: str) -> str:

@@ -123,10 +123,10 @@ def looks_like(data: bytes) -> str:
         if pattern.match(head):
             return words
     if not any(head):
-        return "nothing but zeros"
+        return "a run of zero bytes"
     text = _as_text(head)
     if text is None:
-        return "no kind of file that is known here"
+        return "no file type that inkgate knows"
     stripped = text.lstrip("\ufeff \t\r\n")
     for text_pattern, words in _TEXTS:
         if text_pattern.match(stripped):

@@ -126,7 +126,7 @@ class JobQueue:
 
 def stopped() -> EngineFailed:
     """For calls that come, or still wait, when the pool is closed."""
-    return EngineFailed("engine_unavailable", "PDF documents are not read any more: the service is about to stop.")
+    return EngineFailed("engine_unavailable", "The service is stopping and reads no more PDFs.")
 
 
 def closed() -> EngineFailed:

@@ -98,7 +98,7 @@ class Lane:
             await self._serve(job)
         except Exception:  # the border of one job: whatever it runs into, the lane serves the next
             log.exception("pdf_job_failed", call=job.call.op.value)
-            job.fail(EngineFailed("engine_failed", "The worker of PDF documents failed."))
+            job.fail(EngineFailed("engine_failed", "The PDF worker failed."))
             await self._discard()
 
     async def _warm(self) -> None:
@@ -212,9 +212,9 @@ def _rejection(call: Call, cause: Cause, timeout_s: float) -> InkgateError:
     what = "The document" if call.op is Op.OPEN else f"Page {call.index + 1}"
     match cause:
         case Cause.TIMEOUT:
-            return EngineFailed("page_timeout", f"{what} was not done after {timeout_s:g} s.")
+            return EngineFailed("page_timeout", f"{what} timed out after {timeout_s:g} s.")
         case Cause.MEMORY:
-            return InputRejected("page_memory", f"{what} needs more memory than a PDF worker may take.")
+            return InputRejected("page_memory", f"{what} needs more memory than a PDF worker may use.")
         case Cause.CRASH:
             code = "pdf_corrupt" if call.op is Op.OPEN else "page_broken"
-            return InputRejected(code, f"{what} is damaged so badly that reading it had to be stopped.")
+            return InputRejected(code, f"{what} is so badly damaged that it crashed the PDF worker.")

@@ -68,12 +68,12 @@ class NoticedMemory:
 def _why_not_open(password: str) -> PdfFault:
     match pdfium.FPDF_GetLastError():
         case pdfium.FPDF_ERR_SECURITY:
-            return PdfFault("pdf_encrypted", "The PDF is encrypted in a way that no password opens.")
+            return PdfFault("pdf_encrypted", "The PDF's encryption is not supported.")
         case pdfium.FPDF_ERR_PASSWORD if password:
-            return PdfFault("pdf_password_wrong", "The PDF does not open with this password.")
+            return PdfFault("pdf_password_wrong", "This password does not open the PDF.")
         case pdfium.FPDF_ERR_PASSWORD:
-            return PdfFault("pdf_encrypted", "The PDF opens only with a password.")
-    return PdfFault("pdf_corrupt", "The PDF's structure can't be made out.")
+            return PdfFault("pdf_encrypted", "The PDF is encrypted and no password was given.")
+    return PdfFault("pdf_corrupt", "The PDF's structure can't be parsed.")
 
 
 class PdfiumDocument:

@@ -26,4 +26,4 @@ def machine_has_room() -> Iterator[None]:
         yield
     except OSError as error:
         log.warning("no_room_for_pdf", reason=error.strerror)
-        raise Overloaded("service_full", "This machine has no room for the document now.", RETRY_AFTER_S) from error
+        raise Overloaded("service_full", "The machine is out of memory or file descriptors.", RETRY_AFTER_S) from error

@@ -147,7 +147,7 @@ def answer(handler: Handler, call: Call, fds: Sequence[int]) -> Reply:
     except PdfFault as fault:
         return Reply({}, fault.code, fault.detail, _private_mb())
     except MemoryError:
-        return Reply({}, "page_memory", f"{what} needs more memory than a PDF worker may take.", _private_mb())
+        return Reply({}, "page_memory", f"{what} needs more memory than a PDF worker may use.", _private_mb())
     except Exception:  # noqa: BLE001 - the border of one call: a page that breaks our code costs that page alone
         sys.excepthook(*sys.exc_info())
         return Reply({}, "page_broken", f"{what} could not be read.", _private_mb())
