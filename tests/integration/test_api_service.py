@@ -52,7 +52,7 @@ async def test_a_draining_service_is_not_ready() -> None:
         api.context.drain.begin()
         answer = await api.client.get("/readyz")
     assert answer.status_code == 503
-    assert answer.json()["reasons"] == ["draining: this instance is about to stop"]
+    assert answer.json()["reasons"] == ["draining: this instance is stopping"]
 
 
 async def test_the_first_page_says_what_this_is_and_loads_nothing_from_elsewhere() -> None:

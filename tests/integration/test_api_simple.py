@@ -152,7 +152,7 @@ async def test_pages_beyond_the_document_are_left_out_with_a_note() -> None:
         for kind in ("json", "ndjson"):
             answer = await api.client.post(f"/ocr?pages=1-3&format={kind}", files={"file": tiff(2)})
             last = lines_of(answer)[-1] if kind == "ndjson" else answer.json()
-            assert last["notes"] == ["'1-3' goes beyond the document; the document has pages 1 to 2."]
+            assert last["notes"] == ["'1-3' goes beyond the last page: the document has pages 1 to 2."]
         refused = await api.client.post("/ocr?pages=3-4", files={"file": tiff(2)})
     assert refused.json()["code"] == "pages_invalid"
 

@@ -60,7 +60,7 @@ async def test_it_is_told_while_the_service_drains() -> None:
         assert (await api.client.get("/readyz")).status_code == 200
         api.context.drain.begin()
         state = STATE.validate_json((await api.client.get("/state")).content)
-    assert (state.ready, state.reasons) == (False, ("draining: this instance is about to stop",))
+    assert (state.ready, state.reasons) == (False, ("draining: this instance is stopping",))
 
 
 async def test_how_the_last_probe_ended_is_told() -> None:

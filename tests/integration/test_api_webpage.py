@@ -34,7 +34,7 @@ async def test_while_it_is_loaded_the_small_page_asks_for_patience_and_looks_aga
     async with running_api() as api:
         api.context.page.coming = True
         home = await api.client.get("/", headers=BROWSER)
-        assert "is being loaded" in home.text
+        assert "is loading" in home.text
         assert 'http-equiv="refresh"' in home.text
 
 

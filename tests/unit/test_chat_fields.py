@@ -202,7 +202,7 @@ def test_what_answers_and_prompts_may_take_is_charged_however_it_is_written() ->
     assert tokens(ignore_eos=True) == 16_384
     assert tokens(ignore_eos=True, max_tokens=9) == 9
     assert tokens(max_tokens=1e300) > 10**15
-    with pytest.raises(InputRejected, match="17 answers"):
+    with pytest.raises(InputRejected, match="17 completions"):
         tokens(n="17")
     plain = understood(request()).prompt_tokens
     document = {"text": "x" * 4000}

@@ -1,4 +1,4 @@
-"""Where a request is timed: one log line for each, and whoever counts them is told."""
+"""Access log: times each request, logs one line for it, and reports it to metrics."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from inkgate.telemetry.metrics import NO_WORK
 log = structlog.get_logger("inkgate.access")
 
 CLIENT_LEFT = 499
-"""What is logged where nobody was left to be answered; nginx's number for it."""
+"""Logged as the status if the client left before the response began; nginx's number."""
 _NOTED = frozenset({"caller", "code", "model", "stream", "upstream_status"})
-"""What the layers below have said of the request, where they did."""
+"""Fields that inner layers may note about the request."""
 
 
 def _nothing(_: Scope, __: int, ___: float) -> None:
@@ -24,16 +24,16 @@ def _nothing(_: Scope, __: int, ___: float) -> None:
 
 
 def _length(scope: Scope) -> int | None:
-    """Of the request's body, as it was announced; None where it was not, or where no body is as long."""
+    """The body's announced length; None if there is none or it is impossible."""
     said = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
     return announced_bytes(said.decode("latin-1"))
 
 
 class AccessLog:
-    """Logs each request when its answer has ended. Probes and `/state` are logged at the debug level."""
+    """Logs each request when its response has ended. Probes and `/state` are logged at the debug level."""
 
     def __init__(self, app: ASGIApp, ended: Callable[[Scope, int, float], None] = _nothing) -> None:
-        """`ended` hears of each, too: the scope, the status, and the time it took in seconds."""
+        """`ended`: called for each request with the scope, the status, and the duration in seconds."""
         self._app = app
         self._ended = ended
 

@@ -1,4 +1,4 @@
-"""Which addresses may be fetched from: public ones, by every spelling that leads to them."""
+"""Which addresses may be fetched from: public ones only, including those embedded in IPv6 addresses."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 
 _NAT64 = IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
-"""For translators of one's own (RFC 8215): where in it the IPv4 address stands is theirs to choose (RFC 6052, 2.2), and
+"""For local translators (RFC 8215). The operator chooses the position of the IPv4 address in it (RFC 6052, 2.2), and
 nothing of it is on the public internet.
 """
 
 
 def is_public(address: str) -> bool:
-    """Whether `address`, as a resolver gave it, is on the public internet.
+    """Whether `address`, as returned by a resolver, is on the public internet.
 
     Private, loopback, link-local (cloud metadata), carrier, documentation, benchmark, multicast and reserved
     addresses are not; nor are IPv6 addresses that carry such an IPv4 address inside.
@@ -27,7 +27,7 @@ def is_public(address: str) -> bool:
         inner = _carried(parsed)
         if inner is not None:
             return _is_public(inner)
-        # Deprecated forms that still route on some hosts; nothing public lives there.
+        # Deprecated forms that some hosts still route; they contain nothing public.
         if parsed.is_site_local:
             return False
     return _is_public(parsed)
@@ -38,7 +38,7 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _carried(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address leads to by a transition mechanism."""
+    """The IPv4 address that a transition mechanism embeds in an IPv6 address."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address.sixtofour is not None:

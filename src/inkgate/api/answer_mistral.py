@@ -1,7 +1,7 @@
-"""A document as Mistral's OCR answers it: Markdown pages, with figures, tables, blocks and confidence on request.
+"""A document in the form of Mistral's OCR: Markdown pages, with figures, tables, blocks and confidence on request.
 
 Additions: `status` of the document and `error` of a page. Differences: `image_base64` is null (figures are
-located, not cut out), and `dpi` is 72 where a page's resolution is unknown, because their clients need a number.
+located, not cut out), and `dpi` is 72 if a page's resolution is unknown, because Mistral's clients need a number.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _BLOCK_TYPES: Mapping[BlockType, str] = {
 
 @dataclass(frozen=True, slots=True)
 class MistralAnswer:
-    """Shows documents as `options` ask."""
+    """Converts documents as `options` say."""
 
     options: MistralOptions
 
     def document(self, result: DocumentResult) -> dict[str, Any]:
-        """The whole answer."""
+        """The whole response."""
         return {
             "pages": [self.page(page) for page in result.pages],
             "model": result.engine,
@@ -88,8 +88,8 @@ class _Page:
         return min(right - left, bottom - top) >= (self._options.image_min_size or 0)
 
     def markdown(self) -> str:
-        """The page's Markdown. Header and footer are part of it unless they are extracted; tables that are
-        extracted leave a link behind.
+        """The page's Markdown. It includes header and footer unless they are extracted; extracted tables are replaced
+        by links.
         """
         page = self._page
         text = content_of(page) if page.markdown is None else self._with_images(page.markdown)
@@ -102,8 +102,8 @@ class _Page:
         return encodable("\n\n".join(part for part in (header, text, footer) if part))
 
     def _running(self, kind: BlockType, running: str | None, markdown: str, *, extracted: bool) -> tuple[str, str]:
-        """What is to be added to the Markdown of the page's header or footer, and the Markdown: the engines leave
-        page numbers out of it, but not words, which go where they are extracted.
+        """What to add to the Markdown of the page's header or footer, and the Markdown. Engines omit page numbers from
+        it, but not words, which are removed if they are extracted.
         """
         parts = markdown.split("\n\n")
         blocks = [block for block in self._page.blocks or () if block.type is kind and block.text]
@@ -116,8 +116,8 @@ class _Page:
         return "\n".join(missing) if blocks else running or "", markdown
 
     def _with_images(self, markdown: str) -> str:
-        """The Markdown with a link for each figure, after the block that is before it on the page: their clients
-        put the pictures where these links are.
+        """The Markdown with a link for each figure, after the block before it on the page. Mistral's clients replace
+        these links by images.
         """
         at = 0
         for block in self._page.blocks or ():
@@ -191,14 +191,14 @@ class _Page:
 
 
 def _words(page: PageResult, index: int) -> tuple[Word, ...]:
-    """The words of a line; where the engine gives none, the line as one."""
+    """The words of a line; the line as one word if the engine gives no words."""
     line = page.lines[index]
     return line.words or (Word(line.text, line.quad, line.confidence),)
 
 
 def _placed(words: Sequence[Word | TextWord], markdown: str) -> list[dict[str, Any]]:
-    """Each word with where it starts in `markdown`, searched onwards from the word before it. A word that is
-    written otherwise there (escaped, or split) gets the place where it was searched from.
+    """Each word with its start in `markdown`, searched from the previous word on. A word that is written differently
+    there (escaped, or split) gets the position from which it was searched.
     """
     placed = []
     cursor = 0

@@ -1,4 +1,4 @@
-"""The HTTP application: routes, and what every request passes on its way to them."""
+"""The HTTP application: routes and middleware."""
 
 from __future__ import annotations
 
@@ -52,14 +52,15 @@ from inkgate.settings import Settings
 from inkgate.telemetry.tracing import NOT_RECORDING, Tracer
 
 _BODY_THREADS = 4
-"""Bodies decoded and answers rendered at once: both are short, and more would only take the engine's cores."""
+"""Concurrent threads for decoding bodies and for rendering responses: both are short, and more threads would only take
+cores from the engine."""
 _EARLY_BYTES = 64_000_000
-"""Of bodies whose requests wait for room: those of 200 page images of 300 KB."""
+"""Memory for bodies whose requests wait for admission: 200 page images of 300 KB."""
 
 
 _READERS = (routes_chat, routes_ocr, routes_mistral, routes_layout_parsing)
 ROUTES = (*_READERS, routes_files, routes_pictures, routes_models, routes_health, routes_state, routes_home)
-"""The router looks through them in this order: what is asked for most comes first."""
+"""The router searches them in this order: the most used come first."""
 
 
 def create_app(
@@ -69,11 +70,11 @@ def create_app(
     page: WebPage | None = None,
     tracer: Tracer = NOT_RECORDING,
 ) -> FastAPI:
-    """The application in front of a running `service`. `fetcher`: by default, the one that settings describe. `page`:
-    where the web page will be put. `tracer`: records requests.
+    """The application in front of a running `service`. `fetcher`: by default, as the settings say. `page`: holds the
+    web page once it is loaded. `tracer`: records requests.
 
     Raises:
-        ValueError: the rate limit of the settings can't be understood.
+        ValueError: the settings' rate limit is invalid.
     """
     max_bytes = int(settings.limits.max_body_mb * 1_000_000)
     drain = Drain()
@@ -108,7 +109,7 @@ def create_app(
         image_limits=image_limits(settings.engine),
         page=page or WebPage(),
     )
-    # Outside of all else: what is for the page is none of the API's business.
+    # Outermost, because requests for the web page need none of the API's middleware.
     app.add_middleware(
         ServeWebPage, page=app.state.context.page, origins=Origins(settings), root_path=settings.server.root_path
     )
@@ -125,7 +126,7 @@ def create_app(
 def _middleware(
     settings: Settings, drain: Drain, rate_limiter: RateLimiter | None, observers: list[Middleware]
 ) -> list[Middleware]:
-    """Outermost first. Everything is refused that can be before a byte of the body is read."""
+    """Outermost first. Requests are refused before a byte of the body is read where possible."""
     stack = [Middleware(RequestId), *observers, Middleware(LinkHelp, base=guide_url(settings))]
     if settings.server.cors_origins:
         stack.append(Middleware(Cors, origins=settings.server.cors_origins))

@@ -1,4 +1,4 @@
-"""Who asks, how urgently, and until when: known from a request's head, before anything of its body is read."""
+"""Caller, priority and deadline of a request, from its head, before its body is read."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _ANEW = ("no-store", "no-cache")
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """The same request at the door, and inside.
+    """A request as seen by admission and by the engine.
 
-    `wait_s`: how long it waits for room, in seconds; None where it doesn't say.
+    `wait_s`: how long it waits for admission, in seconds; None if it has no such header.
     """
 
     arrival: Arrival
@@ -34,14 +34,14 @@ class Asking:
 
 
 def asking_of(request: Request, settings: Settings) -> Asking:
-    """What the head of `request` says.
+    """Caller, priority and deadline from the head of `request`.
 
-    The class is that of the header, but no more urgent than `serving.scheduling.priorities` allows the caller; the
-    deadline is in as many seconds as the header says, but no later than `limits.time_s` allows. `Cache-Control` with
-    `no-store` or `no-cache` (RFC 9111, 5.2.1) has pages read that were read before.
+    The priority is the header's, but no higher than `serving.scheduling.priorities` allows the caller. The deadline is
+    the header's, but no later than `limits.time_s` allows. `Cache-Control` with `no-store` or `no-cache` (RFC 9111,
+    5.2.1) bypasses the cache.
 
     Raises:
-        InputRejected: "options_invalid": a header has a value that it can't have.
+        InputRejected: "options_invalid": a header has an invalid value.
     """
     tenant = caller_of(request)
     timeout_s = _timeout_s(request)
@@ -51,8 +51,8 @@ def asking_of(request: Request, settings: Settings) -> Asking:
     allowed = settings.serving.scheduling.priorities.get(tenant)
     given = [Priority(priority) for priority in (named, allowed) if priority is not None]
     priority = max(given, key=lambda priority: priority.rank, default=Priority.NORMAL)
-    # What the class of an unknown document will be isn't known at the door: nobody is refused there for a wait that
-    # only less urgent ones have.
+    # The priority of an unknown document is not known at admission, so admission does not refuse it for a wait that
+    # only lower priorities have.
     at_door = priority if given else Priority.INTERACTIVE
     arrival = Arrival(tenant, at_door, _body_bytes(request, settings), deadline)
     anew = any(word in request.headers.get("cache-control", "").lower() for word in _ANEW)
@@ -78,7 +78,7 @@ def _timeout_s(request: Request) -> float:
     except ValueError:
         timeout_s = 0.0
     if not timeout_s > 0:
-        raise InputRejected("options_invalid", f"{TIMEOUT_HEADER}: seconds are needed, such as 2.5.")
+        raise InputRejected("options_invalid", f"{TIMEOUT_HEADER} must be a number of seconds, such as 2.5.")
     return timeout_s
 
 
@@ -91,7 +91,7 @@ def _wait_s(request: Request) -> float | None:
     except ValueError:
         wait_s = -1.0
     if not wait_s >= 0:
-        raise InputRejected("options_invalid", f"{WAIT_HEADER}: seconds are needed, such as 300, or 0.")
+        raise InputRejected("options_invalid", f"{WAIT_HEADER} must be a number of seconds, such as 300, or 0.")
     return wait_s
 
 
@@ -103,11 +103,11 @@ def _priority(request: Request) -> Priority | None:
         return Priority(text.strip().lower())
     except ValueError:
         classes = ", ".join(Priority)
-        raise InputRejected("options_invalid", f"{PRIORITY_HEADER}: one of {classes} is needed.") from None
+        raise InputRejected("options_invalid", f"{PRIORITY_HEADER} must be one of {classes}.") from None
 
 
 def _body_bytes(request: Request, settings: Settings) -> int:
-    """Its Content-Length; the most that a body may have where it doesn't say, or says what it can't have."""
+    """The Content-Length; the maximum body size if it is missing or invalid."""
     most = int(settings.limits.max_body_mb * 1_000_000)
     announced = announced_bytes(request.headers.get("content-length", ""))
     return most if announced is None else min(announced, most)

@@ -1,4 +1,4 @@
-"""API keys: known by their SHA-256 alone, compared in constant time, asked for once one is set."""
+"""API keys: stored as SHA-256, compared in constant time, required if at least one is set."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from inkgate.errors import InputRejected
 PUBLIC = frozenset(
     {"/", "/favicon.ico", "/health", "/livez", "/readyz", "/docs", "/redoc", "/docs/oauth2-redirect", "/openapi.json"}
 )
-"""What is answered without a key: probes, and what the service is. None of it touches a document."""
+"""Paths that need no key: probes and descriptions of the service. None of them touches a document."""
 DOCS_FILES = "/docs/files"
-"""Where the scripts and styles of /docs are: as public as the page itself."""
+"""Scripts and styles of /docs, as public as the page itself."""
 GUIDE = "/docs/guide"
-"""Where the documentation is."""
+"""The documentation."""
 
 
 def hash_key(key: str) -> str:
-    """SHA-256 of an API key in hexadecimal: what settings keep of it.
+    """SHA-256 of an API key in hexadecimal, as stored in the settings.
 
     A fast hash is enough: keys are random and long, unlike passwords.
     """
@@ -30,26 +30,26 @@ def hash_key(key: str) -> str:
 
 
 class ApiKeys:
-    """The keys that are accepted; with none, everybody is."""
+    """The accepted keys; if there are none, every request is accepted."""
 
     def __init__(self, key_hashes: Sequence[str]) -> None:
         self._hashes = tuple(stored.strip().lower().encode() for stored in key_hashes)
 
     def caller(self, key: str | None, address: str) -> str:
-        """Who is asking, in a form that may be logged: a key's first hash digits, or the address.
+        """The caller in a form that may be logged: the first digits of the key's hash, or the address.
 
         Raises:
-            InputRejected: "unauthenticated", when keys are asked for and this is none of them.
+            InputRejected: "unauthenticated": keys are required and the request has no valid one.
         """
         if not self._hashes:
             return f"address:{address}"
         if not key:
             raise InputRejected("unauthenticated", "The request has no API key.")
         given = hash_key(key).encode()
-        # All are compared, each in constant time: how long it takes says nothing about any key.
+        # All keys are compared, each in constant time, so that the duration reveals nothing about a key.
         matches = [hmac.compare_digest(given, stored) for stored in self._hashes]
         if not any(matches):
-            raise InputRejected("unauthenticated", "The API key is not one of this service.")
+            raise InputRejected("unauthenticated", "This service does not know the API key.")
         return f"key:{given[:12].decode()}"
 
 
@@ -62,12 +62,12 @@ def key_of(headers: Headers) -> str | None:
 
 
 def is_public(path: str) -> bool:
-    """Whether this address is answered without a key."""
+    """Whether this path needs no key."""
     return path in PUBLIC or path == GUIDE or path.startswith((f"{DOCS_FILES}/", f"{GUIDE}/"))
 
 
 class Authenticate:
-    """Refuses requests without a valid key, before anything of their body is read; notes who is asking."""
+    """Refuses requests without a valid key before their body is read; notes the caller."""
 
     def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""One chat completion, passed on to the model servers byte by byte: admitted, received, sent, answered."""
+"""Chat completions: admits and receives a request, and relays it to the model servers byte by byte."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ log = structlog.get_logger(__name__)
 
 EVENTS = "text/event-stream"
 _MAX_ANSWER = 64_000_000
-"""Bytes of an answer that isn't streamed: it is held until it is whole. 10,000 tokens with 20 log-probabilities each
-have 20 MB."""
+"""Maximum bytes of a response that is not streamed, as it is held in memory until complete. 10,000 tokens with 20
+log-probabilities each have 20 MB."""
 _MAX_LINE = 1_000_000
 _DONE = re.compile(rb"^data: ?\[DONE\]\r?$", re.MULTILINE)
 _ERROR = b'"error"'
-"""In an event only where it is one: within text the quotes have backslashes."""
+"""Appears in an event only if it is an error: within text the quotes have backslashes."""
 _SHOWN = 100
-"""Characters of a model's name in the log."""
+"""Characters of a model's name that are logged."""
 
 
 class ChatExchange(Response):
-    """Does everything inside the answer itself, as Exchange: the permit is held until the last byte is sent.
+    """Handles the whole request within the response, as Exchange: holds the permit until the last byte is sent.
 
-    What fails before the answer begins is raised, for problems.py to tell; within a stream it is the last event.
+    Errors before the response begins are raised, for problems.py; later ones are the stream's last event.
     """
 
     def __init__(self, context: Context, upstream: Upstream) -> None:
@@ -86,17 +86,17 @@ class ChatExchange(Response):
                     await relay.answer(self._upstream, asked)
 
     async def _inlined(self, asked: ChatRequest, caller: str) -> ChatRequest:
-        """The request with what its URLs lead to, in time."""
+        """The request with the files at its URLs inlined, within the deadline."""
         context, body = self._context, asked.body
         most = int(context.settings.limits.max_body_mb * 1_000_000)
         with anyio.CancelScope(deadline=current_caller().deadline) as scope:
             body = await with_media_inlined(body, context.sources, caller, context.bodies, most)
         if scope.cancelled_caught:
-            raise current_caller().timeout_error("The URLs of the request were not fetched in time.")
+            raise current_caller().timeout_error("The URLs in the request could not be fetched within the time limit.")
         return understood(body, context.image_limits)
 
     async def _known(self, asked: ChatRequest) -> ChatRequest:
-        """The request with the model's name as its server knows it, where the client sent the engine's name."""
+        """The request, with the engine's name replaced by the model server's name for the model."""
         engine, vllm = self._context.settings.engine, self._context.settings.engine.vllm
         if asked.model not in {self._context.service.engine.name, engine.name, vllm.preset} - {"", "vllm"}:
             return asked
@@ -111,7 +111,7 @@ class ChatExchange(Response):
 
 @dataclass(slots=True)
 class _Relay:
-    """Passes one answer on. `noted`: what the access log is told. `ignored`: fields that were not passed on."""
+    """Relays one response. `noted`: fields for the access log. `ignored`: request fields that were not forwarded."""
 
     settings: Settings
     permit: Permit
@@ -121,14 +121,14 @@ class _Relay:
     begun: bool = False
 
     async def answer(self, upstream: Upstream, asked: ChatRequest) -> None:
-        """Sends what the model server answers.
+        """Sends the model server's response.
 
         Raises:
             InkgateError: nothing was sent.
         """
         try:
             await self._in_time(upstream, asked)
-        except Exception as error:  # the answer has begun: its last event is the only place left to say so
+        except Exception as error:  # The response has begun, so only its last event can report the error.
             if not self.begun:
                 raise
             if not isinstance(error, InkgateError):
@@ -139,7 +139,7 @@ class _Relay:
             await self._last_event(error)
 
     async def _in_time(self, upstream: Upstream, asked: ChatRequest) -> None:
-        """As `answer`, under the deadlines: the whole time, the first token, and each pause between tokens."""
+        """As `answer`, with time limits for the whole response, the first token, and each pause between tokens."""
         last_moment = current_caller().deadline
         patience = self.settings.engine.vllm.first_token_s if asked.stream else math.inf
         whole: tuple[list[tuple[bytes, bytes]], bytes] | None = None
@@ -150,30 +150,32 @@ class _Relay:
 
             async with upstream.send(asked.call(sent)) as answer:
                 self.noted["upstream_status"] = answer.status
-                _refuse_what_is_no_answer(answer)
+                _check_is_chat(answer)
                 if answer.status < 400 and answer.headers.get("content-type", "").startswith(EVENTS):
                     await self._stream(answer, scope, last_moment)
                 else:
                     whole = await self._whole(answer, asked.model)
-            if whole is not None:  # a client that takes its time is none of the model server's requests by then
+            if whole is not None:  # A slow client must not keep the model server's request open.
                 scope.deadline = last_moment
                 await self._send_whole(answer.status, *whole)
         if not scope.cancelled_caught:
             return
         if anyio.current_time() >= last_moment:
-            raise current_caller().timeout_error("The model server did not finish in time.")
+            raise current_caller().timeout_error("The model server did not finish within the time limit.")
         awaited = "next token" if self.begun else "first token"
-        raise EngineFailed("upstream_stalled", f"The {awaited} did not come in time.")
+        raise EngineFailed("upstream_stalled", f"The {awaited} did not arrive in time.")
 
     async def _whole(self, answer: ModelAnswer, model: str) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
-        """Headers and body, to be sent; None where they were, as a refusal."""
+        """Headers and body to send; None if an error was sent instead."""
         pieces: list[bytes] = []
         size = 0
         async for chunk in answer.chunks:
             pieces.append(chunk)
             size += len(chunk)
             if size > _MAX_ANSWER:
-                raise EngineFailed("upstream_garbled", "The model server's answer has no end.")
+                raise EngineFailed(
+                    "upstream_garbled", "The model server's response did not end: it was larger than inkgate accepts."
+                )
         body = b"".join(pieces)
         if answer.status >= 400:
             await self._refusal(answer, body, model)
@@ -186,7 +188,7 @@ class _Relay:
         await self.send({"type": "http.response.body", "body": body})
 
     async def _refusal(self, answer: ModelAnswer, body: bytes, model: str) -> None:
-        """Sends an error of the model server in our words, with its own status where the request is at fault.
+        """Sends a model server's error in inkgate's words, with the server's status if the request is at fault.
 
         Raises:
             EngineFailed: the server is at fault.
@@ -202,29 +204,31 @@ class _Relay:
         await self._send_whole(answer.status, headers, told)
 
     async def _stream(self, answer: ModelAnswer, scope: anyio.CancelScope, last_moment: float) -> None:
-        """Sends events as they come. Time that the client takes to read them is not the model server's."""
+        """Sends events as they arrive. The time limits exclude the client's reading time."""
         lines = _WholeLines()
         async for chunk in answer.chunks:
             scope.deadline = last_moment
             if not self.begun:
                 self.begun = True
-                # X-Accel-Buffering: nginx would hold the events back otherwise.
+                # Without X-Accel-Buffering, nginx would buffer the events.
                 headers = [*_kept(answer, self.ignored), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
                 await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
-            await self.send({"type": "http.response.body", "body": self._told(lines.feed(chunk)), "more_body": True})
+            await self.send(
+                {"type": "http.response.body", "body": self._translated(lines.feed(chunk)), "more_body": True}
+            )
             scope.deadline = min(last_moment, anyio.current_time() + self.settings.engine.vllm.progress_s)
         if not lines.done:
-            raise EngineFailed("upstream_cut_off", "The model server's answer ended before it was whole.")
+            raise EngineFailed("upstream_cut_off", "The model server's response ended before it was complete.")
         scope.deadline = last_moment
         await self.send({"type": "http.response.body", "body": lines.rest})
 
-    def _told(self, lines: bytes) -> bytes:
-        """Lines of a stream, with the model server's errors in our words."""
+    def _translated(self, lines: bytes) -> bytes:
+        """Lines of a stream, with the model server's errors in inkgate's words."""
         if _ERROR not in lines:
             return lines
-        return b"\n".join(map(self._line_told, lines.split(b"\n")))
+        return b"\n".join(map(self._translated_line, lines.split(b"\n")))
 
-    def _line_told(self, line: bytes) -> bytes:
+    def _translated_line(self, line: bytes) -> bytes:
         error = event_error(line[5:]) if line.startswith(b"data:") and _ERROR in line else None
         if error is None:
             return line
@@ -236,17 +240,17 @@ class _Relay:
         return Problem.of(error, str(self.noted.get("request_id", "")))
 
     async def _last_event(self, error: InkgateError) -> None:
-        """An event as vLLM sends it when it fails, without the [DONE] by which clients know a whole answer."""
-        # An empty line before it ends what was begun.
+        """Sends an error event in vLLM's form, without the [DONE] that marks a complete response."""
+        # The empty line before it ends an unfinished event.
         event = b"\ndata: " + orjson.dumps(openai_error(self._problem(error))) + b"\n\n"
         await self.send({"type": "http.response.body", "body": event})
 
 
 class _WholeLines:
-    """Lets lines of a stream through when they are whole, so that one that breaks off can be followed by an error.
+    """Passes complete lines of a stream, so that an error can follow a stream that breaks off.
 
     Attributes:
-        rest: what has come of the line that isn't whole.
+        rest: the beginning of the incomplete line.
     """
 
     def __init__(self) -> None:
@@ -256,11 +260,11 @@ class _WholeLines:
 
     @property
     def done(self) -> bool:
-        """Whether a line has come by which clients know a whole answer; text of the answer may hold the word, too."""
+        """Whether a [DONE] line has arrived. Text of the response may also contain the word."""
         return self._done or (not self._within and _DONE.match(self.rest) is not None)
 
     def feed(self, chunk: bytes) -> bytes:
-        """What of the stream may be sent now."""
+        """The part of the stream that may be sent now."""
         data = self.rest + chunk if self.rest else chunk
         end = data.rfind(b"\n") + 1
         if len(data) - end > _MAX_LINE:
@@ -275,9 +279,9 @@ class _WholeLines:
 
 
 def _kept(answer: ModelAnswer, ignored: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
-    """The headers of `answer` that are about its body; those about the connection to the model server stay behind.
+    """The headers of `answer` that describe its body, without those of the connection to the model server.
 
-    The fields that its server got without are named together with those that were `ignored` here.
+    Fields that were removed for its server are listed together with those `ignored` here.
     """
     kept = {name: answer.headers[name] for name in ("content-type", "retry-after") if name in answer.headers}
     names = [*ignored, *answer.headers.get(IGNORED_HEADER, "").split(", ")]
@@ -286,14 +290,17 @@ def _kept(answer: ModelAnswer, ignored: tuple[str, ...]) -> list[tuple[bytes, by
     return [(name.encode(), value.encode("latin-1")) for name, value in kept.items()]
 
 
-def _refuse_what_is_no_answer(answer: ModelAnswer) -> None:
-    """Lets answers and the model server's errors about the request through.
+def _check_is_chat(answer: ModelAnswer) -> None:
+    """Accepts responses, and the model server's errors about the request.
 
     Raises:
-        EngineFailed: the server asks for another key (which is ours, not the client's), or it is no model server.
+        EngineFailed: the server refuses inkgate's key, or is not a model server.
     """
     if answer.status in {401, 403}:
-        raise EngineFailed("upstream_denied", f"The model server did not let us in ({answer.status}).")
+        raise EngineFailed(
+            "upstream_denied",
+            f"The model server answered with status {answer.status}: it did not accept inkgate's API key.",
+        )
     kind = answer.headers.get("content-type", "")
     if answer.status == 200 and not kind.startswith((EVENTS, "application/json")):
-        raise EngineFailed("upstream_garbled", "The model server answered with something else than JSON or events.")
+        raise EngineFailed("upstream_garbled", "The model server's response is neither JSON nor an event stream.")

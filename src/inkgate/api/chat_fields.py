@@ -1,8 +1,8 @@
-"""Which fields of a chat request reach a model server, and within what bounds.
+"""Rules for fields of chat requests: which ones reach a model server, and within what bounds.
 
-vLLM trusts its clients. A few of its fields let one client spend what belongs to others, or reach their work: they
-are listed here, each with what is done about it and why. Every other field of vLLM 0.32's `ChatCompletionRequest` costs
-no more than the images and tokens that are charged, and goes up as it came.
+vLLM trusts its clients. With some of its fields, a client can use up what others need or reach their data. They are
+listed here, each with its treatment and the reason. Every other field of vLLM 0.32's `ChatCompletionRequest` costs no
+more than the images and tokens that are charged, and is forwarded unchanged.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ MM_KWARGS = "mm_processor_kwargs"
 UUID = "uuid"
 _PIXELS = ("min_pixels", "max_pixels")
 MOST_ANSWERS = 16
-"""To one request. Each is a sequence of its own in the model server's batch."""
+"""Completions of one request. Each is a separate sequence in the model server's batch."""
 _ANSWER_TOKENS = 1024
-"""Of an answer whose length the client left open."""
+"""Tokens charged for a completion without a length limit."""
 _ENDLESS_TOKENS = 16_384
-"""Of an answer that doesn't end by itself and whose length the client left open: the longest of the presets' models."""
+"""Tokens charged for a completion without a length limit that never ends by itself: the presets' maximum."""
 _DIGITS = 20
 _VAST = 1 << 53
-"""More than there is of anything."""
+"""More than any limit."""
 
 
 class Treatment(StrEnum):
-    """What is done about a field.
+    """How a field is treated.
 
-    DROPPED: it isn't passed on, and the answer's header says so.
-    REFUSED: the request is, as the answer would not be what was asked for.
-    CLAMPED: it is passed on with smaller values (`bounded_pixels`).
-    CHARGED: it counts as tokens of the prompt or the answer.
-    BOUNDED: the request is refused where `measure` of the value is more than `most`.
+    DROPPED: it is removed, and a response header lists it.
+    REFUSED: the request is refused, because without the field the response would not be what the client wants.
+    CLAMPED: it is forwarded with lower values (`bounded_pixels`).
+    CHARGED: it counts as tokens of the prompt or the completion.
+    BOUNDED: the request is refused if the value's size is above `most`.
     """
 
     DROPPED = "dropped"
@@ -50,7 +50,7 @@ class Treatment(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is done about a field, and why."""
+    """A field's treatment and its reason."""
 
     treatment: Treatment
     reason: str
@@ -75,32 +75,32 @@ def _bounded(most: int, unit: str, reason: str) -> Rule:
 
 
 _GRAMMAR = _bounded(65_536, "bytes", "it is compiled before the first token, while other requests wait")
-_EACH_STEP = _bounded(1_024, "values", "every value is looked at for each token")
-_LOGPROBS = _bounded(20, "", "each adds a token's text to every token of the answer")
+_EACH_STEP = _bounded(1_024, "values", "every value is checked for each token")
+_LOGPROBS = _bounded(20, "", "each adds a token's text to every token of the completion")
 
 RULES: Mapping[str, Rule] = {
-    MM_KWARGS: Rule(Treatment.CLAMPED, "larger images take memory and time that nobody was charged for"),
-    "media_io_kwargs": _dropped("it chooses how images and videos are decoded, and how many frames are"),
-    "priority": _dropped("it puts one caller's requests before those of others"),
-    "request_id": _dropped("a model server may take two requests with one name for the same"),
+    MM_KWARGS: Rule(Treatment.CLAMPED, "larger images use memory and time that admission has not counted"),
+    "media_io_kwargs": _dropped("it chooses how images and videos are decoded, and how many frames"),
+    "priority": _dropped("it puts one client's requests before all others"),
+    "request_id": _dropped("a model server may confuse two requests with the same ID"),
     "session_id": _dropped("it names state that is kept between requests"),
-    "kv_transfer_params": _dropped("it names hosts and blocks of the KV cache, also those of others"),
-    "ec_transfer_params": _dropped("it names hosts and entries of the encoder cache, also those of others"),
-    "logits_processors": _dropped("it names code that is run"),
-    UUID: _dropped("of a part: it is the image's name in a cache that all clients share"),
-    "use_beam_search": _refused("each step of a beam is a request of its own"),
-    "prompt_logprobs": _refused("it needs memory for the whole vocabulary at each token of the prompt"),
-    "echo": _refused("vLLM makes `prompt_logprobs` of it"),
-    "chat_template": _refused("it is a program that the model server would run"),
-    "n": _charged("each answer is a sequence of its own"),
-    "best_of": _charged("each answer is a sequence of its own"),
-    "max_tokens": _charged("it is the length of an answer"),
-    "max_completion_tokens": _charged("it is the length of an answer"),
-    "min_tokens": _charged("an answer is at least as long"),
-    "ignore_eos": _charged("an answer then has all the tokens that it may have"),
-    "tools": _charged("it is written into the prompt"),
-    "documents": _charged("it is written into the prompt"),
-    "chat_template_kwargs": _charged("it is written into the prompt"),
+    "kv_transfer_params": _dropped("it names hosts and KV cache blocks, including those of other clients"),
+    "ec_transfer_params": _dropped("it names hosts and encoder cache entries, including those of other clients"),
+    "logits_processors": _dropped("it names code to run"),
+    UUID: _dropped("of a part: it names the image in a cache that all clients share"),
+    "use_beam_search": _refused("each step of a beam search is a separate request"),
+    "prompt_logprobs": _refused("it needs memory for the whole vocabulary at each prompt token"),
+    "echo": _refused("vLLM turns it into `prompt_logprobs`"),
+    "chat_template": _refused("the model server would run it as a program"),
+    "n": _charged("each completion is a separate sequence"),
+    "best_of": _charged("each completion is a separate sequence"),
+    "max_tokens": _charged("it is the length of a completion"),
+    "max_completion_tokens": _charged("it is the length of a completion"),
+    "min_tokens": _charged("it is the minimum length of a completion"),
+    "ignore_eos": _charged("every completion then has its maximum length"),
+    "tools": _charged("it becomes part of the prompt"),
+    "documents": _charged("it becomes part of the prompt"),
+    "chat_template_kwargs": _charged("it becomes part of the prompt"),
     "top_logprobs": _LOGPROBS,
     "logprob_token_ids": _bounded(20, "values", _LOGPROBS.reason),
     "stop": _EACH_STEP,
@@ -108,7 +108,7 @@ RULES: Mapping[str, Rule] = {
     "bad_words": _EACH_STEP,
     "allowed_token_ids": _EACH_STEP,
     "logit_bias": _EACH_STEP,
-    "repetition_detection": _bounded(1_024, "tokens", "every pattern up to its sizes is looked for at each token"),
+    "repetition_detection": _bounded(1_024, "tokens", "every pattern up to these sizes is checked for at each token"),
     "structured_outputs": _GRAMMAR,
     "response_format": _GRAMMAR,
     "guided_json": _GRAMMAR,
@@ -117,17 +117,17 @@ RULES: Mapping[str, Rule] = {
     "guided_grammar": _GRAMMAR,
 }
 _NESTED = {"chat_template_kwargs": ("chat_template",), "vllm_xargs": ("kv_transfer_params", "ec_transfer_params")}
-"""Fields in which vLLM takes others, too."""
+"""Fields in which vLLM accepts other fields."""
 _PROMPT_FIELDS = ("tools", "documents", "chat_template_kwargs")
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What of a request isn't passed on as it came.
+    """Changes to a request before it is forwarded.
 
     Attributes:
-        fields: values that are sent instead; None: the field is left out.
-        uuids: whether parts have a `uuid`, which is left out.
+        fields: replacement values; None: the field is removed.
+        uuids: whether parts have a `uuid`, which is removed.
     """
 
     fields: Mapping[str, object]
@@ -135,11 +135,11 @@ class Changes:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The names, as `X-Inkgate-Ignored` has them."""
+        """The names for the header `X-Inkgate-Ignored`."""
         return (*self.fields, *((UUID,) if self.uuids else ()))
 
     def apply(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """`fields` of a request as they are passed on; changed in place."""
+        """Changes the request's `fields` in place and returns them."""
         for name, value in self.fields.items():
             if value is None:
                 fields.pop(name, None)
@@ -151,7 +151,7 @@ class Changes:
 
 
 def check_fields(fields: Mapping[str, Any]) -> None:
-    """Refuses what RULES refuse.
+    """Refuses fields that RULES refuse.
 
     Raises:
         InputRejected: "options_invalid".
@@ -161,17 +161,17 @@ def check_fields(fields: Mapping[str, Any]) -> None:
         if rule is None or value is None or value is False:
             continue
         if rule.treatment is Treatment.REFUSED:
-            raise InputRejected("options_invalid", f"`{name}` is not taken: {rule.reason}.")
+            raise InputRejected("options_invalid", f"`{name}` is not accepted: {rule.reason}.")
         if rule.treatment is Treatment.BOUNDED and _measured(value, rule.unit) > rule.most:
-            raise InputRejected("options_invalid", f"`{name}` is at most {rule.most} {rule.unit}".rstrip() + ".")
+            raise InputRejected("options_invalid", f"`{name}` may be at most {rule.most} {rule.unit}".rstrip() + ".")
     for name, inner in ((name, inner) for name, inners in _NESTED.items() for inner in inners):
         holder = fields.get(name)
         if isinstance(holder, dict) and holder.get(inner) is not None:
-            raise InputRejected("options_invalid", f"`{name}.{inner}` is not taken: {RULES[inner].reason}.")
+            raise InputRejected("options_invalid", f"`{name}.{inner}` is not accepted: {RULES[inner].reason}.")
 
 
 def changes_to(fields: Mapping[str, Any], limits: ImageLimits) -> Changes:
-    """What has to be changed in a request before it is passed on."""
+    """The changes that a request needs before it is forwarded."""
     changed: dict[str, object] = {
         name: None
         for name, rule in RULES.items()
@@ -185,7 +185,7 @@ def changes_to(fields: Mapping[str, Any], limits: ImageLimits) -> Changes:
 
 
 def bounded_pixels(kwargs: object, limits: ImageLimits) -> dict[str, int]:
-    """What may be passed on of `mm_processor_kwargs`: `min_pixels` and `max_pixels`, neither above the limit."""
+    """The part of `mm_processor_kwargs` that is forwarded: `min_pixels` and `max_pixels`, neither above the limit."""
     values = {name: kwargs.get(name) for name in _PIXELS} if isinstance(kwargs, dict) else {}
     return {
         name: min(value, limits.max_pixels)
@@ -195,40 +195,40 @@ def bounded_pixels(kwargs: object, limits: ImageLimits) -> dict[str, int]:
 
 
 def parts_with_uuid(messages: object) -> list[dict[str, Any]]:
-    """The parts of messages that name their image themselves."""
+    """Message parts that give their image a `uuid`."""
     contents = [message.get("content") for message in _dicts(messages)]
     return [part for content in contents for part in _dicts(content) if part.get(UUID) is not None]
 
 
 def answer_tokens(fields: Mapping[str, Any]) -> int:
-    """The most that all answers have together: the prompt is held once, and each answer by itself."""
+    """Maximum tokens of all completions together: they share the prompt's tokens but not their own."""
     usual = _ENDLESS_TOKENS if fields.get("ignore_eos") else _ANSWER_TOKENS
     longest = _first_number(fields, "max_completion_tokens", "max_tokens", otherwise=usual)
     return _answers(fields) * max(0, longest, _first_number(fields, "min_tokens", otherwise=0))
 
 
 def prompt_characters(fields: Mapping[str, Any]) -> int:
-    """Characters that fields besides the messages add to the prompt."""
+    """Characters that fields other than the messages add to the prompt."""
     return sum(len(orjson.dumps(fields[name])) for name in _PROMPT_FIELDS if fields.get(name))
 
 
 def _answers(fields: Mapping[str, Any]) -> int:
-    """How many answers the model server has to make: `n`, or `best_of` where that is more."""
+    """How many completions the model server generates: the larger of `n` and `best_of`."""
     answers = max(1, _first_number(fields, "n", otherwise=1), _first_number(fields, "best_of", otherwise=1))
     if answers > MOST_ANSWERS:
-        detail = f"{answers} answers are asked for with `n` or `best_of`; at most {MOST_ANSWERS} are made at once."
+        detail = f"`n` or `best_of` asks for {answers} completions; at most {MOST_ANSWERS} are allowed."
         raise InputRejected("request_malformed", detail)
     return answers
 
 
 def _first_number(fields: Mapping[str, Any], *names: str, otherwise: int) -> int:
-    """The first of the fields that is a whole number; what isn't is for the model server to judge."""
+    """The first of the fields that is an integer. The model server judges other values."""
     values = (_whole(fields.get(name)) for name in names)
     return next((value for value in values if value is not None), otherwise)
 
 
 def _whole(value: object) -> int | None:
-    """The number that vLLM takes a value for: pydantic takes 8.0 and "8" for 8, too."""
+    """The integer that vLLM converts a value to: pydantic also accepts 8.0 and "8" as 8."""
     try:
         if isinstance(value, str) and len(value) > _DIGITS:
             return None
@@ -239,7 +239,7 @@ def _whole(value: object) -> int | None:
 
 
 def _measured(value: object, unit: str) -> int:
-    """How large the value of a BOUNDED field is, in the rule's unit."""
+    """The size of a BOUNDED field's value, in the rule's unit."""
     if unit == "bytes":
         return len(orjson.dumps(value))
     if unit == "values":

@@ -1,4 +1,4 @@
-"""How many tokens an image of a chat request takes: by its size in pixels, and what the model makes of that."""
+"""Token counts of images in chat requests, from their size in pixels and the model's limits."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from inkgate.settings import EngineSettings
 from inkgate.types import Size
 
 _MOST_TOKENS = 4096
-"""Models scale images down to some limit; no OCR model takes more of one page."""
+"""Models scale images down to a limit; no OCR model uses more for one page."""
 UNKNOWN_MODEL = ImageLimits(patch=14, merge=2, min_pixels=28 * 28, max_pixels=_MOST_TOKENS * 28 * 28)
 _MEASURED = 16
-"""Images of a request that are measured, on the event loop; others count as the largest."""
+"""Maximum number of images that are measured, on the event loop; the others count as the largest."""
 _BEGINNING = 65_536 * 4 // 3 // 4 * 4
-"""Characters of base64 in which an image's size is looked for."""
+"""Characters of base64 that are searched for an image's size."""
 _HEAD = 256
 _SEGMENTS = 100
 _SIZE_SEGMENTS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 def image_limits(engine: EngineSettings) -> ImageLimits:
-    """The limits of the largest images that a request may have: the preset's, or those of any model."""
+    """Limits of the largest images of a request: the preset's, or those of any model."""
     name = engine.vllm.preset if engine.name == "vllm" else engine.name
     folder = Path(engine.vllm.preset_folder) if engine.vllm.preset_folder else None
     try:
@@ -39,11 +39,11 @@ def image_limits(engine: EngineSettings) -> ImageLimits:
 
 
 def image_tokens(urls: Sequence[bytes | memoryview], limits: ImageLimits, sent: Mapping[str, int]) -> int:
-    """Tokens of the images with these data: URLs. `sent`: what the request's `mm_processor_kwargs` say, in bounds.
+    """Tokens of the images with these data: URLs. `sent`: the request's bounded `mm_processor_kwargs`.
 
-    An image whose size can't be told counts as the largest that the model takes.
+    An image of unknown size counts as the largest that the model accepts.
     """
-    # Without a limit in the request it is the server's own, which may be above the preset's.
+    # Without a limit in the request, the server's own applies, which may be above the preset's.
     own = _MOST_TOKENS * limits.factor**2 if limits.sent else limits.max_pixels
     most = max(sent.get("max_pixels", own), limits.factor**2)
     least = min(sent.get("min_pixels", limits.min_pixels), most)
@@ -63,8 +63,8 @@ def _tokens(url: bytes | memoryview, limits: ImageLimits, largest: int) -> int:
 
 
 def size_of(url: bytes | memoryview) -> Size | None:
-    """The size of the JPEG, PNG or WebP image at a data: URL, with or without its scheme; None where it isn't told by
-    the first 64 KiB.
+    """The size of the JPEG, PNG or WebP image at a data: URL, with or without its scheme; None if it is not in the
+    first 64 KiB.
     """
     beginning = bytes(url[: _HEAD + _BEGINNING])
     comma = beginning.find(b",", 0, _HEAD)
@@ -86,7 +86,7 @@ def _png(data: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """Of the first frame header; what stands before it are segments with their lengths."""
+    """The size from the first frame header, after segments with their lengths."""
     at = 2 if data.startswith(b"\xff\xd8") else len(data)
     for _ in range(_SEGMENTS):
         if data[at : at + 1] != b"\xff" or len(data) < at + 9:
@@ -98,7 +98,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
 
 
 def _webp(data: bytes) -> tuple[int, int] | None:
-    """Of the first chunk (RFC 9649)."""
+    """The size from the first chunk (RFC 9649)."""
     if data[:4] != b"RIFF" or data[8:12] != b"WEBP" or len(data) < 30:
         return None
     match data[12:16]:

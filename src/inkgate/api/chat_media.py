@@ -1,8 +1,8 @@
-"""What the parts of a chat request point at, beyond the request: fetched here under `fetch`, never by a model server.
+"""Media URLs in chat requests: inkgate fetches them under the `fetch` settings; a model server never does.
 
-A model server stands inside the network and fetches whatever URL it is given. So only what can't be a URL goes up as it
-came: texts, data: URLs and strings without a colon (base64). Everything else in a part, whatever its type and key, is
-taken for a URL.
+A model server is inside the network and fetches any URL it is given. So only what can't be a URL is forwarded
+unchanged: texts, data: URLs and strings without a colon (base64). Any other string in a part, whatever its type and
+key, is treated as a URL.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from inkgate.api.sources import Sources
 from inkgate.errors import InputRejected
 
 MAX_REMOTE = 16
-"""URLs of one request that are fetched."""
+"""Maximum number of URLs fetched for one request."""
 _TEXTS = frozenset({"text", "thinking", "refusal", "content", "name", "uuid", "id", "type", "role", "detail", "format"})
-"""Keys of parts whose strings are texts and names: no model server loads anything by them."""
+"""Keys of parts whose strings are texts and names, from which model servers load nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteMedia:
-    """A URL in a part of a message, and where it stands."""
+    """A URL in a part of a message, and its position."""
 
     url: str
     holder: dict[str, Any] | list[Any]
@@ -37,7 +37,7 @@ class RemoteMedia:
 
 
 def remote_media(messages: object) -> Iterator[RemoteMedia]:
-    """The URLs in the parts of `messages` that lead out of the request."""
+    """The remote URLs in the parts of `messages`."""
     waiting: list[tuple[object, bool]] = [
         (message.get("content"), True)
         for message in (messages if isinstance(messages, list) else ())
@@ -56,23 +56,26 @@ def remote_media(messages: object) -> Iterator[RemoteMedia]:
 
 
 async def with_media_inlined(body: bytes, sources: Sources, caller: str, threads: BodyThreads, max_bytes: int) -> bytes:
-    """`body` with a data: URL in place of each URL that leads out of it: the same values, serialized again.
+    """`body` with each remote URL replaced by a data: URL: the same values, serialized again.
 
     Raises:
         InputRejected: "url_forbidden", "url_unreachable" or another of `Sources.from_url`; "options_invalid": there are
-            too many; "body_too_large": together with what was fetched it has more than `max_bytes`.
+            too many; "body_too_large": with the fetched files, it has more than `max_bytes`.
     """
     fields: Any = await threads.run(len(body), parse_json, body)
     found = list(remote_media(fields.get("messages")))
     if len(found) > MAX_REMOTE:
-        raise InputRejected("options_invalid", f"A request may have {MAX_REMOTE} URLs of images and other media.")
+        raise InputRejected(
+            "options_invalid", f"The request has more than {MAX_REMOTE} URLs of images and other media."
+        )
     size = len(body)
     for media in found:
         data = (await sources.from_url(media.url, caller)).data
         size += len(data) * 4 // 3
         if size > max_bytes:
             raise InputRejected(
-                "body_too_large", "With the files at its URLs, the request is larger than a body may be."
+                "body_too_large",
+                "Together with the files at its URLs, the request is larger than the maximum body size.",
             )
         media.replace(await threads.run(len(data), _data_url, data))
     return await threads.run(size, orjson.dumps, fields)

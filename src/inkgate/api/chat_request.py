@@ -1,5 +1,5 @@
-"""What of a chat request has to be known to pass it on: one parse finds it; the bytes stay as they came, but for what
-chat_fields.py leaves out.
+"""Parses a chat request for what inkgate needs to forward it. The bytes stay unchanged except for what chat_fields.py
+removes.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ _SAMPLES, _SAMPLE = 16, 256
 _FIELD = b'"model"'
 _DATA_URL = b'"data:'
 _CUT = b"data:"
-"""What is left of a large one."""
+"""Replaces a large data: URL."""
 _BEFORE_A_STRING = frozenset((b":", b" ", b",", b"[", b"\t", b"\n", b"\r"))
 _BACKSLASH = ord("\\")
 _LARGE = 2048
 MAX_IMAGES = 999
-"""Of a request: as many as vLLM takes unless it is told otherwise, and few enough to look at each on the event loop."""
+"""Images of a request: vLLM's default limit, and few enough to check each on the event loop."""
 _DATA_URLS = 1000
-"""Of a request that are looked at: what begins like one may stand in a text a million times."""
+"""Data: URLs of a request that are checked: a text may contain their beginning a million times."""
 _KIND = 80
-"""Characters of a model's name that tell it from others."""
+"""Characters of a model's name that identify it."""
 
 
 _NO_CHANGES = Changes({})
@@ -50,17 +50,17 @@ _NO_CHANGES = Changes({})
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """A chat completion as a client asked for it.
+    """A client's chat completion request.
 
     Attributes:
-        body: the JSON as it came.
-        model: empty where the client named none.
-        stream: whether the answer is to come as events.
-        prompt_tokens: of text and images, roughly: they balance servers, and bill nobody.
-        answer_tokens: the most that the answer may have; of all answers together, where several are asked for.
-        key: the same for the same images; empty without images.
-        remote: whether parts have URLs that lead out of the request.
-        changes: what of it isn't passed on as it came.
+        body: the JSON as received.
+        model: empty if the client named none.
+        stream: whether the response is an event stream.
+        prompt_tokens: estimate for text and images, used for load balancing only.
+        answer_tokens: maximum tokens of all completions together.
+        key: equal for equal images; empty without images.
+        remote: whether parts have remote URLs.
+        changes: what is changed before forwarding.
     """
 
     body: bytes
@@ -77,7 +77,7 @@ class ChatRequest:
         return self.prompt_tokens + self.answer_tokens
 
     def call(self, sent: Callable[[], None]) -> ModelCall:
-        """The same for a model server."""
+        """The request for a model server."""
         return ModelCall(
             self.body,
             prompt_tokens=self.prompt_tokens,
@@ -90,12 +90,11 @@ class ChatRequest:
 
 
 def understood(body: bytes, limits: ImageLimits = UNKNOWN_MODEL) -> ChatRequest:
-    """The request that `body` is. What it doesn't need to know of it is for the model server to judge. `limits`: of its
-    images.
+    """Parses `body`. The model server judges the fields that inkgate does not need. `limits`: of the images.
 
     Raises:
-        InputRejected: it is no JSON object, has too many images, asks for too many answers at once, or has a field that
-            isn't taken.
+        InputRejected: it is not a JSON object, has too many images, asks for too many completions, or has a field that
+            is not accepted.
     """
     rest, images = _without_large_data_urls(body)
     fields = _parsed(rest)
@@ -107,7 +106,7 @@ def understood(body: bytes, limits: ImageLimits = UNKNOWN_MODEL) -> ChatRequest:
             continue
         parts += 1
         if parts > MAX_IMAGES:
-            raise InputRejected("options_invalid", f"A request may have {MAX_IMAGES} images.")
+            raise InputRejected("options_invalid", f"The request has more than {MAX_IMAGES} images.")
         if (url := _image(part)) != _CUT:
             images.append(url)
     pixels = bounded_pixels(fields.get(MM_KWARGS), limits)
@@ -126,15 +125,15 @@ def understood(body: bytes, limits: ImageLimits = UNKNOWN_MODEL) -> ChatRequest:
 
 
 def changed(asked: ChatRequest) -> ChatRequest:
-    """The request as it is passed on: the same values serialized again, but for its `changes`. Blocking."""
+    """The request as it is forwarded: the same values serialized again, except for its `changes`. Blocking."""
     return replace(asked, body=orjson.dumps(asked.changes.apply(_parsed(asked.body))))
 
 
 def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:
-    """`body` with every large string that is a data: URL cut down to `data:`, and what was cut out.
+    """`body` with every large data: URL shortened to `data:`, and the removed strings.
 
-    1 MB of base64 takes 0.2 ms to parse, and holds the interpreter's lock meanwhile, so that a thread would not help;
-    its end is found in a tenth of that.
+    Parsing 1 MB of base64 takes 0.2 ms and holds the interpreter's lock, so a thread would not help. Finding its end
+    takes a tenth of that.
     """
     kept: list[bytes] = []
     cut: list[memoryview] = []
@@ -145,7 +144,7 @@ def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:
             break
         inside = start + len(_DATA_URL)
         end = body.find(b'"', inside)
-        # A quote that opens a string stands after one of these; within a string it stands after a backslash.
+        # A quote that opens a string follows one of these; within a string it follows a backslash.
         opens = body[start - 1 : start] in _BEFORE_A_STRING
         if opens and end - inside > _LARGE and body[end - 1] != _BACKSLASH:
             kept.append(body[done:inside])
@@ -156,10 +155,10 @@ def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:
 
 
 def renamed(body: bytes, old: str, new: str) -> bytes:
-    """`body` with `new` for the `model` that is `old`, every other byte as it is.
+    """`body` with the `model` `old` replaced by `new`, and every other byte unchanged.
 
-    Where the field can't be told by its bytes alone (another `"model"` stands in a nested object, or its value is
-    written with escapes), the same values written anew.
+    If the bytes alone don't identify the field (a nested object has another `"model"`, or the value has escapes), the
+    same values serialized again.
     """
     at = body.find(_FIELD)
     if at >= 0 and body.rfind(_FIELD) == at:
@@ -172,12 +171,12 @@ def renamed(body: bytes, old: str, new: str) -> bytes:
 def _parsed(body: bytes) -> dict[str, Any]:
     value = parse_json(body)
     if not isinstance(value, dict):
-        raise InputRejected("request_malformed", "The body is JSON, but not an object.")
+        raise InputRejected("request_malformed", "The body is JSON, but not a JSON object.")
     return value
 
 
 def _parts(messages: object) -> Iterator[str | Mapping[str, Any]]:
-    """The texts, and the parts with an image; whatever is neither is left out."""
+    """The texts and the image parts; other parts are ignored."""
     for message in messages if isinstance(messages, list) else ():
         content = message.get("content") if isinstance(message, dict) else None
         if isinstance(content, str):
@@ -192,14 +191,14 @@ def _parts(messages: object) -> Iterator[str | Mapping[str, Any]]:
 
 
 def _image(part: Mapping[str, Any]) -> memoryview:
-    """The image's URL, in either of the two ways that clients write it."""
+    """The image's URL, in either of the two forms that clients use."""
     image = part["image_url"]
     url = image.get("url") if isinstance(image, dict) else image
     return memoryview(url.encode("utf-8", "surrogatepass") if isinstance(url, str) else b"")
 
 
 def _key(images: list[memoryview]) -> bytes:
-    """Of samples: a hash of a whole megabyte takes 0.7 ms, and two images mistaken for one cost nothing but balance."""
+    """Hash of samples: hashing a whole megabyte takes 0.7 ms, and a collision only costs load balance."""
     if not images:
         return b""
     digest = blake2b(digest_size=16)

@@ -1,4 +1,4 @@
-"""How many connections a server has open, and who gives way when no more fit."""
+"""Limit on a server's open connections: a new one replaces the one that has been idle longest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inkgate.concurrency import loop_time
 log = structlog.get_logger(__name__)
 
 _MOST = 8_000
-"""Connections by default where files are plenty: an idle one takes about 20 kB."""
+"""Default maximum if the file limit allows it: an idle connection takes about 20 kB."""
 _SAY_EVERY_S = 10.0
 
 
@@ -25,7 +25,7 @@ def raise_file_limit() -> None:
 
 
 def usual_connections() -> int:
-    """How many connections may be open by default: three quarters of the soft limit of open files, 8,000 at most.
+    """Default limit on open connections: three quarters of the soft limit of open files, at most 8,000.
 
     The rest is for documents, worker processes, model servers and Redis.
     """
@@ -37,13 +37,13 @@ class Closable(Protocol):
     """A connection."""
 
     def give_way(self) -> None:
-        """Closes it at once."""
+        """Closes the connection at once."""
         ...
 
 
 class Connections:
-    """The open connections of one server. When there are `most`, a new one takes the place of the one that has waited
-    longest for a request; where none waits, it is refused. Used from one event loop; O(1).
+    """The open connections of one server. At `most` connections, a new one replaces the one that has waited longest for
+    a request; if none is waiting, it is refused. Used from one event loop; O(1).
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = loop_time) -> None:
@@ -59,7 +59,7 @@ class Connections:
         return len(self._open)
 
     def enter(self, connection: Closable) -> bool:
-        """Whether there is room for `connection`. It then waits for a request, and counts until it leaves."""
+        """Adds `connection`, as waiting for a request, if there is room. Returns whether there is."""
         if len(self._open) >= self.most and not self._make_room():
             self._refused += 1
             self._say()
@@ -69,16 +69,16 @@ class Connections:
         return True
 
     def wait(self, connection: Closable) -> None:
-        """Says that `connection` waits for its next request."""
+        """Marks `connection` as waiting for its next request."""
         if connection in self._open:
             self._waiting[connection] = None
 
     def work(self, connection: Closable) -> None:
-        """Says that `connection` has a request, and doesn't give way until that is answered."""
+        """Marks `connection` as having a request; it can't be replaced until that has its response."""
         self._waiting.pop(connection, None)
 
     def leave(self, connection: Closable) -> None:
-        """Says that `connection` is closed. Safe to call twice."""
+        """Removes `connection`, which is closed. Safe to call twice."""
         self._open.discard(connection)
         self._waiting.pop(connection, None)
 
@@ -93,7 +93,7 @@ class Connections:
         return True
 
     def _say(self) -> None:
-        """Logs that connections are many, once in a while: under an attack a line for each would be another one."""
+        """Logs once in a while that the limit is reached: one line per connection would help an attack."""
         now = self._clock()
         if now >= self._say_at:
             self._say_at = now + _SAY_EVERY_S

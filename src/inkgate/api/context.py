@@ -1,4 +1,4 @@
-"""What the routes share: the service behind them, and the parts of HTTP that hold state."""
+"""Context of the routes: the service and the stateful parts of the HTTP layer."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from inkgate.telemetry.state import State
 
 
 class Observatory(Protocol):
-    """Says what the service is doing."""
+    """Reports the service's state."""
 
     def state(self, *, history: bool = True) -> State:
-        """Now; with the last quarter of an hour, where that is wanted."""
+        """The state now, with the last 15 minutes on request."""
         ...
 
     def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
-        """Has `reasons` asked, too, why the service is not ready: empty when it is."""
+        """Adds a check to readiness: `reasons` returns why the service is not ready, empty if it is."""
         ...
 
 
 class Service(Protocol):
-    """What this layer needs of the service; bootstrap.py builds it."""
+    """What the HTTP layer needs of the service; bootstrap.py builds it."""
 
     @property
     def settings(self) -> Settings: ...
@@ -59,12 +59,12 @@ class Service(Protocol):
 
     @property
     def upstream(self) -> Upstream | None:
-        """The model servers, for requests that are passed through; None for an engine without any."""
+        """The model servers, for relayed requests; None for an engine without model servers."""
         ...
 
     @property
     def observer(self) -> Observer:
-        """Who is told of requests."""
+        """Counts requests."""
         ...
 
     @property
@@ -75,20 +75,20 @@ class Service(Protocol):
 
     @property
     def supervisor(self) -> Supervisor:
-        """What keeps background tasks running."""
+        """Runs background tasks."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One for each app.
+    """State of one app.
 
     Attributes:
-        threads: where answers are rendered.
-        bodies: where bodies are decoded.
-        waiting_room: where chat requests wait for room.
-        early_bodies: what they send meanwhile.
-        image_limits: of images in chat requests.
+        threads: render responses.
+        bodies: decode bodies.
+        waiting_room: where chat requests wait for admission.
+        early_bodies: the bodies that they send meanwhile.
+        image_limits: limits of images in chat requests.
     """
 
     service: Service
@@ -106,13 +106,13 @@ class Context:
 
 
 def context_of(request: Request) -> Context:
-    """The Context of the app that `request` came to."""
+    """The Context of the request's app."""
     context = request.app.state.context
     if not isinstance(context, Context):
-        raise TypeError("the app was not made by create_app")
+        raise TypeError("`app` was not made by create_app")
     return context
 
 
 def caller_of(request: Request) -> str:
-    """Who is asking, as auth.py found it."""
+    """The caller that auth.py has noted."""
     return str(request.scope["state"]["caller"])

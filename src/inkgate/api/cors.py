@@ -1,4 +1,4 @@
-"""What pages of other origins may send and see, where `server.cors_origins` lets them in."""
+"""CORS: what pages of the origins in `server.cors_origins` may send and see."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _HEADERS = (
     *("Authorization", "X-API-Key", "Content-Type", "Cache-Control", "Idempotency-Key", "User-Agent"),
     *(REQUEST_ID_HEADER, PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER, "OpenAI-Organization", "OpenAI-Project"),
 )
-"""What clients that run in a browser send: those of this service, of OpenAI and of Mistral."""
+"""Request headers of browser clients of this service, OpenAI and Mistral."""
 _OF_CLIENT = re.compile("x-stainless-[a-z-]{1,60}")
 _ASKED = "access-control-request-headers"
 _ALLOWED = "Access-Control-Allow-Headers"
 
 
 class Cors(CORSMiddleware):
-    """Answers preflights, and tells pages which headers of answers they may look at."""
+    """Answers preflight requests, and lists the response headers that pages may read."""
 
     def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
         super().__init__(
@@ -39,7 +39,7 @@ class Cors(CORSMiddleware):
         )
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Allows the headers of OpenAI's clients too, whose names differ from version to version."""
+        """Also allows the headers of OpenAI's clients, whose names differ by version."""
         asked = [name.strip().lower() for name in request_headers.get(_ASKED, "").split(",")]
         of_client = [name for name in asked if _OF_CLIENT.fullmatch(name)]
         if not of_client:

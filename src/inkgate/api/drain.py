@@ -1,4 +1,4 @@
-"""Stopping gracefully: what has begun is finished, what is new is sent elsewhere."""
+"""Graceful shutdown: finishes requests in flight and refuses new ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALWAYS_ANSWERED = frozenset({"/health", "/livez", "/readyz", "/state"})
 
 
 class Drain:
-    """Whether the service is about to stop, and how many answers are still under way."""
+    """Whether the service is stopping, and the requests still in flight."""
 
     def __init__(self, retry_after_s: float = 1.0) -> None:
         self.draining = False
@@ -23,28 +23,28 @@ class Drain:
 
     @property
     def in_flight(self) -> int:
-        """Answers that are not finished yet; probes don't count."""
+        """Number of unfinished requests, without probes."""
         return len(self._in_flight)
 
     def reasons(self) -> list[str]:
-        """Why documents should not be sent here; empty when they should."""
-        return ["draining: this instance is about to stop"] if self.draining else []
+        """Reasons for not being ready; empty if ready."""
+        return ["draining: this instance is stopping"] if self.draining else []
 
     def begin(self) -> None:
-        """From now on, new requests are refused. Safe to call twice, and from a signal handler."""
+        """Refuses new requests from now on. Safe to call twice, and from a signal handler."""
         self.draining = True
 
     def give_up(self) -> None:
-        """Cancels what is still under way; whoever was not answered yet is told to go elsewhere."""
+        """Cancels the requests in flight. Those without a response yet get the error "draining"."""
         for scope in self._in_flight:
             scope.cancel()
 
     @asynccontextmanager
     async def counted(self) -> AsyncIterator[None]:
-        """Counts a request in for as long as the block lasts.
+        """Counts a request as in flight within the block.
 
         Raises:
-            Overloaded: the service is about to stop, or has given up this request.
+            Overloaded: the service is stopping, or has cancelled this request.
         """
         if self.draining:
             raise Overloaded("draining", "This instance is stopping and takes no new requests.", self._retry_after_s)
@@ -55,11 +55,11 @@ class Drain:
             finally:
                 self._in_flight.discard(scope)
         if scope.cancelled_caught:
-            raise Overloaded("draining", "This instance stopped before the answer was ready.", self._retry_after_s)
+            raise Overloaded("draining", "This instance stopped before the response was ready.", self._retry_after_s)
 
 
 class RefuseWhenDraining:
-    """Counts the requests in flight; refuses new ones once the service drains, but for probes and `/state`."""
+    """Counts requests in flight, and refuses new ones while draining, except for probes and `/state`."""
 
     def __init__(self, app: ASGIApp, drain: Drain) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Errors in the form that the clients of an address read: problem documents, unless a client's own form is known."""
+"""Errors in the form that a path's clients expect: OpenAI's, PaddleX's, else problem documents."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ CHAT = "/v1/chat/completions"
 LAYOUT_PARSING = "/layout-parsing"
 _V1 = "/v1/"
 _OWN_V1 = re.compile("/v1/(ocr|models|files(/.*)?)")
-"""Addresses below /v1 that have problem documents; all others are asked for by OpenAI's clients."""
+"""Paths below /v1 whose errors are problem documents; OpenAI clients use all others."""
 
 
 def openai_error(problem: Problem) -> dict[str, Any]:
-    """`problem` as OpenAI writes errors. `code` is ours; `request_id` is an addition."""
+    """`problem` in OpenAI's form. `code` is inkgate's; `request_id` is an addition."""
     error = {
         "message": f"{problem.title}: {problem.detail} {problem.remedy}",
         "type": _openai_type(problem.status),
@@ -38,7 +38,7 @@ def _openai_type(status: int) -> str:
 
 
 def paddlex_error(problem: Problem, log_id: str = "") -> dict[str, Any]:
-    """`problem` in PaddleX's envelope: no `result`, the HTTP status as `errorCode`; `code` and `remedy` are ours."""
+    """`problem` in PaddleX's envelope, without `result`. `errorCode`: the HTTP status; `code`, `remedy`: additions."""
     return {
         "logId": log_id or uuid4().hex,
         "errorCode": problem.status,
@@ -53,7 +53,7 @@ _FORMS: Mapping[str, Callable[[Problem], dict[str, Any]]] = {CHAT: openai_error,
 
 
 def error_answer(problem: Problem, path: str) -> Response:
-    """The answer that tells of `problem` to a client of the address `path`."""
+    """The error response for a client of `path`."""
     form = _FORMS.get(path)
     if form is None and path.startswith(_V1) and not _OWN_V1.fullmatch(path):
         form = openai_error
@@ -61,5 +61,5 @@ def error_answer(problem: Problem, path: str) -> Response:
 
 
 def json_error(problem: Problem, body: dict[str, Any]) -> Response:
-    """`body` with the status and the headers of `problem`."""
+    """A response with `body` and the status and headers of `problem`."""
     return Response(orjson.dumps(body), problem.status, headers=problem.headers, media_type="application/json")

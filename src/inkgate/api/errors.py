@@ -1,4 +1,4 @@
-"""Errors as HTTP: the one table from error code to status, and RFC 9457 problem documents."""
+"""HTTP errors: the table from error code to status, and RFC 9457 problem documents."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ STATUSES: dict[str, int] = {
     "elements_failed": 502,
     "internal": 500,
 }
-"""The HTTP status of every error code. A test holds it complete."""
+"""The HTTP status of every error code. A test checks that it is complete."""
 TRANSIENT_S = {
     "engine_unavailable": 10,
     "upstream_unreachable": 10,
@@ -92,13 +92,13 @@ TRANSIENT_S = {
     "upstream_cut_off": 5,
     "upstream_stalled": 30,
 }
-"""Failures that pass by themselves, and after how many seconds it is worth trying again: a server that died is
-restarted, one that stands still is found out first. A fault that comes again with the same page is not among them."""
+"""Temporary failures, and after how many seconds to retry: a dead server is restarted, a stalled one must be detected
+first. Faults that the same page would cause again are not listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error on its way to a client."""
+    """An error response for a client."""
 
     code: str
     status: int
@@ -110,7 +110,7 @@ class Problem:
 
     @classmethod
     def of(cls, error: InkgateError, request_id: str) -> Problem:
-        """The problem that `error` is, with the headers that belong to it."""
+        """The problem for `error`, with its headers."""
         headers: dict[str, str] = {}
         if isinstance(error, Overloaded):
             headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
@@ -122,7 +122,7 @@ class Problem:
         return cls(error.code, status, error.title, error.detail, error.remedy, request_id, headers)
 
     def as_dict(self) -> dict[str, object]:
-        """The members of the problem document. `type` is a name that stays; it is not meant to be opened."""
+        """The members of the problem document. `type` is a stable name, not an address to open."""
         return {
             "type": f"urn:inkgate:error:{self.code}",
             "title": self.title,
@@ -139,7 +139,7 @@ class Problem:
 
 
 def describe(errors: list[dict[str, object]]) -> str:
-    """Which values are wrong and why, of pydantic's error list; what was sent is not repeated."""
+    """Describes pydantic's errors: which values are invalid and why, without repeating the values."""
     parts = []
     for error in errors[:5]:
         location = error["loc"]
@@ -149,10 +149,10 @@ def describe(errors: list[dict[str, object]]) -> str:
 
 
 def unexpected() -> EngineFailed:
-    """What a client hears of an exception that nobody expected: nothing of its inside."""
+    """The error that a client gets for an unexpected exception: it reveals nothing internal."""
     return EngineFailed("internal", "An unexpected error ended this request; it is in the log under its request ID.")
 
 
 def request_id_of(request: Request) -> str:
-    """The request's ID, as request_id.py set it."""
+    """The request's ID, set by request_id.py."""
     return str(request.scope.get("state", {}).get("request_id", ""))

@@ -1,4 +1,4 @@
-"""One document, from its request to its answer: admitted, received, read, and shown in the form it was asked in."""
+"""Handles one document request: admits it, receives the body, reads the document, and sends the response."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be read, and how the answer looks.
+    """What to read, and the response's format.
 
     Attributes:
-        show: the JSON of the request's form. Runs in a thread.
-        show_page: a page as a line of a stream; None for that of the published schema.
-        coordinates: of formats that are the same for all forms; None for the format's own.
+        show: makes the JSON of the request's form. Runs in a thread.
+        show_page: makes a line of a stream from a page; None: as in the published schema.
+        coordinates: for the formats that all forms share; None: the format's default.
     """
 
     document: Document
@@ -61,27 +61,27 @@ class Order:
     coordinates: Coordinates | None = None
 
     def line(self, page: PageResult) -> Any:  # noqa: ANN401 - what becomes JSON
-        """A page as a line of a stream."""
+        """A page as one line of a stream."""
         if self.show_page is not None:
             return self.show_page(page)
         return page_to_dict(page, self.coordinates or Coordinates.UPRIGHT)
 
 
 class Form(Protocol):
-    """A form of request: how it is understood, and how its errors are told."""
+    """A form of request: parses requests and formats errors."""
 
     async def order(self, call: Call) -> Order:
-        """What `call` asks for. Raises InputRejected."""
+        """Parses `call`. Raises InputRejected."""
         ...
 
     def problem(self, problem: Problem) -> Response:
-        """The answer that tells of `problem`."""
+        """The error response for `problem`."""
         ...
 
 
 class Exchange(Response):
-    """Does everything inside the answer itself, so that one task holds the permit, the document and the connection
-    from the first byte to the last; a stream keeps its permit until it ends.
+    """Handles the whole request within the response, so that one task holds the permit, the document and the connection
+    from the first byte to the last. A stream keeps its permit until it ends.
     """
 
     def __init__(self, context: Context, find_form: Callable[[UploadedBody], Form]) -> None:
@@ -106,13 +106,13 @@ class Exchange(Response):
                 with as_caller(asking.caller):
                     async with cancelled_when_left(receive):
                         order = await form.order(call)
-                        # The body, a third larger than the file where it is base64, isn't held while the file is read.
+                        # Frees the body before reading: as base64, it is a third larger than the file.
                         del body, call
                         permit.holds(len(order.document.data))
                         self._context.service.observer.upload(len(order.document.data))
                         answer = await self._answer(order, permit, request_id_of(request), send)
                         del order
-                # Until the client has taken it, it is in flight.
+                # In flight until the client has received it.
                 if answer is not None:
                     permit.holds(len(answer.body))
                     await answer(scope, receive, send)
@@ -125,7 +125,7 @@ class Exchange(Response):
         await answer(scope, receive, send)
 
     async def _answer(self, order: Order, permit: Permit, request_id: str, send: Send) -> Response | None:
-        """The answer to send; None when it was streamed."""
+        """The response to send; None if it was streamed."""
         async with self._context.service.reader.read(order.document, order.options) as reading:
             if order.shape is Native.NDJSON:
                 await stream_pages(reading, order.line, permit, request_id, send)
@@ -140,7 +140,7 @@ class Exchange(Response):
 
 
 def failure_of(result: DocumentResult) -> InkgateError:
-    """The error of the first page, for a document none of whose pages was read."""
+    """The first page's error if no page of the document was read."""
     first = next(page.error for page in result.pages if page.error is not None)
     return from_page_error(first)
 

@@ -1,7 +1,7 @@
-"""Documents fetched by URL, without letting anybody reach what only this machine can reach.
+"""Fetches documents by URL, without giving clients access to the service's network (SSRF).
 
-Every connection, also that of a redirect, goes to an address that was resolved and judged here, in the same step:
-a name that changes its mind between the check and the connection (DNS rebinding) gains nothing.
+Every connection, also for a redirect, goes to an address that was resolved and checked in the same step, so changing
+a name's address between check and connection (DNS rebinding) has no effect.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from inkgate.errors import InputRejected
 from inkgate.settings import FetchSettings
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
-"""Host and port to addresses, as text."""
+"""Resolves host and port to addresses, as text."""
 _MAX_ATTEMPTS = 4
 _ATTEMPT_S = 5.0
-"""Time to connect to one of a name's addresses, before the next one is tried."""
+"""Time limit for connecting to one of a name's addresses."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """The addresses of `host`, by the system's resolver.
+    """The addresses of `host` from the system's resolver.
 
     Raises:
         OSError: it has none.
@@ -38,7 +38,7 @@ async def resolve(host: str, port: int) -> list[str]:
 
 
 class PublicOnly(httpcore.AsyncNetworkBackend):
-    """Connects to public addresses only: resolves a name, judges every address, connects to one of those."""
+    """Connects to public addresses only: resolves a name, checks all of its addresses, and connects to one of them."""
 
     def __init__(self, inner: httpcore.AsyncNetworkBackend, resolve: Resolve) -> None:
         self._inner = inner
@@ -52,10 +52,10 @@ class PublicOnly(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection. TLS above it still checks the certificate against the name.
+        """Opens a connection. TLS above it still checks the certificate against the name.
 
         Raises:
-            InputRejected: "url_forbidden", when any of the name's addresses is not public.
+            InputRejected: "url_forbidden": one of the name's addresses is not public.
         """
         try:
             addresses = await self._resolve(host, port)
@@ -64,7 +64,7 @@ class PublicOnly(httpcore.AsyncNetworkBackend):
         if not addresses:
             raise httpcore.ConnectError(f"{host} has no address")
         if not all(is_public(address) for address in addresses):
-            raise InputRejected("url_forbidden", "The URL leads to an address that is not public.")
+            raise InputRejected("url_forbidden", "The URL's host has an IP address that is not public.")
         unreachable = httpcore.ConnectError(f"no address of {host} answers")
         for address in addresses[:_MAX_ATTEMPTS]:
             try:
@@ -75,7 +75,7 @@ class PublicOnly(httpcore.AsyncNetworkBackend):
 
 
 class Fetcher:
-    """Fetches documents, where settings allow it."""
+    """Fetches documents, if the settings allow it."""
 
     def __init__(
         self,
@@ -89,25 +89,27 @@ class Fetcher:
         self._backend = PublicOnly(backend or httpcore.AnyIOBackend(), resolve)
 
     async def fetch(self, url: str) -> bytes:
-        """The bytes at `url`, redirects followed.
+        """The bytes at `url`, after redirects.
 
         Raises:
             InputRejected: "url_forbidden", "url_unreachable" or "body_too_large".
         """
         if not self._settings.enabled:
-            raise InputRejected("url_forbidden", "This service does not fetch URLs.")
+            raise InputRejected("url_forbidden", "This service does not fetch URLs (`fetch.enabled` is false).")
         try:
             with anyio.fail_after(self._settings.timeout_s):
-                # A pool for one fetch: nothing of one caller's connections is left to the next.
+                # A pool per fetch, so that callers don't share connections.
                 async with httpcore.AsyncConnectionPool(
                     ssl_context=_ssl_context(), network_backend=self._backend, max_connections=1
                 ) as pool:
                     return await self._follow(pool, url)
         except TimeoutError as error:
             seconds = f"{self._settings.timeout_s:g}"
-            raise InputRejected("url_unreachable", f"The URL did not answer within {seconds} seconds.") from error
+            raise InputRejected(
+                "url_unreachable", f"The URL's server did not respond within {seconds} seconds."
+            ) from error
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException) as error:
-            raise InputRejected("url_unreachable", "No connection to the URL could be made, or it broke.") from error
+            raise InputRejected("url_unreachable", "The connection to the URL's server failed or broke.") from error
 
     async def _follow(self, pool: httpcore.AsyncConnectionPool, url: str) -> bytes:
         target = self._checked(url)
@@ -117,15 +119,15 @@ class Fetcher:
                     target = self._checked(target, location=_location(response))
                     continue
                 if response.status != 200:
-                    raise InputRejected("url_unreachable", f"The URL answered with the status {response.status}.")
+                    raise InputRejected("url_unreachable", f"The URL's server responded with status {response.status}.")
                 return await self._read(response)
-        raise InputRejected("url_unreachable", f"More than {self._settings.max_redirects} redirects were met.")
+        raise InputRejected("url_unreachable", f"The URL redirects more than {self._settings.max_redirects} times.")
 
     def _checked(self, url: str | httpx.URL, location: str = "") -> httpx.URL:
-        """The URL (or where `location` leads from it), when its scheme and host are allowed."""
+        """The URL, or `location` relative to it, if its scheme and host are allowed."""
         try:
             target = httpx.URL(url).join(location) if location else httpx.URL(url)
-            host = target.host.lower()  # decoded here: what begins with xn-- may be no name at all
+            host = target.host.lower()  # decoded here, because a host that begins with xn-- may be invalid
         except (httpx.InvalidURL, ValueError) as error:
             raise InputRejected("url_forbidden", "The URL is not valid.") from error
         if target.scheme not in {"http", "https"} or not host or target.userinfo:
@@ -134,7 +136,7 @@ class Fetcher:
             raise InputRejected("url_forbidden", "The URL's port is not valid.")
         allowed = self._settings.allow_hosts
         if allowed and host not in {host.lower() for host in allowed}:
-            raise InputRejected("url_forbidden", "The URL's host is not among those that may be fetched.")
+            raise InputRejected("url_forbidden", "The URL's host is not in `fetch.allow_hosts`.")
         return target
 
     async def _read(self, response: httpcore.Response) -> bytes:
@@ -142,7 +144,7 @@ class Fetcher:
         async for chunk in response.aiter_stream():
             whole += chunk
             if len(whole) > self._max_bytes:
-                raise InputRejected("body_too_large", "The file at the URL is larger than a body may be.")
+                raise InputRejected("body_too_large", "The file at the URL is larger than the maximum body size.")
         return bytes(whole)
 
 
@@ -163,4 +165,4 @@ def _location(response: httpcore.Response) -> str:
     for name, value in response.headers:
         if name.lower() == b"location":
             return value.decode("latin-1")
-    raise InputRejected("url_unreachable", "The URL redirects without saying where to.")
+    raise InputRejected("url_unreachable", "The URL's server sent a redirect without a Location.")

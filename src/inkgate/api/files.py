@@ -1,4 +1,4 @@
-"""Uploaded files, kept in memory for a limited time, as Mistral's clients use them."""
+"""Uploaded files, kept in memory for a limited time, for Mistral's clients."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from uuid import uuid4
 from inkgate.errors import InputRejected, Overloaded
 
 KEPT_S = 3600.0
-"""How long a file is kept: time enough to upload, then read; after that it costs memory for nothing."""
+"""How long a file is kept: enough for upload and reading."""
 MAX_TOTAL_BYTES = 512 * 1024 * 1024
 MAX_FILES = 20_000
 FILE_BYTES = 800
-"""What a file takes beside its data and names: 0.4 kB measured with CPython 3.11, 0.63 where each has another owner."""
+"""Memory overhead of a file: 0.4 kB measured with CPython 3.11, 0.63 kB if each has a different owner."""
 _SIGNED_PATH = re.compile(r".*/v1/files/([0-9a-f-]{36})/content")
 _TIME = re.compile("[0-9]{1,12}")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file and whose it is. Times are seconds since 1970."""
+    """A file and its owner. Times are Unix times in seconds."""
 
     id: str
     name: str
@@ -41,9 +41,9 @@ class StoredFile:
 
 
 def steady_clock() -> Callable[[], float]:
-    """Seconds since 1970 by the wall clock of now, from here on by the monotonic one.
+    """Unix time in seconds that continues by the monotonic clock.
 
-    When the wall clock is set anew, no file is lost before its time, and none stays longer.
+    A change of the wall clock neither shortens nor extends the life of a file.
     """
     ahead = datetime.now(UTC).timestamp() - monotonic()
     return lambda: ahead + monotonic()
@@ -51,18 +51,18 @@ def steady_clock() -> Callable[[], float]:
 
 @dataclass(slots=True)
 class _CallerFiles:
-    """What one caller has in the store. `bytes`: with what the files take beside their data."""
+    """One caller's files. `bytes`: including overhead."""
 
     files: dict[str, StoredFile] = field(default_factory=dict)
     bytes: int = 0
 
 
 class FileStore:
-    """Files by ID; each caller sees only their own. Not shared between processes, gone with this one.
+    """Files by ID; each caller sees only their own. In this process only, lost when it ends.
 
-    A caller may hold as much as is left free for others: the first one half of the room, the next one half of the rest.
-    So there is always room for who has nothing here yet (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions
-    on Networking 6, 1998).
+    A caller may hold as much memory as stays free: the first caller half of it, the next one half of the rest. So there
+    is always room for new callers (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6,
+    1998).
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class FileStore:
         now: Callable[[], float] | None = None,
         max_files: int = MAX_FILES,
     ) -> None:
-        self._files: OrderedDict[str, StoredFile] = OrderedDict()  # the next to expire first
+        self._files: OrderedDict[str, StoredFile] = OrderedDict()  # in order of expiry
         self._held: dict[str, _CallerFiles] = {}
         self._max_total_bytes = max_total_bytes
         self._max_files = max_files
         self._kept_s = kept_s
         self.total_bytes = 0
-        """Taken by all files, with what they take beside their data."""
+        """Memory of all files, including overhead."""
         self._now = now or steady_clock()
         self._secret = secrets.token_bytes(32)
 
@@ -86,7 +86,7 @@ class FileStore:
         """Keeps a file.
 
         Raises:
-            Overloaded: there is no room before the oldest file expires, or the caller holds too much of it.
+            Overloaded: no memory is free before the oldest file expires, or the caller exceeds their share.
         """
         self._expire()
         now = self._now()
@@ -94,10 +94,10 @@ class FileStore:
         held = self._held.get(owner) or _CallerFiles()
         free_bytes, free_files = self._max_total_bytes - self.total_bytes, self._max_files - len(self._files)
         if _cost(file) > free_bytes or not free_files:
-            detail = "There is no room for more uploaded files."
+            detail = "The memory for uploaded files is full."
             raise Overloaded("service_full", detail, _until_oldest(self._files, now))
         if held.bytes + _cost(file) > free_bytes or len(held.files) >= free_files:
-            detail = "Your uploaded files would take more room than is left for others: delete some of them."
+            detail = "Your uploaded files would exceed your share of the memory for files. Delete some of them."
             raise Overloaded("share_exceeded", detail, _until_oldest(held.files, now))
         self._files[file.id] = held.files[file.id] = file
         self._held[owner] = held
@@ -109,7 +109,7 @@ class FileStore:
         """The file.
 
         Raises:
-            InputRejected: there is none (any more), or it is somebody else's.
+            InputRejected: it does not exist, has expired, or belongs to another caller.
         """
         self._expire()
         file = self._files.get(file_id)
@@ -118,27 +118,27 @@ class FileStore:
         return file
 
     def owned(self, owner: str) -> list[StoredFile]:
-        """All files of `owner`, the latest first."""
+        """All files of `owner`, newest first."""
         self._expire()
         held = self._held.get(owner)
         return [] if held is None else list(reversed(held.files.values()))
 
     def delete(self, file_id: str, owner: str) -> None:
-        """Forgets the file. Raises InputRejected as `get` does."""
+        """Deletes the file. Raises InputRejected as `get` does."""
         self._forget(self.get(file_id, owner))
 
     def signed_url(self, file_id: str, owner: str, base_url: str, valid_s: float) -> str:
-        """A URL of the file that `by_signed_url` of this store understands until `valid_s` seconds from now."""
+        """A URL of the file for `by_signed_url` of this store, valid for `valid_s` seconds."""
         file = self.get(file_id, owner)
         expires = math.ceil(min(self._now() + valid_s, file.expires_at))
         signature = self._signature(file.id, expires)
         return f"{base_url.rstrip('/')}/v1/files/{file.id}/content?expires={expires}&signature={signature}"
 
     def by_signed_url(self, url: str, owner: str) -> StoredFile | None:
-        """The file of a URL that this store signed, whatever host and root path it names; None when it did not.
+        """The file of a URL that this store signed, with any host and root path; None for other URLs.
 
         Raises:
-            InputRejected: it was signed here, but the file is gone or the URL has expired.
+            InputRejected: this store signed it, but the file or the URL has expired.
         """
         try:
             parts = urlsplit(url)
@@ -173,10 +173,10 @@ class FileStore:
 
 
 def _cost(file: StoredFile) -> int:
-    """Bytes of memory that it takes."""
+    """Memory of the file in bytes."""
     return len(file.data) + 4 * (len(file.name) + len(file.purpose)) + FILE_BYTES
 
 
 def _until_oldest(files: Mapping[str, StoredFile], now: float) -> float:
-    """Seconds until the first of `files` expires; 1 where there is none."""
+    """Seconds until the first of `files` expires; 1 if there are none."""
     return next((file.expires_at - now for file in files.values()), 1.0)

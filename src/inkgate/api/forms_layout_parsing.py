@@ -1,8 +1,8 @@
-"""The form of PaddleX's document parsing (PP-StructureV3, PaddleOCR-VL): blocks and Markdown, in PaddleX's envelope.
+"""The API of PaddleX's document parsing (PP-StructureV3, PaddleOCR-VL): blocks and Markdown, in PaddleX's envelope.
 
-Differences that are meant: no page is dropped after the tenth; no pictures are drawn or cut out (`outputImages` and
-`inputImage` are null, `markdown.images` is empty); pages are not unwarped; how the model samples is for the engine's
-settings to say, not for `temperature`, `maxNewTokens` and the like.
+Intended differences: pages after the tenth are read too; no images are drawn or cut out (`outputImages` and
+`inputImage` are null, `markdown.images` is empty); pages are not unwarped; the engine's settings define the model's
+sampling, not `temperature`, `maxNewTokens` and the like.
 """
 
 from __future__ import annotations
@@ -53,24 +53,24 @@ class LayoutParsingRequest(PaddlexFile):
 
     @property
     def label(self) -> str:
-        """Of the one block that a page read without layout is; empty for a page with layout."""
+        """Label of the single block of a page read without layout; empty for a page with layout."""
         return (self.promptLabel or "ocr") if self.useLayoutDetection is False else ""
 
     def task(self) -> Task:
-        """The same in this service's words. `promptLabel` is about pages read without layout alone.
+        """The task of the request. `promptLabel` applies only to pages read without layout.
 
         Raises:
-            InputRejected: "task_unsupported": no engine here has a task for seals.
+            InputRejected: "task_unsupported": no engine reads seals.
         """
         if self.label and self.label not in _WHOLE_PAGE:
-            raise InputRejected("task_unsupported", f"No engine reads {self.label!r} here.")
+            raise InputRejected("task_unsupported", f"This service has no engine that reads {self.label!r}.")
         kind = _WHOLE_PAGE[self.label] if self.label else TaskKind.PARSE
         rotated = self.useDocOrientationClassify is not False
         return Task(kind=kind, detect_rotation=rotated, whole_page=bool(self.label))
 
 
 class LayoutParsing:
-    """Understands what PaddleX clients send; one for each request."""
+    """Parses one request of a PaddleX client."""
 
     def __init__(self) -> None:
         self._envelope = Envelope()
@@ -82,7 +82,7 @@ class LayoutParsing:
         task = request.task()
         shape = options.shape(call.accept)
         found = await call.context.sources.from_text(request.file, call.caller)
-        # The answer needs the options only, not the file's base64 for as long as it is read.
+        # Keeps only the options, so that the file's base64 is freed before reading.
         shown = _LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""}))
         return Order(found, options.read_options(task), shape, shown, coordinates=options.coordinates)
 
@@ -127,7 +127,7 @@ class _LayoutParsingOutput:
         return pruned
 
     def _whole(self, page: PageResult) -> list[dict[str, Any]]:
-        """The page as one block, where it was not cut into any."""
+        """The page as one block, if it has no blocks."""
         content = _markdown(page)
         if not content:
             return []
@@ -143,7 +143,7 @@ def _blocks(page: PageResult) -> list[dict[str, Any]]:
     for number, block in enumerate(page.blocks or ()):
         ordered = block.type not in _UNORDERED
         order += ordered
-        # PaddleX knows one title of the document, and titles of paragraphs.
+        # PaddleX has one document title, and paragraph titles.
         first_title = block.type is BlockType.TITLE and block.level == 1 and not titled
         titled = titled or first_title
         shown.append(
@@ -159,7 +159,7 @@ def _blocks(page: PageResult) -> list[dict[str, Any]]:
 
 
 def _content(block: Block) -> str:
-    """As PaddleX writes it: tables as HTML, everything else without the marks of Markdown."""
+    """The block's content in PaddleX's form: tables as HTML, everything else without Markdown syntax."""
     if block.type is BlockType.TABLE:
         return pipe_table_to_html(block.markdown)
     return block.markdown if block.type in _AS_MARKDOWN else block.text

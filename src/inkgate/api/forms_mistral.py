@@ -1,4 +1,4 @@
-"""The form of Mistral's OCR service, `POST /v1/ocr`: understood here, answered by answer_mistral.py."""
+"""The API of Mistral's OCR service, `POST /v1/ocr`: parses requests; answer_mistral.py makes the responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inkgate.reader import ReadOptions
 from inkgate.types import Document, Task, TaskKind
 
 _LISTS = frozenset({"pages", "document"})
-"""Fields that a form can only send as JSON in a text."""
+"""Fields that forms send as JSON text."""
 _FLAGS = frozenset({"include_image_base64", "extract_header", "extract_footer", "include_blocks"})
 _DIGITS = 10
 _NUMBERS = frozenset({"image_limit", "image_min_size"})
@@ -55,7 +55,7 @@ class Mistral:
 
 
 async def _names(call: Call) -> tuple[str, ...]:
-    """What may be called the model besides Mistral's names."""
+    """Accepted model names besides Mistral's."""
     return (call.context.service.engine.name, *await call.context.served.known())
 
 
@@ -65,7 +65,9 @@ async def _get(source: DocumentSource, call: Call) -> Document:
         return await call.context.sources.from_url(source.url, call.caller, name)
     if source.file_id is not None:
         return call.context.sources.from_file_id(source.file_id, call.caller)
-    raise InputRejected("file_missing", "`document` has no `document_url`, `image_url` or `file_id` of its type.")
+    raise InputRejected(
+        "file_missing", "`document` has no `document_url`, `image_url` or `file_id` that matches its `type`."
+    )
 
 
 async def _decoded(key: str, value: str, call: Call) -> object:
@@ -78,7 +80,7 @@ async def _decoded(key: str, value: str, call: Call) -> object:
     try:
         return await call.context.bodies.run(len(value), _parsed, value)
     except InputRejected as error:
-        raise InputRejected(error.code, f"The field `{key}`: {error.detail}") from error
+        raise InputRejected(error.code, f"Field `{key}`: {error.detail}") from error
 
 
 def _parsed(text: str) -> object:

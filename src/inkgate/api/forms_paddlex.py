@@ -1,7 +1,7 @@
-"""The form of PaddleX's OCR pipeline: `{"file", "fileType", ...}`, answered in PaddleX's envelope.
+"""The API of PaddleX's OCR pipeline: `{"file", "fileType", ...}`, with responses in PaddleX's envelope.
 
-Differences that are meant: no page is dropped after the tenth; pictures (`ocrImage`, `docPreprocessingImage`,
-`inputImage`) are null, whatever `visualize` says; pages are not unwarped, and `model_settings` says so.
+Intended differences: pages after the tenth are read too; images (`ocrImage`, `docPreprocessingImage`, `inputImage`)
+are null, whatever `visualize` says; pages are not unwarped, and `model_settings` says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PaddlexRequest(PaddlexFile):
     returnWordBox: bool | None = None  # noqa: N815
 
     def task(self, kind: TaskKind) -> Task:
-        """The same in this service's words. A `min` limit enlarges small pages, which the engine never does."""
+        """The task of the request. Ignores a `min` limit, which would enlarge small pages: the engine never does."""
         longest = self.textDetLimitSideLen if self.textDetLimitType != "min" else None
         return Task(
             kind=kind,
@@ -51,7 +51,7 @@ class PaddlexRequest(PaddlexFile):
 
 
 class Paddlex:
-    """Understands what PaddleX clients send; one for each request, because its errors repeat the `logId`."""
+    """Parses one request of a PaddleX client. One per request, because its errors repeat the `logId`."""
 
     def __init__(self) -> None:
         self._envelope = Envelope()
@@ -63,7 +63,7 @@ class Paddlex:
         shape = options.shape(call.accept)
         found = await call.context.sources.from_text(request.file, call.caller)
         task = request.task(options.task_kind(shape))
-        # The answer needs the options only, not the file's base64 for as long as it is read.
+        # Keeps only the options, so that the file's base64 is freed before reading.
         show = _PaddlexOutput(self._envelope, request.model_copy(update={"file": ""}))
         return Order(found, options.read_options(task), shape, show, coordinates=options.coordinates)
 
@@ -99,7 +99,7 @@ class _PaddlexOutput:
             "dt_polys": polygons,
             "text_det_params": self._detection(),
             "text_type": "general",
-            # Lines found upside down are turned before they are read; their quads tell which.
+            # Upside-down lines are turned before they are read; their quads show which.
             "textline_orientation_angles": [_upside_down(line["quad"]) for line in lines],
             "text_rec_score_thresh": self.request.textRecScoreThresh or 0.0,
             "return_word_box": bool(self.request.returnWordBox),
@@ -127,7 +127,7 @@ class _PaddlexOutput:
         }
 
     def _detection(self) -> dict[str, Any]:
-        """What was asked for; null where the engine's own settings hold."""
+        """The requested detection settings; null for those that the engine's settings define."""
         return {
             "limit_side_len": self.request.textDetLimitSideLen,
             "limit_type": self.request.textDetLimitType or "max",
@@ -143,5 +143,5 @@ def _box(polygon: list[list[int]]) -> list[int]:
 
 
 def _upside_down(quad: list[list[float]]) -> int:
-    """1 when the text runs from right to left on the page (turned by 180 degrees), else 0."""
+    """1 if the line is upside down (turned by 180 degrees), else 0."""
     return int(quad[1][0] < quad[0][0])

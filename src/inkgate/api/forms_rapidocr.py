@@ -1,4 +1,4 @@
-"""The form of rapidocr_api: multipart `image_file`, or base64 in `image_data`; answered line by line."""
+"""The API of rapidocr_api: multipart `image_file`, or base64 in `image_data`; responds with lines."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from inkgate.types import DocumentResult
 
 
 class RapidOcrOptions(BaseModel):
-    """`use_cls` turns the check for upside-down lines off. Text is always found by detection and always read:
-    `use_det` and `use_rec` only choose what the answer shows.
+    """`use_cls=false` skips the check for upside-down lines. Detection and recognition always run: `use_det` and
+    `use_rec` only select what the response shows.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -36,7 +36,7 @@ class _RapidOcrOutput:
     text: bool
 
     def __call__(self, result: DocumentResult) -> dict[str, Any]:
-        """`{"0": {"rec_txt", "dt_boxes", "score"}, ...}` over all pages; empty when nothing was found."""
+        """`{"0": {"rec_txt", "dt_boxes", "score"}, ...}` over all pages; empty if there is no text."""
         lines = [line for page in result.pages for line in page_to_dict(with_lines(page))["lines"]]
         answer: dict[str, Any] = {}
         for number, line in enumerate(lines):
@@ -52,7 +52,7 @@ class _RapidOcrOutput:
 
 
 class RapidOcrForm:
-    """Understands what clients of rapidocr_api send."""
+    """Parses requests of rapidocr_api clients."""
 
     async def order(self, call: Call) -> Order:
         options = parse(RapidOcrOptions, call.body.fields)

@@ -1,4 +1,4 @@
-"""The simplest forms of `POST /ocr`: JSON `{"image": "<base64>"}`, and a multipart part `file`."""
+"""The simple forms of `POST /ocr`: JSON `{"image": "<base64>"}`, and a multipart part `file`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from inkgate.types import Document, DocumentResult, Task
 
 
 class SimpleJson:
-    """`{"image": "<base64>", ...options}`, answered with `{"text": "...", ...the document}`."""
+    """`{"image": "<base64>", ...options}`; the response is `{"text": "...", ...the document}`."""
 
     async def order(self, call: Call) -> Order:
         image = call.body.fields["image"]
         if not isinstance(image, str):
-            raise InputRejected("options_invalid", "image: base64 text (or a URL) is needed.")
+            raise InputRejected("options_invalid", "`image` must be a string: base64, or a URL.")
         found = await call.context.sources.from_text(image, call.caller)
         return _simple(call, found, simple_json)
 
@@ -35,7 +35,7 @@ class SimpleJson:
 
 
 class SimpleMultipart:
-    """A part `file`, answered with `{"result": "...", "text": "...", ...the document}`."""
+    """A part `file`; the response is `{"result": "...", "text": "...", ...the document}`."""
 
     async def order(self, call: Call) -> Order:
         file = call.body.files.get("file")
@@ -51,7 +51,7 @@ class SimpleMultipart:
 
 
 def ordered(call: Call, found: Document, show: Callable[[DocumentResult], Any]) -> Order:
-    """The order for `found` with the options that every form takes."""
+    """The order for `found` with the options that all forms share."""
     options = parse(OcrOptions, call.body.fields, call.query)
     shape = options.shape(call.accept)
     task = Task(kind=options.task_kind(shape), fields=options.field_names(), language=options.language)
@@ -64,11 +64,11 @@ def _simple(call: Call, found: Document, show: Callable[[Coordinates, DocumentRe
 
 
 def simple_json(coordinates: Coordinates, result: DocumentResult) -> dict[str, Any]:
-    """The document, with its whole text before everything else."""
+    """The document, with its whole text first."""
     return {"text": render(result, Format.TEXT).decode(), **document_to_dict(result, coordinates)}
 
 
 def simple_multipart(coordinates: Coordinates, result: DocumentResult) -> dict[str, Any]:
-    """As `simple_json`, with the text once more as `result`, where older clients look for it."""
+    """As `simple_json`, with the text also as `result`, for older clients."""
     answer = simple_json(coordinates, result)
     return {"result": answer["text"], **answer}

@@ -1,4 +1,4 @@
-"""The documentation under /docs/guide/: the site that `make site` builds and the wheel carries; links to it."""
+"""The documentation under /docs/guide/: the site that `make site` builds and the wheel contains; links to it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ the folder <code>docs/</code> of the checkout.</p>
 
 
 def add_guide(app: FastAPI) -> None:
-    """Serve the site; where it is missing, a page that says how to build it."""
+    """Serves the site; if it is missing, a page that says how to build it."""
     if (SITE / "index.html").is_file():
         app.mount(GUIDE, StaticFiles(directory=SITE, html=True), name="guide")
         return
@@ -45,12 +45,12 @@ def add_guide(app: FastAPI) -> None:
 
 
 def guide_url(settings: Settings) -> str:
-    """The base of links to the documentation, with a slash at its end: `docs.url`, else this service's own."""
+    """The base of links to the documentation, with a slash at the end: `docs.url`, else this service's own."""
     return f"{(settings.docs.url or settings.server.root_path + GUIDE).rstrip('/')}/"
 
 
 class LinkHelp:
-    """Adds a `Link` with rel="help" to each error response: the error's code on the page of errors."""
+    """Adds a `Link` with rel="help" to each error response: the error's code in the documentation of errors."""
 
     def __init__(self, app: ASGIApp, base: str) -> None:
         self._app = app

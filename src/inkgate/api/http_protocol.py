@@ -1,5 +1,5 @@
-"""HTTP/1.1 connections with bounds: uvicorn's protocol with limits on heads, on waiting and on sending, errors as
-problem documents, and answers for clients that have closed their sending half.
+"""HTTP/1.1 connections: uvicorn's protocol with limits on request heads, waiting and sending, with errors as problem
+documents, and with responses for half-closed clients.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from inkgate.errors import InkgateError, InputRejected, Overloaded
 log = structlog.get_logger(__name__)
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Of the request line and headers together, and of a chunked body's trailers."""
+"""Maximum bytes of request line and headers together, and of a chunked body's trailers."""
 MAX_HEADERS = 200
-"""Of a request. In memory, each takes a hundred bytes more than on the wire."""
+"""Maximum headers of a request. In memory, each takes a hundred bytes more than on the wire."""
 _MAX_PIPELINED = 16
 _LINGER_S = 2.0
 _LINGER_BYTES = 1_000_000
-"""How long, and how many bytes of, what follows a refused head is read and thrown away, so that the client gets to
-read the answer: a connection closed on unread data is reset, and the answer with it."""
+"""How many seconds and bytes are read and discarded after a refused head, so that the client can read the response:
+closing a connection with unread data resets it and loses the response."""
 _LEAST_RATE = 1000
-"""Bytes of an answer that a client takes in a second, at least: who takes less holds a place for nothing."""
+"""Minimum bytes per second at which a client must read a response; a slower one blocks a slot."""
 _FULL_RETRY_S = 1.0
 _FIRST_LOOK_S = 0.05
 _LOOK_EVERY_S = 1.0
@@ -52,11 +52,11 @@ _TCP_CLOSED = 7
 
 @dataclass(frozen=True, slots=True)
 class TimeLimits:
-    """How long a connection may take.
+    """Time limits of a connection.
 
     Attributes:
-        head_s: for a request's head, from connecting or from its first byte.
-        send_s: of an answer being taken more slowly than a client's least rate.
+        head_s: for receiving a request's head, from connecting or from its first byte.
+        send_s: for a client that reads a response more slowly than the minimum rate.
     """
 
     head_s: float
@@ -64,24 +64,23 @@ class TimeLimits:
 
 
 def http_protocol(time_limits: TimeLimits, connections: Connections) -> type[asyncio.Protocol]:
-    """What uvicorn makes protocols with: one for each connection, all counted in `connections`."""
+    """The protocol factory for uvicorn: one protocol per connection, all counted in `connections`."""
     return partial(BoundedHttp, time_limits=time_limits, connections=connections)  # type: ignore[return-value]  # is called only
 
 
 class BoundedHttp(HttpToolsProtocol):
     """One connection.
 
-    *Heads.* httptools gathers a header's value piece by piece, at a cost that grows with its square. So whatever has
-    come is counted until it makes a whole head or a byte of a body. Trailers are parsed and dropped: who may ask was
-    judged by the head.
+    *Heads.* httptools joins the pieces of a header's value, at quadratic cost. So received bytes are counted until a
+    head is complete or a body begins. Trailers are parsed and ignored, because access was checked with the head.
 
-    *Sending.* An answer is sent when the system has taken its last byte: until then its request is in flight. Where the
-    client takes hardly any for `send_s`, the connection is cut.
+    *Sending.* A request is in flight until the system has taken the last byte of its response. If the client reads
+    hardly anything for `send_s`, the connection is closed.
 
-    *Half-closed clients.* One that has sent its request may close its sending half and wait (`nc -N`). A client that
-    left looks the same, so it is asked with a `100 Continue`, which the system of one that left refuses with a reset.
-    That is only possible before the answer begins, with HTTP/1.1, and on Linux, which tells of the reset; else the end
-    of what is sent counts as the end of the client, whose work is cancelled.
+    *Half-closed clients.* A client that has sent its request may close its sending half and wait (`nc -N`). A client
+    that disconnected looks the same, so inkgate sends a `100 Continue`, which a disconnected client's system answers
+    with a reset. That works only before the response begins, with HTTP/1.1, and on Linux, which reports the reset.
+    Otherwise a client that closes its sending half counts as disconnected, and its work is cancelled.
     """
 
     def __init__(
@@ -119,7 +118,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._await_head()
             return
         most = self._table.most
-        self._refuse(Overloaded("service_full", f"{most} connections are open; no more fit.", _FULL_RETRY_S))
+        self._refuse(Overloaded("service_full", f"All {most} connections that are allowed are open.", _FULL_RETRY_S))
 
     def give_way(self) -> None:
         """See Closable."""
@@ -132,14 +131,14 @@ class BoundedHttp(HttpToolsProtocol):
             if timer is not None:
                 timer.cancel()
         self._unset_keepalive_if_required()
-        # uvicorn tells the request that came last; with pipelining, an earlier one is being answered.
+        # uvicorn marks only the last request; with pipelining, an earlier one may be in progress.
         running = self._running
         if running is not None and not running.response_complete:
             running.disconnected = True
             running.message_event.set()
         super().connection_lost(exc)
 
-    # -- what comes in
+    # -- receiving
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
@@ -158,25 +157,26 @@ class BoundedHttp(HttpToolsProtocol):
             self._await_head()
 
     def _feed(self, piece: memoryview) -> InputRejected | None:
-        """Parses `piece`; gives the reason why this is the end of the connection, if it is."""
+        """Parses `piece`. Returns the error that ends the connection, if any."""
         self._moved_on = False
         try:
             self._parse(piece)
         except httptools.HttpParserError:
             if not self._too_many_headers:
-                return InputRejected("http_invalid", "What was sent is not HTTP/1.1.")
+                return InputRejected("http_invalid", "The bytes received are not HTTP/1.1.")
         self._head_bytes = 0 if self._moved_on else self._head_bytes + len(piece)
         if self._head_bytes <= MAX_HEAD_BYTES and not self._too_many_headers:
             return None
-        size = f"{MAX_HEAD_BYTES // 1024} KB together"
-        return InputRejected("head_too_large", f"There may be {MAX_HEADERS} headers, with the request line {size}.")
+        size = f"{MAX_HEAD_BYTES // 1024} KB"
+        detail = f"The limit is {MAX_HEADERS} headers and {size} in all, including the request line."
+        return InputRejected("head_too_large", detail)
 
     def _parse(self, piece: memoryview) -> None:
         while piece:
             try:
                 self.parser.feed_data(piece)
             except httptools.HttpParserUpgrade as upgrade:
-                log.debug("upgrade_ignored")  # and the request is answered as any other
+                log.debug("upgrade_ignored")  # and the request is handled as any other
                 piece = piece[upgrade.args[0] :]
             else:
                 return
@@ -221,17 +221,17 @@ class BoundedHttp(HttpToolsProtocol):
         if not self._head_bytes:
             self.transport.close()
             return
-        detail = f"The request line and headers were not there after {self._time_limits.head_s:g} seconds."
+        detail = f"The request line and headers did not arrive within {self._time_limits.head_s:g} seconds."
         self._refuse(InputRejected("head_timeout", detail))
 
     def _is_busy(self) -> bool:
-        """Whether a request is being answered."""
+        """Whether a request is in progress."""
         return self._running is not None and not self._running.response_complete
 
-    # -- refusals before there is a request
+    # -- refusals before a request is complete
 
     def _refuse(self, error: InkgateError) -> None:
-        """Answers with `error`, and closes. A request that is being answered goes first, and is the last."""
+        """Responds with `error` and closes. A request in progress is finished first, and is the last."""
         self._refused = True
         self._end_head_timer()
         self._table.work(self)
@@ -241,12 +241,12 @@ class BoundedHttp(HttpToolsProtocol):
                 running.keep_alive = False
                 self.pipeline.clear()
                 return
-            # Its own body is what can't be understood.
+            # The invalid bytes are in the body of the request in progress.
             running.disconnected = True
             running.message_event.set()
         problem = Problem.of(error, uuid4().hex)
         client = self.client[0] if self.client else None
-        # A line for each connection that finds no room would help an attack.
+        # At the limit, an info line per connection would help an attack.
         write = log.debug if isinstance(error, Overloaded) else log.info
         write("request_refused", code=problem.code, status=problem.status, client=client, request_id=problem.request_id)
         self.transport.write(_rendered(problem, self.server_state.default_headers))
@@ -263,11 +263,11 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.abort()
 
     def _close_in_time(self) -> None:
-        """Closes when what was written is sent, or can't be."""
+        """Closes when the written bytes are sent or the time limit expires."""
         self.transport.close()
         self._last_timer = self.loop.call_later(self._time_limits.send_s, self.transport.abort)
 
-    # -- answers
+    # -- responses
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]  # as uvicorn
         self._running = cycle
@@ -276,11 +276,11 @@ class BoundedHttp(HttpToolsProtocol):
     async def _answer(
         self, cycle: RequestResponseCycle, app: ASGIApp, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Runs `app`, for whom an answer has ended when all of it is sent."""
+        """Runs `app`; for it, a response ends only when all bytes are sent."""
 
         async def send_all(message: Message) -> None:
             if cycle.waiting_for_100_continue:
-                cycle.keep_alive = False  # nobody can tell whether the body still comes, or the next request
+                cycle.keep_alive = False  # the next bytes could be the body or the next request
             await send(message)
             if cycle.response_complete:
                 await self._until_sent()
@@ -294,10 +294,10 @@ class BoundedHttp(HttpToolsProtocol):
         await app(scope, receive_until_sent, send_all)
 
     async def _until_sent(self) -> None:
-        """Returns when the system has taken all that was written, or the connection is lost."""
+        """Returns when the system has taken all written bytes, or the connection is lost."""
         if not self._is_unsent():
             return
-        await asyncio.sleep(0)  # uvloop writes at the end of the loop's round
+        await asyncio.sleep(0)  # uvloop writes at the end of its loop iteration
         if self._is_unsent():
             self.transport.set_write_buffer_limits(high=0)
             await self.flow.drain()
@@ -332,7 +332,7 @@ class BoundedHttp(HttpToolsProtocol):
         self.transport.abort()
 
     def _bytes_not_taken(self) -> int:
-        """Of what was written: those that wait here, and those that the system has and the client has not."""
+        """Written bytes that are still in the transport's buffer or unacknowledged in the system's."""
         connection = self.transport.get_extra_info("socket")
         try:
             in_system = struct.unpack("i", fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
@@ -348,14 +348,14 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.close()
             return
         self._table.wait(self)
-        if self._head_bytes or not self._in_head:  # the next head has begun, or the rest of a body isn't wanted
+        if self._head_bytes or not self._in_head:  # the next head has begun, or the rest of a body is not needed
             self._unset_keepalive_if_required()
             self._await_head()
 
-    # -- clients that have ended what they send
+    # -- half-closed clients
 
     def eof_received(self) -> bool:  # type: ignore[override]  # uvicorn always closes
-        """Whether the connection stays open: see the class."""
+        """Returns whether the connection stays open: see the class."""
         if self._half_closed:
             return True
         running = self._running

@@ -1,6 +1,6 @@
-"""Clients that leave: their work is cancelled, and while they wait for room, too.
+"""Cancels the work of clients that disconnect, also while they wait for admission.
 
-That a client left is known when its whole body was received. So those of requests that wait are received early.
+A disconnect is detected only after the whole body is received. So the bodies of waiting requests are received early.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from inkgate.concurrency import single_error
 from inkgate.serving.limiter import CallerLeft
 
 _LOOKS_S = 0.25
-"""Between two tries to find room for a body."""
+"""Interval between attempts to reserve memory for a body."""
 
 
 @asynccontextmanager
 async def cancelled_when_left(receive: Receive) -> AsyncIterator[None]:
-    """Cancels the block when the client goes away. Enter it when the whole body has been received.
+    """Cancels the block if the client disconnects. Enter it after the whole body is received.
 
     Raises:
-        CallerLeft: that happened before the block was done.
+        CallerLeft: the client disconnected before the block was done.
     """
     done = False
     with single_error():
@@ -44,10 +44,10 @@ async def _cancel_when_left(receive: Receive, scope: anyio.CancelScope) -> None:
 
 
 class EarlyBodies:
-    """Memory for bodies that are received early. A body that finds no room stays with the system and its client.
+    """Memory for bodies that are received early. A body without a reservation stays in socket buffers.
 
     Attributes:
-        reserved: bytes of it in use.
+        reserved: bytes in use.
     """
 
     def __init__(self, most: int) -> None:
@@ -55,7 +55,7 @@ class EarlyBodies:
         self._most = most
 
     async def reserve(self, size: int) -> int:
-        """Waits for room, and gives the bytes that may be received; to be given back to `release`."""
+        """Waits for memory. Returns the reserved bytes; give them back with `release`."""
         size = min(size, self._most)
         while self.reserved + size > self._most:  # noqa: ASYNC110 - that of every body that leaves, for any that waits
             await anyio.sleep(_LOOKS_S)
@@ -67,10 +67,10 @@ class EarlyBodies:
 
 
 class EarlyBody:
-    """The body of one request: what comes while the request waits is kept for whoever receives it later."""
+    """The body of one request, buffered while the request waits."""
 
     def __init__(self, bodies: EarlyBodies, receive: Receive, size: int) -> None:
-        """`size`: bytes of it, at most."""
+        """`size`: maximum bytes."""
         self._bodies = bodies
         self._receive = receive
         self._size = size
@@ -79,15 +79,15 @@ class EarlyBody:
         self._kept_bytes = 0
 
     async def receive(self) -> Message:
-        """What came early, then the rest; as in ASGI."""
+        """The buffered part, then the rest; as in ASGI."""
         return self._kept.popleft() if self._kept else await self._receive()
 
     @asynccontextmanager
     async def receiving_early(self) -> AsyncIterator[None]:
-        """Receives while the block runs, and cancels the block when the client goes away.
+        """Receives while the block runs, and cancels the block if the client disconnects.
 
         Raises:
-            CallerLeft: that happened before the block was done.
+            CallerLeft: the client disconnected before the block was done.
         """
         try:
             async with cancelled_when_left(self._receive_early):
@@ -100,7 +100,7 @@ class EarlyBody:
     async def _receive_early(self) -> Message:
         if self._room is None:
             self._room = await self._bodies.reserve(self._size)
-        if self._kept_bytes > self._room:  # only a body without a length, or one that is too large, gets here
+        if self._kept_bytes > self._room:  # only reached by a body without a length, or a too large one
             await anyio.sleep_forever()
         message = await self._receive()
         self._kept.append(message)

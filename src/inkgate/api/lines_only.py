@@ -1,4 +1,4 @@
-"""Results for clients that know lines alone: text whose place on the page is not known becomes lines all the same."""
+"""Results for clients that know only lines: text without a position becomes lines too."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from inkgate.types import Line, PageResult, Quad
 
 
 def with_lines(page: PageResult) -> PageResult:
-    """`page`, with lines: where it has none, each line of its text, on a quad that is the whole page.
+    """`page` with lines. If it has none: each line of its text, with the whole page as its quad.
 
-    Their confidence is the mean of their words, weighted by length; 1 where the engine gave none.
+    Their confidence is the mean of their words, weighted by length; 1 if the engine gave none.
     """
     if page.lines or not page.text:
         return page

@@ -1,4 +1,4 @@
-"""Requests as they are counted: by route, never by path, so that nobody can make series at will."""
+"""Counts requests by route, never by path, so that clients can't create metric series."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMED_KEY = "key:"
 
 
 class Measure:
-    """Tells a Observer of requests that have ended; an `ended` of AccessLog."""
+    """Reports finished requests to an Observer; used as `ended` of AccessLog."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -24,7 +24,7 @@ class Measure:
         self._patterns: list[Route] = []
 
     def knows(self, routes: Iterable[BaseRoute]) -> None:
-        """Takes the names of endpoints from the application's routes. Those that documents are sent to are told."""
+        """Takes the endpoints' names from the application's routes, and reports those for documents to the Observer."""
         for route in routes:
             if not isinstance(route, Route):
                 continue
@@ -36,7 +36,7 @@ class Measure:
                 self._observer.serves(route.path)
 
     def __call__(self, scope: Scope, status: int, seconds: float) -> None:
-        """Counts it, and the refusal that it is, maybe."""
+        """Counts the request, and its refusal if it was refused."""
         method = scope["method"]
         self._observer.request(method if method in _METHODS else OTHER, self.endpoint(scope), status, seconds)
         noted = scope.get("state", {})
@@ -46,7 +46,7 @@ class Measure:
             self._observer.refused(code, "key" if named else "anonymous")
 
     def endpoint(self, scope: Scope) -> str:
-        """The path of the route that the request is for, with names for what differs in it; `other` for none."""
+        """The request's route as a path template; `other` if there is none."""
         path: str = scope["path"]
         if path in self._fixed:
             return path

@@ -1,4 +1,4 @@
-"""/metrics on a port of its own, in the service's event loop."""
+"""Serves /metrics on a separate port, in the service's event loop."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ class MetricsApp:
         if scope["path"] != _PATH:
             return PlainTextResponse(f"Metrics are at {_PATH}.\n", 404)
         if scope["method"] not in {"GET", "HEAD"}:
-            return PlainTextResponse(f"{_PATH} is read with GET.\n", 405, {"Allow": "GET, HEAD"})
+            return PlainTextResponse(f"Request {_PATH} with GET.\n", 405, {"Allow": "GET, HEAD"})
         body, content_type = exposed(self._registry, Headers(scope=scope).get("accept", ""))
         return Response(body, headers={"Content-Type": content_type})
 
 
 class _Server(uvicorn.Server):
-    """A server beside another one, which has the signals."""
+    """A second server; the first one handles the signals."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.servers = []  # uvicorn sets it when it has started
+        self.servers = []  # uvicorn sets it after start
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -65,12 +65,11 @@ class _Server(uvicorn.Server):
 async def served(
     settings: MetricsSettings, collectors: Iterable[Collector], api_port: int = 0, supervisor: Supervisor | None = None
 ) -> AsyncIterator[str | None]:
-    """Serves what the collectors have for as long as the block lasts. Gives the URL; None where the settings want none,
-    or the usual port is taken: that is no reason not to read documents. `api_port` is taken, by the API. `supervisor`:
-    starts the server again where it fails.
+    """Serves the metrics within the block. Yields the URL; None if the settings turn it off or the default port is in
+    use, which must not stop the service. `api_port`: in use by the API. `supervisor`: restarts the server if it fails.
 
     Raises:
-        OSError: the address can't be listened on, and it is not the usual port that is taken.
+        OSError: can't listen on the address, for any reason except that the default port is in use.
     """
     listener = _listener(settings, api_port) if settings.enabled else None
     if listener is None:
@@ -92,7 +91,7 @@ async def served(
 
 
 class _Running:
-    """A server of `app` on `listener`, which stays open: each run listens on a descriptor of its own."""
+    """A server of `app` on `listener`, which stays open: each run uses its own descriptor."""
 
     def __init__(self, app: MetricsApp, listener: socket.socket) -> None:
         self._app = app
@@ -101,20 +100,20 @@ class _Running:
         self._ended = anyio.Event()
 
     async def run(self) -> None:
-        """Answers until `stop`."""
+        """Serves until `stop`."""
         server = self._server = _Server(_config(self._app))
         self._ended = anyio.Event()
         with self._listener.dup() as listener:
             try:
                 await server.serve([listener])
             finally:
-                for listening in server.servers:  # left open where it failed or was cancelled
+                for listening in server.servers:  # still open if it failed or was cancelled
                     listening.close()
                 self._server = None
                 self._ended.set()
 
     async def stop(self) -> None:
-        """Ends the server, if there is one now, and returns when its connections are closed."""
+        """Stops the server if it runs, and returns when its connections are closed."""
         if self._server is not None:
             self._server.should_exit = True
             await self._ended.wait()

@@ -1,4 +1,4 @@
-"""multipart/form-data, parsed while it arrives, into memory: no temporary file is ever made."""
+"""Parses multipart/form-data as it arrives, in memory, without temporary files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FormPart:
 
     @property
     def text(self) -> str | None:
-        """The value of a plain field; None when the part is a file: by its filename, its type, or its bytes."""
+        """The value of a plain field; None if filename, type or bytes show that the part is a file."""
         if self.filename is not None or self.content_type.startswith(("image/", "application/")):
             return None
         if len(self.data) > LARGE and not self.data.isascii():
@@ -39,13 +39,13 @@ class FormPart:
 
 
 class MultipartReader:
-    """Takes a body in chunks, gives its parts at the end."""
+    """Parses a body from chunks."""
 
     def __init__(self, content_type: str) -> None:
         """`content_type`: the request's header.
 
         Raises:
-            InputRejected: it names no usable boundary.
+            InputRejected: it has no usable boundary.
         """
         boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
         if not boundary:
@@ -76,7 +76,7 @@ class MultipartReader:
         """Takes the next chunk.
 
         Raises:
-            InputRejected: this is not multipart/form-data, or has too many parts.
+            InputRejected: it is not multipart/form-data, or has too many parts.
         """
         try:
             self._parser.write(chunk)
@@ -95,7 +95,7 @@ class MultipartReader:
 
     def _on_part_begin(self) -> None:
         if len(self._parts) >= MAX_PARTS:
-            raise InputRejected("request_malformed", f"A form may have {MAX_PARTS} parts.")
+            raise InputRejected("request_malformed", f"The form has more than {MAX_PARTS} parts.")
         self._headers = {}
         self._data = bytearray()
 
@@ -137,11 +137,11 @@ class MultipartReader:
 
 def _disposition(header: str) -> dict[str, str]:
     """The parameters of a Content-Disposition header, which browsers send in UTF-8."""
-    # The parser wants latin-1, which every byte has a place in; afterwards the bytes are UTF-8 again.
+    # The parser expects latin-1, which maps every byte; afterwards the bytes are decoded as UTF-8.
     options = parse_options_header(header.encode().decode("latin-1"))[1]
     return {key.decode("latin-1"): value.decode("utf-8", "replace") for key, value in options.items()}
 
 
 def clean_name(name: str) -> str:
-    """A name that may go into messages: without folders and control characters, and not too long."""
+    """A file name that is safe in messages: without folders and control characters, and shortened."""
     return _UNSAFE.sub("", name.replace("\\", "/").rpartition("/")[2])[:MAX_NAME_LENGTH]

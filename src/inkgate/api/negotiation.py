@@ -1,4 +1,4 @@
-"""What an answer looks like: chosen by `format`, or else by the Accept header."""
+"""Content negotiation: `format`, else the Accept header, selects the response's format."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from inkgate.errors import InputRejected
 
 
 class Native(StrEnum):
-    """Answers that are no format of a document."""
+    """Responses that are not document formats."""
 
     FORM = "form"
-    """The JSON that the request's own form is answered with."""
+    """The JSON of the request's form."""
     NDJSON = "ndjson"
-    """One line of JSON for each page, as soon as it is read."""
+    """One line of JSON per page, as soon as it is read."""
 
 
 Shape = Native | Format
 
 _LONGEST_ACCEPT = 4000
-"""In characters: no client sends a tenth."""
+"""In characters; clients send less than a tenth."""
 NDJSON_TYPE = "application/x-ndjson"
 
 _BY_MEDIA_TYPE: dict[str, Shape] = {
@@ -39,13 +39,13 @@ _BY_MEDIA_TYPE: dict[str, Shape] = {
     "application/alto+xml": Format.ALTO,
 }
 _BY_PLAIN_TYPE: dict[str, Shape] = {"text/html": Format.HOCR, "application/xml": Format.ALTO}
-"""The types that answers have, for those who ask for nothing but them. Every browser's form names them beside `*/*`,
-meaning no hOCR and no ALTO.
+"""Media types that select a format only without `*/*`. Browsers send them together with `*/*` and don't mean hOCR or
+ALTO.
 """
 
 
 def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the option's name
-    """The shape of the answer: `format` when it is given, else the best that `accept` names.
+    """The response's format: `format` if given, else the best match for `accept`.
 
     Raises:
         InputRejected: "not_acceptable".
@@ -55,13 +55,13 @@ def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the
     if not accept or not accept.strip():
         return Native.FORM
     if len(accept) > _LONGEST_ACCEPT:
-        raise InputRejected("not_acceptable", f"An Accept header may have {_LONGEST_ACCEPT} characters.")
+        raise InputRejected("not_acceptable", f"The Accept header is longer than {_LONGEST_ACCEPT} characters.")
     ranges = _ranges(accept)
     types = _BY_MEDIA_TYPE if any(name == "*/*" for name, _ in ranges) else _BY_MEDIA_TYPE | _BY_PLAIN_TYPE
     known = [(weight, types[name]) for name, weight in ranges if name in types]
     best = max(known, key=lambda pair: pair[0], default=(0.0, Native.FORM))
     if best[0] <= 0:
-        raise InputRejected("not_acceptable", "The Accept header names no media type that is answered here.")
+        raise InputRejected("not_acceptable", "The Accept header names no media type that this endpoint offers.")
     return best[1]
 
 
@@ -72,11 +72,11 @@ def _named(format: str) -> Shape:  # noqa: A002 - the option's name
     try:
         return Format(name)
     except ValueError:
-        raise InputRejected("not_acceptable", "`format` names no format that there is.") from None
+        raise InputRejected("not_acceptable", "`format` does not name a known format.") from None
 
 
 def _ranges(accept: str) -> list[tuple[str, float]]:
-    """Media ranges and their weights, in the order given (RFC 9110, 12.5.1); a weight that is no number is 0."""
+    """Media ranges and their weights, in the given order (RFC 9110, 12.5.1); an invalid weight counts as 0."""
     ranges = []
     for part in accept.split(","):
         name, *parameters = (piece.strip().lower() for piece in part.split(";"))

@@ -23,10 +23,10 @@ Json = dict[str, Any]
 
 DESCRIPTION = """Reads images (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC) and PDFs.
 
-* `POST /ocr` takes JSON, forms, and what clients of rapidocr_api and PaddleX send.
-* `POST /v1/ocr` takes what clients of Mistral's OCR send.
-* `POST /layout-parsing` takes what clients of PaddleX's document parsing send.
-* `POST /v1/chat/completions` takes what clients of OpenAI and vLLM send, and passes it on to the model servers.
+* `POST /ocr` accepts JSON, forms, and the requests of rapidocr_api and PaddleX clients.
+* `POST /v1/ocr` accepts the requests of Mistral OCR clients.
+* `POST /layout-parsing` accepts the requests of PaddleX document parsing clients.
+* `POST /v1/chat/completions` forwards the requests of OpenAI and vLLM clients to the model servers.
 * Errors are problem documents (RFC 9457) with a stable `code`, a `remedy` and the `request_id`.
 * If some pages of a document fail, the response has `X-Inkgate-Status: partial`, and each failed page has an `error`.
 """
@@ -36,14 +36,14 @@ _ALWAYS = (401, 403, 429, 500, 503)
 
 
 def pages_pattern(first: int) -> str:
-    """What `parse_pages` takes, as far as a pattern can say it; empty is all pages."""
+    """A pattern for what `parse_pages` accepts, as far as patterns can; empty selects all pages."""
     number = "0*[1-9][0-9]{0,8}" if first else "[0-9]{1,9}"
     part = f" *{number}( *- *({number})?)? *"
     return f"^({part}(,{part})*)?$"
 
 
 def problems(*statuses: int) -> dict[int | str, Json]:
-    """The problem documents that an operation may answer with, by status, beside those of every operation."""
+    """The problem documents of an operation by status, in addition to those of every operation."""
     found: dict[int | str, Json] = {}
     for status in sorted({*statuses, *_ALWAYS}):
         codes = [code for code, of_code in STATUSES.items() if of_code == status]
@@ -101,7 +101,7 @@ _PROBLEM_SCHEMA: Json = {
 
 
 def openapi_of(app: FastAPI, *, keys_needed: bool) -> Callable[[], Json]:
-    """A function that makes the document once: FastAPI's `openapi` method for `app`."""
+    """FastAPI's `openapi` method for `app`; builds the document once."""
 
     def openapi() -> Json:
         if app.openapi_schema is None:
@@ -147,14 +147,14 @@ def _request_schemas() -> Json:
     models = (OcrOptions, PaddlexRequest, LayoutParsingRequest, MistralRequest)
     _, schema = models_json_schema([(model, "validation") for model in models], ref_template=_REF + "{model}")
     found: Json = schema["$defs"]
-    # Not offered before it is there; sending it is answered with 501.
+    # Not offered until it is supported; requests that have it get 501.
     for missing in ("document_annotation_format", "document_annotation_prompt", "bbox_annotation_format"):
         del found["MistralRequest"]["properties"][missing]
     return found
 
 
 def _result_schemas() -> Json:
-    """The published JSON schema of a document, its parts as components: `Document`, `DocumentPage`, ..."""
+    """The published JSON schema of a document, with its parts as components: `Document`, `DocumentPage`, ..."""
     schema = _with_refs(json_schema())
     parts = {_component(name): part for name, part in schema.pop("$defs").items()}
     for key in ("$schema", "$id"):

@@ -31,13 +31,13 @@ _REQUEST: Json = {
         "application/json": {
             "schema": {
                 "type": "object",
-                "description": "Passed on byte by byte, but for fields by which one client could spend what belongs to "
-                "others (docs/reference/http.md).",
+                "description": "Forwarded byte by byte, except for fields with which one client could use up what "
+                "others need (docs/reference/http.md).",
                 "required": ["messages"],
                 "properties": {
                     "model": {
                         "type": "string",
-                        "description": "A name that `/v1/models` lists; the engine's own stands for its model.",
+                        "description": "A name that `/v1/models` lists. The engine's name stands for its model.",
                     },
                     "messages": {"type": "array", "items": {"type": "object"}},
                     "stream": {"type": "boolean"},
@@ -59,10 +59,10 @@ _EVENT: Json = {
 def _responses() -> dict[int | str, Json]:
     found = openai_problems(400, 404, 408, 413, 415, 422, 501, 502, 504)
     ok: Json = {
-        "description": "The model server's answer as it is; with `stream`, its events as they come.",
+        "description": "The model server's response, unchanged. With `stream`: its events as they arrive.",
         "headers": {
             "X-Inkgate-Ignored": {
-                "description": "Fields of the request that were left out or lowered.",
+                "description": "Fields of the request that were removed or lowered.",
                 "schema": {"type": "string"},
             }
         },

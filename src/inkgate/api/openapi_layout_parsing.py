@@ -34,7 +34,7 @@ _BLOCK: Json = {
     "required": ["block_label", "block_content", "block_bbox", "block_id", "block_order"],
     "properties": {
         "block_label": {"type": "string", "examples": ["paragraph_title"]},
-        "block_content": {"type": "string", "description": "Text; a table as HTML."},
+        "block_content": {"type": "string", "description": "Text. A table is HTML."},
         "block_bbox": {"type": "array", "items": {"type": "integer"}, "minItems": 4, "maxItems": 4},
         "block_id": {"type": "integer"},
         "block_order": {"type": ["integer", "null"], "description": "From 1; null for running headers and footers."},
@@ -48,12 +48,12 @@ _PAGE: Json = {
             "type": "object",
             "required": ["page_count", "width", "height", "model_settings", "parsing_res_list"],
             "properties": {
-                "page_count": {"type": ["integer", "null"], "description": "Of a PDF."},
+                "page_count": {"type": ["integer", "null"], "description": "Pages of a PDF."},
                 "width": {"type": "integer"},
                 "height": {"type": "integer"},
                 "model_settings": {"type": "object"},
                 "parsing_res_list": {"type": "array", "items": _BLOCK},
-                "error": {"type": "object", "description": "Why this page was not read. An addition to the form."},
+                "error": {"type": "object", "description": "Why this page was not read. Not part of PaddleX's form."},
             },
         },
         "markdown": {
@@ -102,7 +102,7 @@ def _responses() -> dict[int | str, Json]:
         response["content"] = {"application/json": {"schema": _ERROR}}
     answers = {
         "application/json": {"schema": _ANSWER},
-        "application/x-ndjson": {"schema": {"type": "string", "description": "A line for each page, then a summary."}},
+        "application/x-ndjson": {"schema": {"type": "string", "description": "One line per page, then a summary."}},
         "text/plain": {"schema": {"type": "string"}},
         "text/markdown": {"schema": {"type": "string"}},
         "text/html": {"schema": {"type": "string", "description": "hOCR"}},

@@ -69,7 +69,7 @@ _PAGE: Json = {
                 "properties": {
                     "id": {"type": "string"},
                     **dict.fromkeys(_CORNERS, _INTEGER_OR_NULL),
-                    "image_base64": {"type": "null", "description": "Figures are located, not cut out."},
+                    "image_base64": {"type": "null", "description": "Always null: figures are located, not cut out."},
                 },
             },
         },
@@ -83,7 +83,7 @@ _PAGE: Json = {
         "footer": _STRING_OR_NULL,
         "confidence_scores": {"type": ["object", "null"]},
         "blocks": {"type": ["array", "null"], "items": {"type": "object"}},
-        "error": {"type": ["object", "null"], "description": "Why this page was not read. An addition to the form."},
+        "error": {"type": ["object", "null"], "description": "Why this page was not read. Not part of Mistral's form."},
     },
 }
 _ANSWER: Json = {
@@ -97,7 +97,7 @@ _ANSWER: Json = {
             "properties": {"pages_processed": {"type": "integer"}, "doc_size_bytes": {"type": "integer"}},
         },
         "document_annotation": {"type": "null"},
-        "status": {"enum": ["complete", "partial"], "description": "An addition to the form."},
+        "status": {"enum": ["complete", "partial"], "description": "Not part of Mistral's form."},
     },
 }
 
@@ -112,7 +112,7 @@ MISTRAL_OPERATION: Json = {
             "content": {
                 "application/json": {"schema": _ANSWER},
                 "application/x-ndjson": {
-                    "schema": {"type": "string", "description": "A line for each of `pages`, then a summary."}
+                    "schema": {"type": "string", "description": "One line for each of `pages`, then a summary."}
                 },
                 "text/plain": {"schema": {"type": "string"}},
                 "text/markdown": {"schema": {"type": "string"}},

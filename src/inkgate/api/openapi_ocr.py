@@ -1,4 +1,4 @@
-"""`POST /ocr` in OpenAPI, by hand: the route takes the raw request, so FastAPI can't see what is in it."""
+"""`POST /ocr` in OpenAPI, written by hand: the route takes the raw request, so FastAPI does not know its fields."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _PAGES: Json = {"type": "string", "pattern": pages_pattern(1), "examples": ["1"]
 _OPTIONS: dict[str, tuple[str, Json]] = {
     "pages": ("Pages from 1, such as `1-3,7` or `5-`.", _PAGES),
     "format": (
-        "The answer's format; wins over the Accept header. `json` is the document of the published schema.",
+        "The response's format; overrides the Accept header. `json` is the document as in the published schema.",
         {"type": "string", "enum": [*(member.value for member in Format), "ndjson"]},
     ),
     "task": ("`text`: lines. `parse`: blocks and Markdown as well.", {"type": "string", "enum": ["text", "parse"]}),
     "blocks": ("`true`: blocks and Markdown too; the same as `task=parse`.", {"type": "boolean"}),
     "pdf_text": (
-        "When a PDF's own text is taken instead of its pixels.",
+        "When to use the text layer of PDF pages instead of OCR.",
         {"type": "string", "enum": ["auto", "never", "always"]},
     ),
     "password": (
-        "Of a PDF that needs one. Taken from the body only: addresses are logged.",
+        "Password of an encrypted PDF. Only in the body, because URLs are logged.",
         {"type": "string", "format": "password", "maxLength": LONGEST_PASSWORD},
     ),
     "coordinates": (
-        "Coordinates of the picture as it was `sent` (default of hOCR and ALTO) or turned `upright` (JSON).",
+        "Coordinates of the image as `sent` (default for hOCR and ALTO) or of the `upright` page (default for JSON).",
         {"type": "string", "enum": ["upright", "sent"]},
     ),
 }
@@ -51,7 +51,7 @@ _SIMPLE: Json = {
             "type": "string",
             "format": "byte",
             "minLength": 4,
-            "description": "The file in base64, as a data: URL, or (where settings allow it) as an http(s) URL.",
+            "description": "The file as base64, a data: URL, or (if the settings allow it) an http(s) URL.",
         },
         **_FIELDS,
     },
@@ -67,9 +67,9 @@ _RAPIDOCR_FORM: Json = {
     "type": "object",
     "properties": {
         "image_file": {**_BINARY, "description": "The file."},
-        "use_det": {**_SWITCH, "description": "`false` leaves `dt_boxes` out of the answer."},
-        "use_cls": {**_SWITCH, "description": "`false` reads lines without looking for upside-down ones."},
-        "use_rec": {**_SWITCH, "description": "`false` leaves `rec_txt` and `score` out of the answer."},
+        "use_det": {**_SWITCH, "description": "`false` omits `dt_boxes` from the response."},
+        "use_cls": {**_SWITCH, "description": "`false` skips the check for upside-down lines."},
+        "use_rec": {**_SWITCH, "description": "`false` omits `rec_txt` and `score` from the response."},
         **_FIELDS,
     },
     "required": ["image_file"],
@@ -107,7 +107,7 @@ _DOCUMENT: Json = {"$ref": "#/components/schemas/Document"}
 _SIMPLE_ANSWER: Json = {
     "title": "Simple answer",
     "type": "object",
-    "description": "The document (all keys of `Document`) with its whole text as `text`; forms get it as `result` too.",
+    "description": "The document (all keys of `Document`) with its whole text as `text`; for forms also as `result`.",
     "required": ["text", "status", "pages"],
     "properties": {
         "text": _TEXT,
@@ -173,7 +173,7 @@ _OK: Json = {
     "description": "The document. Each protocol has its own JSON; the other formats are the same for all.",
     "headers": {
         "X-Inkgate-Status": {
-            "description": "`complete`, or `partial` when some pages failed. Not on streams: their last line says it.",
+            "description": "`complete`, or `partial` if some pages failed. Streams have it in their last line instead.",
             "schema": {"type": "string", "enum": ["complete", "partial"]},
         }
     },
@@ -183,7 +183,7 @@ _OK: Json = {
             "examples": _EXAMPLES,
         },
         "application/x-ndjson": {
-            "schema": {"type": "string", "description": "A line for each page (`DocumentPage`), then a summary."}
+            "schema": {"type": "string", "description": "One line per page (`DocumentPage`), then a summary."}
         },
         "text/plain": {"schema": {"type": "string"}},
         "text/markdown": {"schema": {"type": "string"}},

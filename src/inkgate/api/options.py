@@ -1,4 +1,4 @@
-"""The options that every form of `/ocr` takes, from the query or from the body."""
+"""Options of all request forms, from the query or the body."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 MOST_FIELDS = 100
 LONGEST_PASSWORD = 500
 BODY_ONLY = frozenset({"password"})
-"""Options that are not taken from the query."""
+"""Options that the query may not have."""
 LONGEST_FIELD = 200
-"""In characters. The names become a part of the prompt."""
+"""In characters. The names become part of the prompt."""
 
 
 class StopAtFirst(FailFast):
-    """Of a list, only the first wrong item is told: a list may have 200,000. Pydantic's own has no hash, as a part of a
-    union needs.
+    """Reports only the first invalid item of a list, which may have 200,000. Pydantic's own marker is not hashable, as
+    a union requires.
     """
 
     __hash__ = object.__hash__
@@ -49,41 +49,41 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def flag(value: object) -> object:
-    """A text of a form or a query that says yes or no, as that; all else as it is."""
+    """Converts a form's or query's boolean text to bool; returns anything else unchanged."""
     return _FLAGS.get(value.strip().lower(), value) if isinstance(value, str) else value
 
 
 Flag = Annotated[StrictBool, BeforeValidator(flag)]
-"""A switch of a form: `true` or `false`, `1` or `0`. In JSON a number is none."""
+"""A boolean of a form: `true` or `false`, `1` or `0`. In JSON, numbers are not accepted."""
 Pages = StrictStr | Annotated[list[StrictInt], StopAtFirst()] | StrictInt
 Word = Annotated[str, Field(max_length=100)]
 
 
 class OcrOptions(BaseModel):
-    """What may be asked of a document, whatever form the request has. Null, and an empty text, mean: not given."""
+    """Options common to all request forms. Null and the empty string mean: not given."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     pages: Annotated[Pages | None, Field(description="Pages from 1: `1-3,7`, or a list of numbers.")] = None
-    pdf_text: Annotated[PdfText | None, Field(description="When a PDF's own text is taken instead of its pixels.")] = (
-        None
-    )
+    pdf_text: Annotated[
+        PdfText | None, Field(description="When to use the text layer of PDF pages instead of OCR.")
+    ] = None
     password: Annotated[
         Annotated[StrictStr, Field(max_length=LONGEST_PASSWORD, pattern=r"^[^\x00]*$")] | None,
-        Field(repr=False, description="Of a PDF that needs one. Taken from the body only: addresses are logged."),
+        Field(repr=False, description="Password of an encrypted PDF. Only in the body, because URLs are logged."),
     ] = None
     format: Annotated[
-        Word | None, Field(description="text, markdown, json, hocr, alto or ndjson; wins over the Accept header.")
+        Word | None, Field(description="text, markdown, json, hocr, alto or ndjson; overrides the Accept header.")
     ] = None
     task: Annotated[
         Literal["text", "parse", "table", "formula", "chart", "spot", "extract", "translate"] | None,
         Field(
-            description="`text`: lines. `parse`: blocks and Markdown as well. The others need an engine that has them."
+            description="`text`: lines. `parse`: also blocks and Markdown. Other tasks need an engine that has them."
         ),
     ] = None
     fields: Annotated[
         str | Annotated[list[str], StopAtFirst()] | None,
-        Field(description="For `extract`: names of the fields, as a list, or as text with commas between them."),
+        Field(description="For `extract`: field names, as a list or separated by commas."),
     ] = None
     language: Annotated[
         Word | None, Field(description="For `translate`: the language to translate into, such as `en` or `zh`.")
@@ -95,17 +95,17 @@ class OcrOptions(BaseModel):
     coordinates: Annotated[
         Coordinates | None,
         Field(
-            description="`sent`: coordinates of the picture as it was sent; `upright`: after it was turned. Default: "
+            description="`sent`: coordinates of the image as sent; `upright`: of the page after rotation. Default: "
             "`sent` for hOCR and ALTO, `upright` for JSON."
         ),
     ] = None
 
     def shape(self, accept: str | None) -> Shape:
-        """How the answer is to look. Raises InputRejected("not_acceptable")."""
+        """The response's format. Raises InputRejected("not_acceptable")."""
         return choose(self.format, accept)
 
     def task_kind(self, shape: Shape) -> TaskKind:
-        """The kind of task that gives what was asked for, and what `shape` shows."""
+        """The task kind that yields what was requested and what `shape` shows."""
         kind = TaskKind(self.task) if self.task else TaskKind.TEXT
         needed = shape.task_kind if isinstance(shape, Format) else TaskKind.TEXT
         if kind is TaskKind.TEXT and (self.blocks or needed is TaskKind.PARSE):
@@ -113,28 +113,28 @@ class OcrOptions(BaseModel):
         return kind
 
     def field_names(self) -> tuple[str, ...]:
-        """The names in `fields`, none of them empty.
+        """The non-empty names in `fields`.
 
         Raises:
-            InputRejected: "options_invalid": they are too many, or too long.
+            InputRejected: "options_invalid": too many names, or one is too long.
         """
         given = self.fields.split(",", MOST_FIELDS) if isinstance(self.fields, str) else self.fields or []
         if len(given) > MOST_FIELDS or any(len(name) > LONGEST_FIELD for name in given):
-            detail = f"fields: up to {MOST_FIELDS} names of up to {LONGEST_FIELD} characters are taken."
+            detail = f"`fields` may have up to {MOST_FIELDS} names of up to {LONGEST_FIELD} characters."
             raise InputRejected("options_invalid", detail)
         return tuple(name for name in (" ".join(name.split()) for name in given) if name)
 
     def read_options(self, task: Task) -> ReadOptions:
-        """What the Reader is asked for. Raises InputRejected("pages_invalid")."""
+        """The options for the Reader. Raises InputRejected("pages_invalid")."""
         return ReadOptions(task, self.selection(), self.pdf_text, self.password or "")
 
     def selection(self) -> PageSelection | None:
-        """The pages asked for; None for all. Raises InputRejected("pages_invalid")."""
+        """The requested pages; None for all. Raises InputRejected("pages_invalid")."""
         return select(self.pages, first=1)
 
 
 def select(pages: str | list[int] | int | None, first: int) -> PageSelection | None:
-    """The selection that `pages` is, however it is written; None for all pages.
+    """Parses `pages`, a string or a list; None selects all pages.
 
     Raises:
         InputRejected: "pages_invalid".
@@ -147,14 +147,14 @@ def select(pages: str | list[int] | int | None, first: int) -> PageSelection | N
 
 
 def parse(model: type[ModelT], fields: Mapping[str, Any], query: Mapping[str, str] | None = None) -> ModelT:
-    """The fields of a body, and those of the query that the body doesn't have, as a `model`.
+    """Validates the body's fields, completed by the query's, as a `model`.
 
     Raises:
-        InputRejected: "options_invalid", naming every value that is wrong.
+        InputRejected: "options_invalid", with every invalid value.
     """
     taken = model.model_fields.keys() - BODY_ONLY
     given = {**{key: value for key, value in (query or {}).items() if key in taken}, **fields}
-    # A form can't leave a field out that it shows: what is empty was not filled in.
+    # A form sends all of its fields; an empty one was not filled in.
     given = {key: value for key, value in given.items() if value != ""}
     try:
         return model.model_validate(given)

@@ -1,9 +1,9 @@
-"""Who may call a service that asks for no API key: programs, its own pages, and the pages that CORS allows.
+"""Origin check of a service without API keys: programs, its own pages, and pages that CORS allows may call it.
 
-A browser sends requests for any web page that its user visits, also to services on the user's own machine. The page
-can't read the answers, but what it uploads is read here and costs time. By DNS rebinding (a name of the attacker's that
-leads to 127.0.0.1) it can read them, too: to the browser, page and service are then one origin. The Host header gives
-that away: it has the attacker's name. An API key is protection enough from both, as no foreign page knows it.
+A browser sends requests for any web page that its user visits, also to services on the user's machine. The page can't
+read the responses, but its uploads cost processing time. With DNS rebinding (an attacker's name that resolves to
+127.0.0.1) it can read them too, because page and service then have the same origin for the browser. The Host header
+reveals this, as it has the attacker's name. An API key protects from both, because foreign pages don't know it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from inkgate.errors import InputRejected
 from inkgate.settings import Settings
 
 PROBES = frozenset({"/livez", "/readyz", "/health"})
-"""Supervisors call them by whatever name or address they know; they tell nothing of any document."""
+"""Supervisors may call them by any name or address; they reveal nothing about documents."""
 _ANY = "*"
 _OWN = frozenset({"same-origin", "none"})
-"""Values of Sec-Fetch-Site: the service's own page, or the user (an address that was typed in, a bookmark)."""
+"""Values of Sec-Fetch-Site: the service's own page, or the user (a typed address, a bookmark)."""
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _SHOWN = 100
 
 
 class Origins:
-    """Judges requests by their head alone."""
+    """Checks requests by their headers."""
 
     def __init__(self, settings: Settings) -> None:
         server = settings.server
@@ -38,7 +38,7 @@ class Origins:
         self._cors_origins = frozenset(server.cors_origins)
 
     def check(self, scope: Scope) -> None:
-        """Lets a request through, or doesn't.
+        """Checks one request.
 
         Raises:
             InputRejected: "host_forbidden", "origin_forbidden".
@@ -47,7 +47,7 @@ class Origins:
             return
         headers = Headers(scope=scope)
         host = headers.get("host")
-        # Browsers always send one.
+        # Browsers always send a Host header.
         if host is not None and not self._is_ours(_without_port(host)):
             raise InputRejected("host_forbidden", f"The Host header names {host[:_SHOWN]!r}.")
         forwarded = forwarded_host(scope)
@@ -55,8 +55,8 @@ class Origins:
             raise InputRejected("host_forbidden", f"The X-Forwarded-Host header names {forwarded[:_SHOWN]!r}.")
         host = forwarded or host
         if not self._is_welcome(scope["method"], headers, host or ""):
-            origin = headers.get("origin", "of another site")
-            raise InputRejected("origin_forbidden", f"The request comes from a web page {origin[:_SHOWN]!r}.")
+            origin = headers.get("origin", "another site")
+            raise InputRejected("origin_forbidden", f"The request comes from a web page of {origin[:_SHOWN]!r}.")
 
     def _is_ours(self, host: str) -> bool:
         name = _bare(host)
@@ -66,20 +66,20 @@ class Origins:
             ip_address(name)
         except ValueError:
             return False
-        return True  # an address is no name that could be made to lead here: the page came from here, too
+        return True  # DNS rebinding needs a name; with an IP address, the page came from here too
 
     def _is_welcome(self, method: str, headers: Headers, host: str) -> bool:
         origin = headers.get("origin")
-        site = headers.get("sec-fetch-site")  # not sent by old browsers, nor to addresses without TLS but loopback
+        site = headers.get("sec-fetch-site")  # not sent by old browsers, nor without TLS except to loopback
         if site in _OWN or (site is None and origin is None):
             return True
         if origin is not None and (self._cors_origins & {origin, _ANY} or self._is_own(origin, host)):
             return True
         navigates = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-        return navigates and method in {"GET", "HEAD"}  # a link to here, which the page it is on can't look behind
+        return navigates and method in {"GET", "HEAD"}  # a link to the service; its page can't read the response
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Whether a page of this service has `origin`; a proxy in front of it may have another port or TLS."""
+        """Whether `origin` is this service; a proxy in front of it may have another port or TLS."""
         scheme, _, authority = origin.lower().partition("://")
         own = host.lower()
         default = _DEFAULT_PORTS.get(scheme, "")
@@ -89,7 +89,7 @@ class Origins:
 
 
 class CheckOrigin:
-    """Raises what Origins say of a request, before anything of its body is read."""
+    """Applies Origins to each request before its body is read."""
 
     def __init__(self, app: ASGIApp, origins: Origins) -> None:
         self._app = app
@@ -110,5 +110,5 @@ def _without_port(authority: str) -> str:
 
 
 def _bare(host: str) -> str:
-    """A host as it is compared."""
+    """A host in the form used for comparison."""
     return host.lower().strip("[]").removesuffix(".")

@@ -1,4 +1,4 @@
-"""What all of PaddleX's services share: how the file is sent, and the envelope that answers and errors come in."""
+"""Common parts of PaddleX's APIs: the file in requests, and the envelope of responses and errors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from inkgate.types import DocumentResult
 
 
 class PaddlexFile(BaseModel):
-    """The fields of every request, as PaddleX 3 defines them. Unknown keys are let through: newer clients send more.
+    """Fields of every PaddleX 3 request. Unknown keys are accepted, because newer clients send more.
 
-    It comes as JSON alone, whose values have types: `"no"` and 0 are no booleans.
+    Only JSON is accepted, so types are strict: `"no"` and 0 are not booleans.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
@@ -32,7 +32,7 @@ class PaddlexFile(BaseModel):
 
 
 class Envelope:
-    """One for each request, because answers and errors repeat its `logId`."""
+    """One per request, because responses and errors repeat its `logId`."""
 
     def __init__(self) -> None:
         self._log_id = uuid4().hex
@@ -50,16 +50,16 @@ class Envelope:
             raise InputRejected("file_missing", "`file` is empty.")
 
     def success(self, result: dict[str, Any]) -> dict[str, Any]:
-        """The answer that `result` is sent in."""
+        """The envelope around `result`."""
         return {"logId": self._log_id, "errorCode": 0, "errorMsg": "Success", "result": result}
 
     def problem(self, problem: Problem) -> Response:
-        """The answer that tells of `problem`."""
+        """The error response for `problem`."""
         return json_error(problem, paddlex_error(problem, self._log_id))
 
 
 def data_info(result: DocumentResult) -> dict[str, Any]:
-    """`dataInfo`: what was sent, and how large its pages are."""
+    """`dataInfo`: type of the file and sizes of its pages."""
     sizes = [{"width": page.width, "height": page.height} for page in result.pages]
     if result.mime_type == "application/pdf" or len(sizes) != 1:
         return {"numPages": len(sizes), "pages": sizes, "type": "pdf"}

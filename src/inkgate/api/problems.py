@@ -1,4 +1,4 @@
-"""The last border: whatever is raised below becomes an answer that says so, or a line in the log."""
+"""Turns every exception into an error response, or a log line if the response has begun."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from inkgate.serving.limiter import CallerLeft
 log = structlog.get_logger(__name__)
 
 LINGER_S = 5.0
-"""How long the rest of a refused body is read and thrown away, so that the client gets to read the answer: a
-connection closed on unread data is reset, and the answer with it."""
+"""How long the rest of a refused body is read and discarded, so that the client can read the response: closing a
+connection with unread data resets it and loses the response."""
 
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
 class Problems:
-    """Answers every exception. One that comes after the answer has begun can only be logged."""
+    """Responds to every exception. Exceptions after the response has begun are only logged."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -42,7 +42,7 @@ class Problems:
             return
         except InkgateError as error:
             failure = error
-        except Exception:  # the border of one request: the others go on
+        except Exception:  # per-request border: other requests continue
             log.exception("request_failed")
             failure = unexpected()
         else:
@@ -55,7 +55,7 @@ class Problems:
 
 
 class _Watched:
-    """Both directions of a request, with a note of how far each has come."""
+    """A request's receive and send, with their progress."""
 
     def __init__(self, receive: Receive, send: Send) -> None:
         self.answer_begun = False
@@ -74,7 +74,7 @@ class _Watched:
         await self._send(message)
 
     async def read_off(self) -> None:
-        """Reads what is left of the body for a while, and throws it away."""
+        """Reads and discards the rest of the body for a while."""
         with anyio.move_on_after(LINGER_S):
             while not self.body_ended:
                 await self.receive()
@@ -90,7 +90,7 @@ async def _answer(problem: Problem, scope: Scope, exchange: _Watched) -> None:
     if exchange.body_ended or not _has_body(scope):
         await response(scope, exchange.receive, exchange.send)
         return
-    # The body was refused before its end: this connection can't be used again.
+    # The body was refused before its end, so this connection can't be reused.
     response.headers["Connection"] = "close"
 
     async def hold_the_end(message: Message) -> None:
@@ -105,14 +105,14 @@ async def _answer(problem: Problem, scope: Scope, exchange: _Watched) -> None:
 
 
 async def http_error(request: Request, error: Exception) -> Response:
-    """The framework's own HTTP errors (no such route, wrong method) in the form of the address."""
+    """The framework's HTTP errors (no such route, wrong method) in the path's form."""
     if not isinstance(error, HTTPException):
         raise error
     path = request.url.path
     if error.status_code == 404:
         rejected = InputRejected("route_unknown", f"There is nothing at {path}.")
     elif error.status_code == 405:
-        rejected = InputRejected("method_not_allowed", f"{path} does not take {request.method}.")
+        rejected = InputRejected("method_not_allowed", f"{path} does not support {request.method}.")
     else:
         rejected = InputRejected("request_malformed", str(error.detail))
     problem = _noted(rejected, request)
@@ -122,13 +122,13 @@ async def http_error(request: Request, error: Exception) -> Response:
 
 
 def _route_path(request: Request) -> str:
-    """The path without the service's root path, by which forms go."""
+    """The path without the service's root path; it selects the error's form."""
     path: str = request.scope["path"]
     return path.removeprefix(request.scope.get("root_path", ""))
 
 
 def _methods_at(request: Request) -> set[str]:
-    """The methods that the request's address takes; the framework's own header names those of one route only."""
+    """The methods that the request's path supports; the framework's header lists those of one route only."""
     return {
         method
         for method in _METHODS
@@ -137,7 +137,7 @@ def _methods_at(request: Request) -> set[str]:
 
 
 async def validation_error(request: Request, error: Exception) -> Response:
-    """FastAPI's own validation errors in the form of the address."""
+    """FastAPI's validation errors in the path's form."""
     if not isinstance(error, RequestValidationError):
         raise error
     rejected = InputRejected("options_invalid", describe(list(error.errors())))
@@ -145,6 +145,6 @@ async def validation_error(request: Request, error: Exception) -> Response:
 
 
 def _noted(rejected: InputRejected, request: Request) -> Problem:
-    """The problem that `rejected` is; its code is noted for the log and the link to the documentation."""
+    """The problem for `rejected`; notes its code for the log and the documentation link."""
     request.scope["state"]["code"] = rejected.code
     return Problem.of(rejected, request_id_of(request))

@@ -1,6 +1,4 @@
-"""Requests that come through reverse proxies: whose they are, by what address the service was called, and below which
-path of it.
-"""
+"""Reverse proxies: the client's address, and the service's host and root path as the client sees them."""
 
 from __future__ import annotations
 
@@ -15,14 +13,14 @@ from inkgate.settings import ServerSettings
 _FORWARDED = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host")
 _SCHEMES = frozenset({"http", "https"})
 _HOST = "forwarded_host"
-"""In a request's state: the host by which a trusted proxy was called."""
+"""Key in a request's state: the host by which the client called a trusted proxy."""
 
 
 class TrustedProxies:
-    """The addresses whose X-Forwarded headers are believed: this machine, and those that are listed."""
+    """Addresses whose X-Forwarded headers are trusted: this machine and the listed ones."""
 
     def __init__(self, settings: ServerSettings) -> None:
-        # The web page asks the service for its visitors, from the address that the service listens on.
+        # The web page sends its visitors' requests from the address that the service listens on.
         own = [address for address in ("127.0.0.1", "::1", settings.host.strip("[]")) if _address(address)]
         self._networks = [ip_network(network, strict=False) for network in (*own, *settings.trusted_proxies)]
 
@@ -31,7 +29,7 @@ class TrustedProxies:
         return address is not None and any(address in network for network in self._networks)
 
     def visitor(self, peer: str, forwarded_for: Iterable[str]) -> str:
-        """The address nearest to the service that is no trusted proxy's: what lies beyond it may be made up."""
+        """The nearest address that is not a trusted proxy's. Addresses beyond it may be forged."""
         nearest = peer
         for said in reversed([part for value in forwarded_for for part in value.split(",")]):
             if nearest not in self:
@@ -44,7 +42,7 @@ class TrustedProxies:
 
 
 def _address(said: str) -> IPv4Address | IPv6Address | None:
-    """Of `1.2.3.4`, `1.2.3.4:5`, `::1`, `[::1]` or `[::1]:5`."""
+    """Parses the address of `1.2.3.4`, `1.2.3.4:5`, `::1`, `[::1]` or `[::1]:5`."""
     host = said[1:].partition("]")[0] if said.startswith("[") else said
     if host.count(":") == 1:
         host = host.partition(":")[0]
@@ -56,14 +54,14 @@ def _address(said: str) -> IPv4Address | IPv6Address | None:
 
 
 def forwarded_host(scope: Scope) -> str | None:
-    """The host by which a trusted proxy was called, where it says so."""
+    """The host by which the client called a trusted proxy, if the proxy sent it."""
     host = scope.get("state", {}).get(_HOST)
     return host if isinstance(host, str) else None
 
 
 class BehindProxies:
-    """Outermost: believes trusted proxies, drops what others forward, and takes `root_path` off the request's path
-    where the proxy has left it on.
+    """Outermost: applies the headers of trusted proxies, drops those of others, and removes `root_path` from the
+    request's path if the proxy has not.
     """
 
     def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
@@ -96,12 +94,12 @@ class BehindProxies:
 
 
 def _last(headers: Headers, name: str) -> str:
-    """Of a list, what the nearest proxy says."""
+    """The nearest proxy's entry in a list."""
     return ",".join(headers.getlist(name)).rpartition(",")[2].strip()
 
 
 class UnderRoot:
-    """Innermost: shows the routes the address by which the visitor called, for the addresses that they give out."""
+    """Innermost: gives the routes the service's address as the client sees it, for the URLs that they return."""
 
     def __init__(self, app: ASGIApp, root_path: str) -> None:
         self._app = app

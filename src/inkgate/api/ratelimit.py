@@ -1,4 +1,4 @@
-"""How many requests one caller may send in a time, counted in memory or in Redis."""
+"""Rate limit per caller, counted in memory or in Redis."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def _now() -> float:
 
 
 COUNT_S = 0.25
-"""How long counting may take: a request waits for it. A Redis that is there takes a millisecond."""
+"""Time limit for counting, as requests wait for it. A working Redis takes a millisecond."""
 FORGOING = BreakerSettings(window_s=10.0, least=3, failed_rate=0.5, open_s=5.0, open_most_s=60.0)
-"""When counting is given up for a while: after three requests that waited in vain. Slow counts still count."""
+"""Counting pauses after three requests that timed out. Slow counts still count."""
 
 
 class RateLimiter:
-    """Counts requests by caller. Where the counts can't be reached in time, requests pass: a broken or frozen Redis
-    must not stop the service. That is logged once, and once more when the counts are back. A breaker keeps requests
-    from waiting for what does not answer: while it is open they pass at once, and single ones try whether it is back.
+    """Counts requests by caller. If the storage does not respond in time, requests pass: a broken or frozen Redis must
+    not stop the service. Failure and recovery are each logged once. While a circuit breaker is open, requests pass at
+    once and single ones probe the storage.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class RateLimiter:
         now: Callable[[], float] = _now,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
-        """`now`: seconds since 1970, as the storage has it; `clock`: of the breaker, in seconds."""
+        """`now`: Unix time in seconds, as in the storage; `clock`: of the breaker, in seconds."""
         self._limit = limit
         self._storage = storage
         self._strategy = SlidingWindowCounterRateLimiter(storage)
@@ -77,18 +77,18 @@ class RateLimiter:
             return
         self._note(reachable=True)
         if reset_at is not None:
-            # Both are of the wall clock, which may be set anew between them.
+            # Both are wall clock times; the clock may be changed between them.
             wait_s = min(max(0.0, reset_at - self._now()), self._limit.get_expiry())
-            raise Overloaded("rate_limited", f"More than {self._limit} came with this key.", wait_s)
+            raise Overloaded("rate_limited", f"Each client may send {self._limit}.", wait_s)
 
     async def _hit(self, caller: str) -> float | None:
-        """Counts one request; None where it passes, else when the next one may."""
+        """Counts one request. Returns None if it passes, else the time when the next one may."""
         if await self._strategy.hit(self._limit, caller):
             return None
         return (await self._strategy.get_window_stats(self._limit, caller)).reset_time
 
     async def close(self) -> None:
-        """Closes the connections to where the counts are."""
+        """Closes the connections to the storage."""
         if isinstance(self._storage, RedisStorage) and isinstance(self._storage.bridge, RedispyBridge):
             await self._storage.bridge.storage.aclose(close_connection_pool=True)
 
@@ -101,10 +101,10 @@ class RateLimiter:
 
 
 def build_rate_limiter(settings: RateLimitSettings) -> RateLimiter | None:
-    """The limiter that the settings ask for; None when they ask for none.
+    """The limiter for the settings; None if they set no limit.
 
     Raises:
-        ValueError: the limit can't be understood.
+        ValueError: the limit is invalid.
     """
     if not settings.per_key:
         return None
@@ -118,14 +118,14 @@ def build_rate_limiter(settings: RateLimitSettings) -> RateLimiter | None:
 
 
 def _redis_options(url: str) -> dict[str, Any]:
-    """Connections that are waited for: beyond its most, redis-py's own pool fails at once, and nothing is counted."""
-    from inkgate.storage.redis import connections  # it needs inkgate[redis]
+    """A pool that waits for a free connection. At its maximum, redis-py's default pool fails and counts nothing."""
+    from inkgate.storage.redis import connections  # requires inkgate[redis]
 
     return {"implementation": "redispy", "connection_pool": connections(url.replace("redis+unix", "unix", 1))}
 
 
 class LimitRate:
-    """Refuses callers that are over their share, before anything of their body is read."""
+    """Refuses callers over their rate before their body is read."""
 
     def __init__(self, app: ASGIApp, limiter: RateLimiter) -> None:
         self._app = app

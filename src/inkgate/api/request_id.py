@@ -1,4 +1,4 @@
-"""Request IDs: taken from the client or made here, on every log line and in every answer."""
+"""Request IDs: from the client or generated, on every log line and response."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADER = "X-Request-ID"
 _ACCEPTED = re.compile(r"[!-~]{1,128}")
-"""Printable ASCII without spaces: nothing that could break out of a header or a log line."""
+"""Printable ASCII without spaces, which is safe in headers and log lines."""
 
 
 class RequestId:
-    """Keeps `X-Request-ID` when it is 1 to 128 printable characters, and makes a new one otherwise."""
+    """Keeps an `X-Request-ID` of 1 to 128 printable characters, and generates one otherwise."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""`POST /v1/chat/completions`, as OpenAI's and vLLM's clients send it."""
+"""`POST /v1/chat/completions` for OpenAI's and vLLM's clients."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ router = APIRouter(tags=["chat"])
 
 @router.post(CHAT, response_class=Response, **CHAT_OPERATION)
 async def complete(request: Request) -> Response:
-    """Takes the raw request, so that nothing of the body is read before it is admitted."""
+    """Takes the raw request, so that admission comes before reading the body."""
     context = context_of(request)
     upstream = context.service.upstream
     if upstream is None:
         engine = context.service.engine.name
         raise InputRejected(
             "feature_unavailable",
-            f"The engine {engine!r} answers no chat requests; start inkgate with one that asks a vLLM server, "
-            "such as `--engine paddleocr-vl`.",
+            f"The engine {engine!r} does not support chat completions. Start inkgate with an engine that uses a vLLM "
+            "server, such as `--engine paddleocr-vl`.",
         )
     return ChatExchange(context, upstream)
 
 
 class AnswerChat:
-    """Answers chat completions on the way to the router, which would take a sixth of the time that each costs here. It
-    still says what they are, in OpenAPI, and answers all else.
+    """Handles chat completions before the router, which would add a sixth to the gateway's time per request. The router
+    still describes them in OpenAPI and handles everything else.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,4 +1,4 @@
-"""`/v1/files`, as Mistral's clients use it: upload a file, then read it by its ID or by a signed URL."""
+"""`/v1/files` for Mistral's clients: upload a file, then read it by its ID or a signed URL."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def signed_url(
         int, Query(ge=1, le=168, description="Hours until it expires, at most as long as the file is kept.")
     ] = 24,
 ) -> SignedUrl:
-    """A URL that `document_url` of `/v1/ocr` takes; reading it needs no network."""
+    """A URL for `document_url` of `/v1/ocr`. Reading it needs no network."""
     files = context_of(request).files
     return SignedUrl(url=files.signed_url(file_id, caller_of(request), str(request.base_url), expiry * 3600.0))
 
@@ -89,7 +89,7 @@ async def signed_url(
 )
 async def download(request: Request, file_id: FileId) -> Response:
     file = context_of(request).files.get(file_id, caller_of(request))
-    # As an attachment and without sniffing: what was uploaded must never run as a page of this origin.
+    # As an attachment and without sniffing: an upload must never run as a page of this origin.
     headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
     return Response(file.data, media_type="application/octet-stream", headers=headers)
 

@@ -1,4 +1,4 @@
-"""`/health`, `/livez`, `/readyz`: for people, supervisors and load balancers. None needs an API key."""
+"""`/health`, `/livez`, `/readyz`: for people, supervisors and load balancers. They need no API key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ router = APIRouter(tags=["service"])
 
 
 class Health(BaseModel):
-    """The service answers."""
+    """The service responds."""
 
     status: str = "ok"
     engine: str
@@ -22,18 +22,18 @@ class Health(BaseModel):
 
 
 class Alive(BaseModel):
-    """The process answers."""
+    """The process responds."""
 
     status: str = "alive"
 
 
 class Ready(BaseModel):
-    """Whether documents should be sent here."""
+    """Readiness probe."""
 
     status: str = Field(description="`ready` or `not_ready`.")
-    reasons: list[str] = Field(description="Why it is not ready; empty when it is.")
+    reasons: list[str] = Field(description="Why it is not ready; empty if it is.")
     warnings: list[str] = Field(
-        description="What else fails, such as a background task that no page needs; documents may be sent all the same."
+        description="Other failures, such as a background task that pages don't need. Documents may still be sent."
     )
 
 
@@ -57,7 +57,7 @@ async def livez() -> Alive:
     operation_id="get_readyz",
     summary="Readiness probe",
     response_model=Ready,
-    responses={503: {"model": Ready, "description": "Not ready, and why."}},
+    responses={503: {"model": Ready, "description": "Not ready, with the reasons."}},
 )
 async def readyz(request: Request) -> Response:
     """200 while pages, or a test page, were read lately and the service is not draining. Otherwise 503 with reasons.

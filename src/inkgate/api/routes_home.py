@@ -1,4 +1,4 @@
-"""`GET /`: the web page, where there is one; else what this is, for whoever opens the address in a browser."""
+"""`GET /`: the web page if installed, else a short description of the service."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ curl -F file=@scan.pdf -H 'Accept: text/markdown' http://HOST/ocr</pre>
 </html>
 """
 _PRESENCE = {
-    Presence.ABSENT: """<p>A web page to drop documents on is an extra:
+    Presence.ABSENT: """<p>To get a web page for dropping documents on, install an extra:
 <code>pip install '.[ui]'</code> in inkgate's checkout, then restart the service.</p>""",
-    Presence.COMING: "<p>The web page is being loaded; this takes a few seconds. The API answers already.</p>",
+    Presence.COMING: "<p>The web page is loading; this takes a few seconds. The API works already.</p>",
     Presence.THERE: """<p>The web page is at <a href="ui/">/ui/</a>.</p>""",
 }
 _REFRESH_S = 1
@@ -46,14 +46,14 @@ _REFRESH_S = 1
 
 @router.get("/favicon.ico")
 async def favicon() -> Response:
-    """The icon that browsers show beside the address."""
+    """The icon that browsers show next to the address."""
     return Response(ICON, media_type="image/x-icon", headers={"Cache-Control": "max-age=86400"})
 
 
 @router.head("/")
 @router.get("/")
 async def home(request: Request) -> Response:
-    """Browsers are sent to the web page; a curl gets what it can use."""
+    """Redirects browsers to the web page; other clients get the description."""
     presence = context_of(request).page.presence
     if presence is Presence.THERE and "text/html" in request.headers.get("accept", ""):
         return RedirectResponse("ui/", 307)

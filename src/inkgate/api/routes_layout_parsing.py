@@ -1,4 +1,4 @@
-"""`POST /layout-parsing`, as clients of PaddleX's PaddleOCR-VL and PP-StructureV3 services send it."""
+"""`POST /layout-parsing` for clients of PaddleX's PaddleOCR-VL and PP-StructureV3 services."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ router = APIRouter(tags=["read"])
 
 @router.post(LAYOUT_PARSING, response_class=Response, **LAYOUT_PARSING_OPERATION)
 async def read(request: Request) -> Response:
-    """Takes the raw request, so that nothing of the body is read before the document is admitted."""
+    """Takes the raw request, so that admission comes before reading the body."""
     return Exchange(context_of(request), _form)
 
 

@@ -1,4 +1,4 @@
-"""`POST /v1/ocr`, in the form of Mistral's OCR service."""
+"""`POST /v1/ocr` for clients of Mistral's OCR service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter(tags=["read"])
 
 @router.post("/v1/ocr", response_class=Response, **MISTRAL_OPERATION)
 async def read(request: Request) -> Response:
-    """Takes the raw request, so that nothing of the body is read before the document is admitted."""
+    """Takes the raw request, so that admission comes before reading the body."""
     return Exchange(context_of(request), _form)
 
 

@@ -1,4 +1,4 @@
-"""`GET /v1/models`: the models that read here."""
+"""`GET /v1/models`: the names that requests may use as `model`."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ async def models(request: Request) -> ModelList:
     responses=openai_problems(404, 422),
 )
 async def model(
-    request: Request, model_id: Annotated[str, Path(max_length=300, description="The `id` of a model that is listed.")]
+    request: Request, model_id: Annotated[str, Path(max_length=300, description="The `id` of a listed model.")]
 ) -> ModelEntry:
     """A model of `/v1/models`, or the engine by its own name."""
     context = context_of(request)
     known = [*await _listed(context), ModelEntry(id=context.service.engine.name)]
     found = next((one for one in known if one.id == model_id), None)
     if found is None:
-        raise InputRejected("engine_unknown", "There is no model of this name.")
+        raise InputRejected("engine_unknown", "No model has this name.")
     return found
 
 

@@ -1,4 +1,4 @@
-"""`POST /ocr`: four forms of request at one address, told apart by content type and keys."""
+"""`POST /ocr`: content type and keys select one of four request forms."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ router = APIRouter(tags=["read"])
 @router.post("/infer", response_class=Response, **OCR_OPERATION | {"operation_id": "infer", "summary": "As /ocr"})
 @router.post("/ocr", response_class=Response, **OCR_OPERATION)
 async def read(request: Request) -> Response:
-    """`/infer` is what the same is called by older clients, and in their dashboards.
+    """`/infer` is the name that older clients and their dashboards use.
 
-    Takes the raw request, so that nothing of the body is read before the document is admitted.
+    Takes the raw request, so that admission comes before reading the body.
     """
     return Exchange(context_of(request), find_form)
 
 
 def find_form(body: UploadedBody) -> Form:
-    """The form that a body has.
+    """The form of a body.
 
     Raises:
-        InputRejected: "file_missing", when it has no key that holds a file in any form.
+        InputRejected: "file_missing", no key holds a file in any form.
     """
     keys = body.fields.keys() | body.files.keys()
     if body.is_form:
@@ -45,4 +45,4 @@ def find_form(body: UploadedBody) -> Form:
         return Paddlex()
     if "image" in keys:
         return SimpleJson()
-    raise InputRejected("file_missing", "The JSON has no key `image` (or `file`, as PaddleX clients send it).")
+    raise InputRejected("file_missing", "The JSON has no key `image` (or `file`, as PaddleX clients send).")

@@ -1,4 +1,4 @@
-"""`GET /v1/files/{id}/pages/{page}`: a page of an uploaded file as a picture, to be shown beside what was read."""
+"""`GET /v1/files/{id}/pages/{page}`: a page of an uploaded file as an image, to show beside its text."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def picture(
         with as_caller(asking.caller):
             pixels = await context.service.reader.picture(Document(file.data, file.name), page, side)
         content = await context.threads.run(_encoded, pixels, int(turn))
-    # Of one caller's file: no cache but the browser's own.
+    # A caller's own file: only the browser may cache it.
     headers = {"Cache-Control": "private, max-age=600", "X-Content-Type-Options": "nosniff"}
     return Response(content, headers=headers, media_type="image/jpeg")
 

@@ -1,4 +1,4 @@
-"""`GET /state`: what the service says of itself."""
+"""`GET /state`: the service's state and settings."""
 
 from __future__ import annotations
 

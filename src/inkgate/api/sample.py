@@ -1,4 +1,4 @@
-"""A picture of the words "Hello ink 42", small enough to stand in the examples of /docs."""
+"""An image of the words "Hello ink 42", small enough for the examples of /docs."""
 
 SAMPLE_PNG_BASE64 = (
     "iVBORw0KGgoAAAANSUhEUgAAANwAAAAwAQAAAABSpynVAAABB0lEQVR42u2UMU7DQBBFny1LToVcpojEHgE6RLUl1+AG6ehgihzA"

@@ -1,4 +1,4 @@
-"""Files and models as Mistral's (and OpenAI's) clients expect them described."""
+"""Files and models in the form of Mistral's and OpenAI's APIs."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from pydantic import BaseModel, Field
 
 
 class UploadedFile(BaseModel):
-    """A file that was uploaded. Times are seconds since 1970."""
+    """An uploaded file. Times are Unix times in seconds."""
 
     id: str
     object: str = "file"
     bytes: int = Field(description="Its size.")
     size_bytes: int = Field(description="The same.")
     created_at: int
-    expires_at: int = Field(description="When it is forgotten.")
+    expires_at: int = Field(description="When the file is deleted.")
     filename: str
     purpose: str
-    sample_type: str = Field("ocr_input", description="Their clients need a value; it means nothing here.")
+    sample_type: str = Field("ocr_input", description="Clients require a value; it has no meaning here.")
     source: str = "upload"
     num_lines: int | None = None
     mimetype: str | None = None
     signature: str | None = None
-    deleted: bool = Field(default=False, description="Never true: what is deleted is forgotten at once.")
+    deleted: bool = Field(default=False, description="Always false: deleted files are not kept.")
 
 
 class FileList(BaseModel):
@@ -33,7 +33,7 @@ class FileList(BaseModel):
 
 
 class DeletedFile(BaseModel):
-    """A file that is gone."""
+    """A deleted file."""
 
     id: str
     object: str = "file"
@@ -41,13 +41,13 @@ class DeletedFile(BaseModel):
 
 
 class SignedUrl(BaseModel):
-    """Where a file can be read."""
+    """A URL that a file can be read at."""
 
     url: str
 
 
 class ModelEntry(BaseModel):
-    """A name that may be sent as `model`."""
+    """A name that requests may use as `model`."""
 
     id: str
     object: str = "model"
@@ -57,7 +57,7 @@ class ModelEntry(BaseModel):
 
 
 class ModelList(BaseModel):
-    """The names that may be sent as `model`."""
+    """The names that requests may use as `model`."""
 
     object: str = "list"
     data: list[ModelEntry]

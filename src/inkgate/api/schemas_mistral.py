@@ -1,4 +1,4 @@
-"""Mistral's OCR request, as their clients send it: null stands for what is not given, unknown keys are let through."""
+"""Mistral's OCR request. Null means: not given. Unknown keys are ignored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inkgate.api.options import Pages
 from inkgate.errors import InputRejected
 
 _MODELS = ("mistral-ocr", "inkgate")
-"""Names (and beginnings of names) that clients made for Mistral's service send."""
+"""Model names (and prefixes) that clients of Mistral's service send."""
 _TEXT: JsonDict = {"type": "string", "minLength": 1}
 _ANY_SOURCE: list[JsonValue] = [
     {"required": ["document_url"], "properties": {"document_url": _TEXT}},
@@ -22,7 +22,7 @@ _ANY_SOURCE: list[JsonValue] = [
 
 
 class DocumentSource(BaseModel):
-    """Where the document is. `type` may be left out: the key that is there says it."""
+    """Where the document is. `type` may be omitted; the key tells it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra={"anyOf": _ANY_SOURCE})
 
@@ -34,7 +34,7 @@ class DocumentSource(BaseModel):
 
     @property
     def url(self) -> str | None:
-        """The URL, whichever key it came under; `image_url` may be `{"url": ...}`."""
+        """The URL under either key; `image_url` may be `{"url": ...}`."""
         if self.document_url is not None:
             return self.document_url
         if isinstance(self.image_url, dict):
@@ -44,7 +44,7 @@ class DocumentSource(BaseModel):
 
 
 class MistralOptions(BaseModel):
-    """What is asked, beside the document. Pages count from 0. Texts of forms have been made into these types before."""
+    """The options. Pages count from 0. Strings of forms are already converted to these types."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
@@ -63,17 +63,17 @@ class MistralOptions(BaseModel):
     bbox_annotation_format: Any = None
 
     def refuse_what_is_missing(self, names: Sequence[str]) -> None:
-        """Says no to what can't be done. `names`: of the engine first, and of the models behind it.
+        """Rejects unsupported options. `names`: the engine's name first, then its models'.
 
         Raises:
-            InputRejected: "feature_unavailable" for annotations, "engine_unknown" for a model that is not here.
+            InputRejected: "feature_unavailable" for annotations, "engine_unknown" for an unknown model.
         """
         for name in ("document_annotation_format", "document_annotation_prompt", "bbox_annotation_format"):
             if getattr(self, name) is not None:
-                raise InputRejected("feature_unavailable", f"`{name}` is not available yet.")
+                raise InputRejected("feature_unavailable", f"`{name}` is not supported yet.")
         if self.model is None or self.model in names or self.model.startswith(_MODELS):
             return
-        raise InputRejected("engine_unknown", f"There is no model of this name; there is `{names[0]}`.")
+        raise InputRejected("engine_unknown", f"No model has this name. This service has `{names[0]}`.")
 
 
 class MistralRequest(MistralOptions):

@@ -1,4 +1,4 @@
-"""The models of the model servers by name, asked for now and then."""
+"""The names of the model servers' models, refreshed now and then."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from inkgate.errors import EngineFailed, InkgateError
 
 _FRESH_S = 10.0
 _FAILED_S = 2.0
-"""How long a failure is remembered: all who ask meanwhile hear of it at once."""
+"""How long a failure is cached; requests get it at once."""
 _PATIENCE_S = 5.0
 
 
 class ServedModels:
-    """What an Upstream serves, remembered for `fresh_s` seconds. Without an Upstream: nothing.
+    """The models of an Upstream, cached for `fresh_s` seconds. Without an Upstream: none.
 
-    One asks at a time; who comes meanwhile waits for that answer, or failure, and asks no more itself.
+    Concurrent callers share one request and its result or failure.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class ServedModels:
         now: Callable[[], float] = anyio.current_time,
         patience_s: float = _PATIENCE_S,
     ) -> None:
-        """`patience_s`: how long a server may take to say so."""
+        """`patience_s`: time limit of a server's response."""
         self._upstream = upstream
         self._fresh_s = fresh_s
         self._now = now
@@ -43,7 +43,7 @@ class ServedModels:
         """The names of the models.
 
         Raises:
-            InputRejected, EngineFailed: no server says so, or not in time.
+            InputRejected, EngineFailed: no server responded in time.
         """
         if self._upstream is None:
             return ()
@@ -55,7 +55,7 @@ class ServedModels:
         return self._names
 
     async def _ask(self, upstream: Upstream) -> None:
-        """Asks, in what is left of the time of whoever asked before and has left meanwhile."""
+        """Asks within the remaining time of a cancelled earlier request."""
         if self._now() - self._asked_at >= self._patience_s:
             self._asked_at = self._now()
         failure: InkgateError | None = None
@@ -63,14 +63,14 @@ class ServedModels:
             with anyio.move_on_after(self._asked_at + self._patience_s - self._now()) as scope:
                 self._names = await upstream.models()
             if scope.cancelled_caught:
-                failure = EngineFailed("upstream_stalled", "The model server does not say which models it has.")
+                failure = EngineFailed("upstream_stalled", "The model server did not list its models in time.")
         except InkgateError as error:
             failure = error
         self._failure, self._asked_at = failure, float("-inf")
         self._good_until = self._now() + (self._fresh_s if failure is None else _FAILED_S)
 
     async def known(self) -> tuple[str, ...]:
-        """The same; where no server says so now, what one said last."""
+        """The names; if no server responds now, the last known ones."""
         try:
             return await self.names()
         except InkgateError:

@@ -1,7 +1,7 @@
-"""The server: uvicorn, stopped the way this service needs.
+"""Runs uvicorn with a graceful shutdown.
 
-On SIGTERM or SIGHUP the socket stays open until all answers that were under way are finished, and whoever comes in the
-meantime is told to go elsewhere.
+On SIGTERM or SIGHUP the socket stays open until all requests in flight are finished. New requests meanwhile get the
+error "draining".
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ log = structlog.get_logger(__name__)
 
 _KEEP_ALIVE_S = 30
 _CLOSE_S = 2
-"""Idle connections get this long to close, once every answer has been given."""
+"""Time for idle connections to close after the last response."""
 _GIVE_UP_S = 2
-"""Work that was given up gets this long to end: a thread can't be cancelled, only waited for."""
+"""Time for cancelled work to end: threads can't be cancelled, only waited for."""
 
 
 async def serve(
@@ -38,18 +38,18 @@ async def serve(
     listener: socket | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serves `app` until SIGTERM, SIGINT or SIGHUP, on the bound socket `listener` or on the address of the settings.
+    """Serves `app` until SIGTERM, SIGINT or SIGHUP, on the bound socket `listener` or the settings' address.
 
-    `on_ready` hears the URL, with the real port, once requests are accepted.
+    `on_ready`: called with the URL, with the real port, once requests are accepted.
 
-    The first signal drains: in-flight answers have `server.drain_s` seconds. The second stops at once.
+    The first signal drains: requests in flight have `server.drain_s` seconds. The second stops at once.
 
     Raises:
-        SystemExit: the address can't be listened on.
+        SystemExit: can't listen on the address.
     """
     context = app.state.context
     if not isinstance(context, Context):
-        raise TypeError("the app was not made by create_app")
+        raise TypeError("`app` was not made by create_app")
     config = uvicorn.Config(
         app,
         host=settings.server.host,
@@ -63,7 +63,7 @@ async def serve(
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # proxies.py knows them
+        proxy_headers=False,  # proxies.py handles them
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_CLOSE_S,
     )
@@ -121,13 +121,13 @@ class DrainingServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Only puts the handlers back at the end.
+        """Restores the handlers at the end.
 
-        What it replaces raises the signal once more, which would kill the process before the service around the
-        server has stopped its worker processes.
+        uvicorn's own version raises the signal again, which would kill the process before the service has stopped
+        its worker processes.
         """
         numbers = [signal.SIGINT, signal.SIGTERM]
-        # nohup has it ignored, for a service that is to outlive its terminal.
+        # nohup sets SIGHUP to be ignored, for a service that outlives its terminal.
         if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
             numbers.append(signal.SIGHUP)
         before = {number: signal.signal(number, self.handle_exit) for number in numbers}

@@ -1,4 +1,4 @@
-"""Where a document's bytes come from: base64 in the body, a data: URL, an uploaded file, or the network."""
+"""Sources of a document's bytes: base64 in the body, a data: URL, an uploaded file, or the network."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from inkgate.types import Document
 
 DEFAULT_NAME = "document"
 LONGEST_URL = 8192
-"""In characters; data: URLs may be longer. More than web servers take, and few enough to parse on the event loop."""
+"""In characters; data: URLs may be longer. More than web servers accept, and few enough to parse on the event loop."""
 
 
 class Sources:
-    """Gets the bytes that a request names."""
+    """Loads the documents that requests name."""
 
     def __init__(self, files: FileStore, fetcher: Fetcher, threads: BodyThreads) -> None:
         self._files = files
@@ -23,10 +23,10 @@ class Sources:
         self._threads = threads
 
     async def from_text(self, text: str, caller: str, name: str = DEFAULT_NAME) -> Document:
-        """The document that `text` is, or names: base64, a data: URL, a URL of an uploaded file, any other URL.
+        """The document in or at `text`: base64, a data: URL, the URL of an uploaded file, or another URL.
 
         Raises:
-            InputRejected: it is none of these, is empty, or may not be fetched.
+            InputRejected: it is none of these, is empty, or must not be fetched.
         """
         if text[:5].lower() == "data:":
             return document(await self._threads.run(len(text), decode_data_url, text), name)
@@ -35,22 +35,22 @@ class Sources:
         return document(await self._threads.run(len(text), decode_base64, text), name)
 
     async def from_url(self, url: str, caller: str, name: str = DEFAULT_NAME) -> Document:
-        """The document at a data:, http: or https: URL. Those that `FileStore.signed_url` made need no network.
+        """The document at a data:, http: or https: URL. URLs from `FileStore.signed_url` need no network.
 
         Raises:
-            InputRejected: there is none, or it may not be fetched.
+            InputRejected: there is no document, or it must not be fetched.
         """
         if url[:5].lower() == "data:":
             return document(await self._threads.run(len(url), decode_data_url, url), name)
         if len(url) > LONGEST_URL:
-            raise InputRejected("url_forbidden", f"A URL may have {LONGEST_URL} characters.")
+            raise InputRejected("url_forbidden", f"The URL is longer than {LONGEST_URL} characters.")
         if stored := self._files.by_signed_url(url, caller):
             return document(stored.data, stored.name)
         fetched_name = clean_name(url.partition("?")[0])
         return document(await self._fetcher.fetch(url), name if name != DEFAULT_NAME else fetched_name)
 
     def from_file_id(self, file_id: str, caller: str) -> Document:
-        """The document that was uploaded as `file_id`.
+        """The document uploaded as `file_id`.
 
         Raises:
             InputRejected: "file_unknown".
@@ -60,11 +60,11 @@ class Sources:
 
 
 def document(data: bytes, name: str | None) -> Document:
-    """The Document of these bytes.
+    """A Document of these bytes.
 
     Raises:
         InputRejected: there are none.
     """
     if not data:
-        raise InputRejected("document_empty", "The file that was sent has no bytes.")
+        raise InputRejected("document_empty", "The file has no bytes.")
     return Document(data, name or DEFAULT_NAME)

@@ -1,4 +1,4 @@
-"""A document as NDJSON: one line for each page as soon as it is read, and a last one that says how it went."""
+"""Streams a document as NDJSON: one line per page as soon as it is read, then a summary."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from inkgate.types import DocumentStatus, PageError, PageResult
 log = structlog.get_logger(__name__)
 
 PAGES_HEADER = "X-Inkgate-Pages"
-"""How many pages the stream will have."""
+"""Number of pages in the stream."""
 
 
 class _Tally:
-    """What the last line says."""
+    """Counts for the last line."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
@@ -63,10 +63,10 @@ class _Tally:
 async def stream_pages(
     reading: Reading, show_page: Callable[[PageResult], Any], permit: Permit, request_id: str, send: Send
 ) -> None:
-    """Sends every page of `reading`, then the summary. Nothing is sent before the first page is there.
+    """Sends every page of `reading`, then the summary. Sends nothing before the first page is read.
 
     Raises:
-        InkgateError: nothing was read of the only page asked for: nothing was sent, the status can still say so.
+        InkgateError: the only requested page failed; nothing was sent, so the status can report it.
     """
     tally = _Tally(reading)
     error: Problem | None = None
@@ -82,7 +82,7 @@ async def stream_pages(
         if not tally.pages:
             raise
         error = Problem.of(failure, request_id)
-    except Exception:  # the answer has begun: its last line is the only place left to say that it is broken
+    except Exception:  # The response has begun, so only its last line can report the error.
         if not tally.pages:
             raise
         log.exception("stream_failed")
@@ -101,7 +101,7 @@ def _outcome(tally: _Tally, error: Problem | None) -> WorkOutcome:
 
 
 async def _start(send: Send, pages: int) -> None:
-    # X-Accel-Buffering: nginx would hold the lines back otherwise.
+    # Without X-Accel-Buffering, nginx would buffer the lines.
     headers = [(b"content-type", NDJSON_TYPE.encode()), (b"x-accel-buffering", b"no"), (b"cache-control", b"no-store")]
     headers.append((PAGES_HEADER.lower().encode(), str(pages).encode()))
     await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -1,4 +1,4 @@
-"""Pipe tables as HTML, for clients that ask for it."""
+"""Converts pipe tables to HTML."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _RULE = re.compile(r"\s*:?-+:?\s*")
 
 
 def pipe_table_to_html(markdown: str) -> str:
-    """A `<table>` with the cells of a pipe table; anything that is none (HTML already) comes back as it is."""
+    """A `<table>` with the cells of a pipe table; anything else (such as HTML) is returned unchanged."""
     rows = [_cells(line) for line in markdown.strip().splitlines() if line.strip().startswith("|")]
     if not rows:
         return markdown

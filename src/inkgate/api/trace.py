@@ -1,4 +1,4 @@
-"""Requests as parts of traces: what a client sends of its own is gone on with, and is on every log line."""
+"""Trace context: continues the client's trace and adds its IDs to every log line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inkgate.telemetry.tracing import NOT_RECORDING, TraceContext, Tracer, parse
 
 
 class Trace:
-    """Takes `traceparent` and `tracestate`, and has `tracer` record the request. Inside of RequestId."""
+    """Takes `traceparent` and `tracestate`, and records the request with `tracer`. Runs inside RequestId."""
 
     def __init__(self, app: ASGIApp, tracer: Tracer) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""Request bodies: streamed in under their limits, then understood as JSON or as a form."""
+"""Receives request bodies under limits, and parses them as JSON or a form."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from inkgate.serving.limiter import CallerLeft
 from inkgate.settings import LimitSettings
 
 _SMALL = 64 * 1024
-"""Bodies up to this many bytes are parsed where they arrive: a thread would cost more than it saves."""
+"""Bodies up to this many bytes are parsed on the event loop: a thread would cost more than it saves."""
 _MAX_FIELDS = 100
 _SPACES = bytes.maketrans(b"+", b" ")
 _LENGTH_DIGITS = 18
-"""Digits of a Content-Length that are looked at: more than any limit has, and few enough for int()."""
+"""Digits of a Content-Length that are parsed: more than any limit has, and few enough for int()."""
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedBody:
-    """A body that has arrived: `fields` are a JSON object's values or a form's texts, `files` a form's files."""
+    """A parsed body. `fields`: values of a JSON object or texts of a form; `files`: a form's files."""
 
     fields: Mapping[str, Any]
     files: Mapping[str, FormPart] = field(default_factory=dict)
@@ -34,12 +34,12 @@ class UploadedBody:
 
 
 async def receive(request: Request, limits: LimitSettings, threads: BodyThreads) -> UploadedBody:
-    """The whole body of `request`, in memory.
+    """Receives and parses the whole body of `request`, in memory.
 
     Raises:
-        InputRejected: it is too large (by Content-Length before anything is read), stalls, is of no type
-            that is accepted, or is not what its type says.
-        CallerLeft: the client went away before the end.
+        InputRejected: it is too large (checked by Content-Length first), stalls, has an unsupported type, or does
+            not match its type.
+        CallerLeft: the client disconnected before the end.
     """
     content_type = request.headers.get("content-type", "")
     kind = _kind(request, limits)
@@ -49,7 +49,7 @@ async def receive(request: Request, limits: LimitSettings, threads: BodyThreads)
         return _form(reader.finish())
     if kind == "application/x-www-form-urlencoded":
         raw = await _gather(request, limits)
-        # What curl -d calls a body unless told otherwise.
+        # The default type of curl -d.
         looks_like_json = raw.lstrip()[:1] == b"{"
         return await _json(raw, threads) if looks_like_json else await _urlencoded(raw, threads)
     if _is_json(kind):
@@ -58,7 +58,7 @@ async def receive(request: Request, limits: LimitSettings, threads: BodyThreads)
 
 
 async def receive_json(request: Request, limits: LimitSettings) -> bytes:
-    """The whole body of `request`, whose type says that it is JSON, as it came. Raises as `receive`."""
+    """The whole raw body of `request`, whose type must be JSON. Raises as `receive`."""
     kind = _kind(request, limits)
     if not _is_json(kind):
         raise _unsupported(kind, "JSON")
@@ -66,7 +66,7 @@ async def receive_json(request: Request, limits: LimitSettings) -> bytes:
 
 
 def _kind(request: Request, limits: LimitSettings) -> str:
-    """The media type of a body that may be read."""
+    """The media type of the body."""
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise InputRejected("media_type_unsupported", "Compressed bodies (Content-Encoding) are not accepted.")
     _refuse_by_length(request, limits)
@@ -79,18 +79,18 @@ def _is_json(kind: str) -> bool:
 
 def _unsupported(kind: str, needed: str) -> InputRejected:
     shown = kind[:100] or "missing"
-    return InputRejected("media_type_unsupported", f"The Content-Type is {shown}; {needed} is needed.")
+    return InputRejected("media_type_unsupported", f"The Content-Type is {shown}, not {needed}.")
 
 
 async def _take(request: Request, limits: LimitSettings, take: Callable[[bytes], object]) -> None:
-    """Hands the body to `take` as it arrives, counted: it ends in an error when it grows too large, stalls, or trickles
-    in for longer than a whole document may take (it holds a place in the service all that time).
+    """Passes the body to `take` as it arrives. Raises InputRejected if it grows too large, stalls, or takes longer than
+    a whole document may take (it holds an admission slot all that time).
     """
     most = int(limits.max_body_mb * 1_000_000)
     last_moment = anyio.current_time() + limits.time_s
     size = 0
     more = True
-    # One scope whose deadline moves: a megabyte comes in a dozen pieces, and a scope costs more than such a piece.
+    # One scope with a moving deadline: a megabyte arrives in a dozen pieces, and a scope costs more than a piece.
     with anyio.CancelScope() as waiting:
         while more:
             waiting.deadline = min(anyio.current_time() + limits.body_timeout_s, last_moment)
@@ -105,7 +105,9 @@ async def _take(request: Request, limits: LimitSettings, take: Callable[[bytes],
             if chunk:
                 take(chunk)
     if waiting.cancelled_caught:
-        raise InputRejected("body_timeout", f"The body paused for {limits.body_timeout_s:g} seconds, or never ended.")
+        raise InputRejected(
+            "body_timeout", f"The body paused for {limits.body_timeout_s:g} seconds or took too long as a whole."
+        )
 
 
 def _refuse_by_length(request: Request, limits: LimitSettings) -> None:
@@ -115,11 +117,11 @@ def _refuse_by_length(request: Request, limits: LimitSettings) -> None:
 
 
 def _too_large(limits: LimitSettings) -> InputRejected:
-    return InputRejected("body_too_large", f"A body may have {limits.max_body_mb:g} MB.")
+    return InputRejected("body_too_large", f"The body is larger than {limits.max_body_mb:g} MB.")
 
 
 async def _gather(request: Request, limits: LimitSettings) -> bytes:
-    whole = bytearray()  # of a body in small chunks, a list of them would be many times as large
+    whole = bytearray()  # a list of small chunks would be many times as large
     await _take(request, limits, whole.extend)
     return bytes(whole)
 
@@ -127,12 +129,12 @@ async def _gather(request: Request, limits: LimitSettings) -> bytes:
 async def _json(raw: bytes, threads: BodyThreads) -> UploadedBody:
     value = parse_json(raw) if len(raw) <= _SMALL else await threads.run(len(raw), _value, raw)
     if not isinstance(value, dict):
-        raise InputRejected("request_malformed", "The body is JSON, but not an object.")
+        raise InputRejected("request_malformed", "The body is JSON, but not a JSON object.")
     return UploadedBody(value)
 
 
 def _value(raw: bytes) -> object:
-    """The value of JSON, which takes no more memory than `raw` but for its values' heads. Blocking."""
+    """Parses JSON, with no more memory than `raw` except for object headers. Blocking."""
     value = parse_json(raw)
     if len(raw) > LARGE:
         check_texts(value)
@@ -141,7 +143,7 @@ def _value(raw: bytes) -> object:
 
 async def _urlencoded(raw: bytes, threads: BodyThreads) -> UploadedBody:
     if raw.count(b"&") >= _MAX_FIELDS:
-        raise InputRejected("request_malformed", f"A form may have {_MAX_FIELDS} fields.")
+        raise InputRejected("request_malformed", f"The form has more than {_MAX_FIELDS} fields.")
     try:
         return UploadedBody(await threads.run(len(raw), _pairs, raw), is_form=True)
     except UnicodeDecodeError as error:
@@ -156,7 +158,7 @@ def _pairs(raw: bytes) -> dict[str, str]:
 
 def _form_text(encoded: bytes) -> str:
     if not encoded.isascii():
-        encoded.decode()  # in a form, only what is percent-encoded may be something else than UTF-8
+        encoded.decode()  # in a form, only percent-encoded parts may be something other than UTF-8
     text = decode_percent(encoded.translate(_SPACES))
     check_text(text)
     return text.decode(errors="replace")
@@ -167,7 +169,9 @@ def _form(parts: list[FormPart]) -> UploadedBody:
     files: dict[str, FormPart] = {}
     for part in parts:
         if part.name in files:
-            raise InputRejected("request_malformed", f"The part `{part.name}` was sent twice; send one file a request.")
+            raise InputRejected(
+                "request_malformed", f"The form has the part `{part.name}` twice. Send one file per request."
+            )
         text = part.text
         if text is None:
             files[part.name] = part

@@ -1,7 +1,7 @@
-"""The web page beside the API: an application of its own at `/ui`, made elsewhere and put here once it is there.
+"""Mounts the web page at `/ui`: a separate application that is added once it is loaded.
 
-What is for the page passes none of the borders (keys, rate, drain, log), only that against pages of other sites:
-it reads no document itself, and asks the API like everybody else, with its visitor's key.
+Requests for the page pass only the origin check, not the API's other middleware (keys, rate limit, drain, log): the
+page reads no document itself, but calls the API like any client, with its visitor's key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PATH = "/ui"
 
 
 class Presence(StrEnum):
-    """Whether there is a page."""
+    """State of the web page."""
 
     ABSENT = "absent"
     COMING = "coming"
@@ -29,7 +29,7 @@ class Presence(StrEnum):
 
 @dataclass(slots=True)
 class WebPage:
-    """The place where the page is put. `app`: None until it is there; `coming`: it will be."""
+    """Holds the page. `app`: None until it is loaded; `coming`: it is being loaded."""
 
     app: ASGIApp | None = None
     coming: bool = False
@@ -42,7 +42,7 @@ class WebPage:
 
 
 class ServeWebPage:
-    """Passes what is for the page to it; everything else, and all while there is none, goes on to the API."""
+    """Routes requests for the page to it, and all others to the API, as well as all while there is no page."""
 
     def __init__(self, app: ASGIApp, page: WebPage, origins: Origins, root_path: str) -> None:
         self._app = app
@@ -56,7 +56,7 @@ class ServeWebPage:
             await self._app(scope, receive, send)
             return
         if self._page.app is None:
-            # The small page at `/` says what is missing, or that it takes a moment.
+            # The small page at `/` says what to install, or that it is loading.
             await RedirectResponse(f"{self._root}/", 307)(scope, receive, send)
             return
         try:
