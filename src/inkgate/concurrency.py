@@ -1,7 +1,7 @@
-"""How blocking work and task groups are run: the one place that starts threads.
+"""Blocking work in threads, and single exceptions out of task groups. Only this module starts threads.
 
-Work that blocks runs through a *named* capacity limiter, so that one kind of work can't starve another, and so
-that how much of each runs at once is a number somebody chose.
+Blocking work runs through a *named* capacity limiter, so that one kind of work can't starve another, and the
+concurrency of each kind is chosen explicitly.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ T = TypeVar("T")
 
 
 def loop_time() -> float:
-    """Clock time in seconds, as anyio.current_time says it, but a tenth as dear: for what is read often."""
+    """The same clock time in seconds as anyio.current_time, ten times cheaper."""
     return asyncio.get_running_loop().time()
 
 
 class Threads:
-    """A named, bounded right to run blocking calls in worker threads. Made on, and used from, one event loop."""
+    """Runs blocking calls in a bounded number of worker threads. Created on, and used from, one event loop."""
 
     def __init__(self, name: str, limit: int) -> None:
         self.name = name
         self._limiter = anyio.CapacityLimiter(limit)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`function(*args, **kwargs)`, run in a thread.
+        """Returns `function(*args, **kwargs)`, run in a thread.
 
-        A cancelled caller waits for the thread to finish: its memory and its place are in use until then.
+        A cancelled caller waits for the thread to finish: its memory and its slot are in use until then.
         """
-        # Errors come as values: anyio's future would hold one whose traceback holds that future, and all of `args`.
+        # Errors are returned as values: anyio's future would hold an error whose traceback holds the future and `args`.
         call = partial(_outcome, partial(function, *args, **kwargs))
         outcome = await anyio.to_thread.run_sync(call, limiter=self._limiter)
         if not isinstance(outcome, _Failed):
@@ -59,16 +59,16 @@ class _Failed:
 def _outcome(function: Callable[[], T]) -> T | _Failed:
     try:
         return function()
-    except Exception as error:  # noqa: BLE001 - it is raised where the call was made
+    except Exception as error:  # noqa: BLE001 - raised again in `run`
         return _Failed(error)
 
 
 class single_error:  # noqa: N801 - used as a function; a generator's frames would keep the group
-    """Raises the one exception of a task group as itself instead of as an ExceptionGroup.
+    """Raises the exception of a task group as itself instead of as an ExceptionGroup.
 
-    Where several tasks failed the first is raised, a group of the others as its cause; what is no Exception, such as
-    KeyboardInterrupt, goes before those that are. Nothing of it refers to itself: what the frames of its traceback
-    hold, such as a document, is freed with it, not when the collector next runs.
+    If several tasks failed, raises the first, with a group of the others as its cause; a BaseException such as
+    KeyboardInterrupt goes before Exceptions. The exception has no reference cycles: objects in the frames of its
+    traceback, such as a document, are freed with it, without the garbage collector.
     """
 
     def __enter__(self) -> None:

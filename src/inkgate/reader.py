@@ -1,4 +1,4 @@
-"""The path of a document: opened, its pages read a few at a time, results handed over in order as they come."""
+"""Reads a document: opens it, reads a few pages at a time, and yields results in order as they complete."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What is asked of a document. None means: every page; as the settings say. `password`: of an encrypted PDF."""
+    """How to read a document. `pages` None: all; `pdf_text` None: the setting. `password`: of an encrypted PDF."""
 
     task: Task = Task()
     pages: PageSelection | None = None
@@ -37,10 +37,10 @@ class ReadOptions:
 
 
 class Reading:
-    """A document being read. Iterate it once: each page's result in the document's order, as soon as it is there.
+    """A document being read. Iterate it once: yields page results in the document's order, as soon as they complete.
 
-    `limits.page_window` pages are open at once, counted from the oldest that was not handed over yet: a slow
-    consumer slows the reading down instead of filling the memory.
+    `limits.page_window` pages are open at once, counted from the oldest that was not yielded yet: a slow consumer
+    slows down reading instead of filling memory.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Reading:
             yield slot.result
 
     async def all(self) -> DocumentResult:
-        """Every page, when the last is read."""
+        """All pages, once the last is read."""
         pages = tuple([page async for page in self])
         return DocumentResult(
             self.name, self.mime_type, self.byte_count, self.page_count, self.engine, pages, self.notes
@@ -74,7 +74,7 @@ class Reading:
 
 
 class _Slot:
-    """Where a page's result will be."""
+    """Holder of a page's result."""
 
     def __init__(self, index: int) -> None:
         self.done = anyio.Event()
@@ -83,7 +83,7 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class PageCallbacks:
-    """Who is told of pages: `after_page` when the memory of one is free, `observer` what became of it."""
+    """`after_page` is called when a page's memory is free; `observer` gets its result."""
 
     after_page: Callable[[], None]
     observer: Observer
@@ -91,7 +91,7 @@ class PageCallbacks:
 
 @dataclass(frozen=True, slots=True)
 class PageReads:
-    """Reads pages of one open document in the background, each ending in a result, whatever happens."""
+    """Reads pages of one open document in the background. Each page gets a result; errors become page errors."""
 
     opened: OpenDocument
     engine: Engine
@@ -99,10 +99,10 @@ class PageReads:
     window: int
     deadline: float
     tasks: TaskGroup
-    told: PageCallbacks
+    callbacks: PageCallbacks
 
     def start(self, upcoming: Iterator[int], open_pages: deque[_Slot]) -> None:
-        """Begins with the next pages until the window is full."""
+        """Starts the next pages until the window is full."""
         while len(open_pages) < self.window and (index := next(upcoming, None)) is not None:
             slot = _Slot(index)
             open_pages.append(slot)
@@ -117,28 +117,28 @@ class PageReads:
         with anyio.CancelScope(deadline=self.deadline) as scope:
             slot.result = await self._result(slot.result.index)
         if scope.cancelled_caught:
-            late = current_caller().timeout_error("The time for this document was over before this page was read.")
+            late = current_caller().timeout_error("The document's time limit passed before this page was read.")
             slot.result = replace(slot.result, engine=self.engine.name, error=late.as_page_error())
         slot.done.set()
-        self.told.observer.page(slot.result, self.task, perf_counter() - begun)
-        self.told.after_page()
+        self.callbacks.observer.page(slot.result, self.task, perf_counter() - begun)
+        self.callbacks.after_page()
 
     async def _result(self, index: int) -> PageResult:
         try:
             begun = perf_counter()
             page = await self.opened.page(index, current_caller().priority.rank)
-            self.told.observer.stage("open", perf_counter() - begun)
+            self.callbacks.observer.stage("open", perf_counter() - begun)
             return await self.engine.read(page, self.task)
         except InkgateError as error:
             failure = error.as_page_error()
-        except Exception:  # the border of one page: whatever an engine raises, the other pages are answered
+        except Exception:  # whatever an engine raises for one page, the other pages are read
             log.exception("page_failed", page=index, engine=self.engine.name)
-            failure = EngineFailed("engine_failed", "The engine failed while it read this page.").as_page_error()
+            failure = EngineFailed("engine_failed", "The engine failed while reading this page.").as_page_error()
         return PageResult(index=index, engine=self.engine.name, error=failure)
 
 
 class Reader:
-    """Reads documents with one engine. Safe for many documents at once, on one event loop."""
+    """Reads documents with one engine. Several documents may be read at once, on one event loop."""
 
     def __init__(
         self,
@@ -148,8 +148,8 @@ class Reader:
         after_page: Callable[[], None] = lambda: None,
         observer: Observer = NO_OBSERVER,
     ) -> None:
-        """`after_page` is called after each page and each document that ended, however it did. `observer` is told of
-        every page that has its result.
+        """`after_page` is called after each page and each document, successful or not. `observer` gets every page's
+        result.
         """
         self._opener = opener
         self._engine = engine
@@ -159,10 +159,10 @@ class Reader:
 
     @asynccontextmanager
     async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
-        """A Reading of `document`. Leaving the block early cancels what is still being read.
+        """A Reading of `document`. Leaving the block early cancels pages that are still being read.
 
         Raises:
-            InputRejected: the document as a whole can't be read, or `options.pages` doesn't fit it.
+            InputRejected: the document can't be opened, or `options.pages` doesn't fit it.
         """
         caller = current_caller()
         deadline = min(caller.deadline, anyio.current_time() + self._limits.time_s)
@@ -178,8 +178,8 @@ class Reader:
                 with as_caller(caller), single_error():
                     async with anyio.create_task_group() as tasks:
                         window = self._limits.page_window
-                        told = PageCallbacks(self._after_page, self._observer)
-                        reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, told)
+                        callbacks = PageCallbacks(self._after_page, self._observer)
+                        reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, callbacks)
                         note = options.pages.note(opened.page_count) if options.pages else ""
                         yield Reading(document, opened, selected, reads, note)
                         tasks.cancel_scope.cancel()
@@ -187,10 +187,10 @@ class Reader:
             self._after_page()
 
     async def picture(self, document: Document, page: int, longest_side: int) -> Pixels:
-        """The page with this number from 1, shrunk so that no side is longer; it is opened, not read.
+        """The pixels of page number `page`, from 1, shrunk to `longest_side`. Does not read the page.
 
         Raises:
-            InputRejected: the document or this page can't be opened, or there is no such page.
+            InputRejected: the document or the page can't be opened, or the page doesn't exist.
         """
         async with self._opener.open(document, PdfText.NEVER) as opened:
             (index,) = parse_page_list([page], first=1).indexes(opened.page_count)
@@ -200,6 +200,6 @@ class Reader:
         selected = tuple(range(page_count)) if pages is None else pages.indexes(page_count)
         if len(selected) > self._limits.max_pages:
             raise InputRejected(
-                "too_many_pages", f"{len(selected)} pages were asked for; at most {self._limits.max_pages} are read."
+                "too_many_pages", f"{len(selected)} pages are selected; the maximum is {self._limits.max_pages}."
             )
         return selected

@@ -1,4 +1,4 @@
-"""Background tasks that can't end the service: one that fails is logged, counted and started again, with back-off."""
+"""Supervised background tasks: one that fails is logged, counted and restarted with back-off; the service goes on."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 60.0
 _STABLE_S = 60.0
 _KEEPS_FAILING = 3
-"""Failures in a row after which a task keeps failing: one that is started again and works is no news."""
+"""A task is reported as failing only after this many failures in a row, not if a restart helps."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackgroundTask:
-    """Something that runs as long as the service.
+    """A task that runs as long as the service.
 
     Attributes:
-        name: for logs and metrics; unique, and one of a small set.
-        run: ends when cancelled. It may be called again after it raised.
-        needed: whether no page can be read without it.
+        name: for logs and metrics; unique, from a small set.
+        run: runs until cancelled, and may be called again after it raised.
+        needed: whether pages can't be read without it.
     """
 
     name: str
@@ -39,15 +39,15 @@ class BackgroundTask:
 
 @dataclass(slots=True)
 class TaskHealth:
-    """How a background task gets on.
+    """State of a background task.
 
     Attributes:
-        failures: since the start of the service.
-        in_a_row: without a minute of service in between.
-        error: the type of the last one's exception; empty before the first.
-        running: whether it is at work now.
-        since: clock time in seconds when it was started the last time.
-        next_try_at: clock time in seconds when it is started again; None unless that is waited for.
+        failures: number since the start of the service.
+        in_a_row: consecutive failures, each within a minute of its start.
+        error: exception type of the last failure; empty before the first.
+        running: whether it runs now.
+        since: clock time in seconds of its last start.
+        next_try_at: clock time in seconds of its next start; None if none is scheduled.
     """
 
     name: str
@@ -61,36 +61,36 @@ class TaskHealth:
 
 
 class Supervisor:
-    """Keeps background tasks running, and knows how they get on. Used from one event loop."""
+    """Runs background tasks and tracks their state. Used from one event loop."""
 
     def __init__(
         self,
         clock: Callable[[], float] = anyio.current_time,
         pauses: Callable[[], Pauses] = lambda: Pauses(_FIRST_PAUSE_S, _LONGEST_PAUSE_S, _STABLE_S),
     ) -> None:
-        """`clock` in seconds. `pauses`: of one task, before it is started again."""
+        """`clock` in seconds. `pauses` creates the restart pauses of one task."""
         self._clock = clock
         self._pauses = pauses
         self._tasks: dict[str, TaskHealth] = {}
 
     @property
     def tasks(self) -> tuple[TaskHealth, ...]:
-        """All that were started, in that order."""
+        """All tasks, in order of their first start."""
         return tuple(self._tasks.values())
 
     def keeps_failing(self, task: TaskHealth) -> bool:
-        """Whether it failed several times in a row, and has not worked for long since."""
+        """Whether it failed several times in a row and has not run for a minute since."""
         stable = task.running and self._clock() - task.since >= _STABLE_S
         return task.in_a_row >= _KEEPS_FAILING and not stable
 
     def complaints(self, *, needed: bool) -> list[str]:
-        """What is to be said of tasks that keep failing: of those that are `needed`, or of the others."""
+        """Messages about tasks that keep failing: the `needed` ones, or the others."""
         failing = (task for task in self._tasks.values() if task.needed == needed and self.keeps_failing(task))
         return [f"background: {task.name} keeps failing" for task in failing]
 
     async def keep(self, task: BackgroundTask) -> None:
-        """Runs the task until it returns, or this is cancelled. What it raises is logged and counted, and it is started
-        again after a pause.
+        """Runs the task until it returns or this is cancelled. Exceptions are logged and counted, and the task is
+        restarted after a pause.
         """
         health = self._tasks.setdefault(task.name, TaskHealth(task.name, task.needed))
         pauses = self._pauses()
@@ -98,7 +98,7 @@ class Supervisor:
             health.since, health.running, health.next_try_at = self._clock(), True, None
             try:
                 await task.run()
-            except Exception as error:  # noqa: BLE001 - the border of one task: whatever it raises, the service goes on
+            except Exception as error:  # noqa: BLE001 - whatever one task raises, the service goes on
                 pause_s = self._failed(health, error, pauses)
             else:
                 return
@@ -107,7 +107,7 @@ class Supervisor:
             await anyio.sleep(pause_s)
 
     def _failed(self, health: TaskHealth, error: Exception, pauses: Pauses) -> float:
-        """Counts a failure. How long to wait before the next start, in seconds."""
+        """Counts a failure. Returns the pause before the next start in seconds."""
         now = self._clock()
         served_s = now - health.since
         pause_s = pauses.after(served_s)
@@ -115,13 +115,13 @@ class Supervisor:
         health.in_a_row = 1 if served_s >= _STABLE_S else health.in_a_row + 1
         health.error = type(_first(error)).__name__
         health.next_try_at = now + pause_s
-        with suppress(Exception):  # a log that can't be written ends nothing either
+        with suppress(Exception):  # a log that can't be written must not end the task either
             log.error("background_task_failed", task=health.name, next_try_s=pause_s, exc_info=error)
         return pause_s
 
 
 def _first(error: Exception) -> Exception:
-    """The exception itself, of a group: the first."""
+    """The exception itself, or the first one of a group."""
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error

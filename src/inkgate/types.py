@@ -1,4 +1,4 @@
-"""The values that every layer speaks in: pages, what is asked of them, and what was read.
+"""Value types of all layers: documents, pages, tasks and results.
 
 Coordinates are pixels of the *upright page*: the page after its EXIF orientation and after
 `PageResult.rotation` degrees clockwise. The origin is the top left corner, x grows to the right and y
@@ -39,7 +39,7 @@ class Size:
 
 
 class TaskKind(StrEnum):
-    """What to read. An engine that can't do a kind raises InputRejected("task_unsupported")."""
+    """What to read. Engines raise InputRejected("task_unsupported") for kinds that they don't support."""
 
     TEXT = "text"
     PARSE = "parse"
@@ -53,12 +53,12 @@ class TaskKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What to read of a page, and how. None means: as the engine's settings say.
+    """What to read of a page, and how. None: the engine's setting.
 
     `TEXT` gives lines in reading order; `PARSE` adds blocks and Markdown, at the cost of a layout model.
     `EXTRACT` needs the names of `fields`; `TRANSLATE` needs the `language` to translate into (ISO 639-1).
-    `whole_page`: as one image, also by engines that would read it block by block. `image_scale` and
-    `max_output_tokens`: less than the engine would take, to save time.
+    `whole_page`: as one image, even by engines that read block by block. `image_scale` and `max_output_tokens` save
+    time by a smaller image and a shorter output.
     """
 
     kind: TaskKind = TaskKind.TEXT
@@ -87,7 +87,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of text as found on the page; `words` is empty where the engine can't place them."""
+    """One line of text on the page; `words` is empty if the engine can't locate them."""
 
     text: str
     quad: Quad
@@ -102,7 +102,7 @@ class Line:
 
 
 class BlockType(StrEnum):
-    """What a block is to a reader of the page."""
+    """The role of a block on the page."""
 
     TITLE = "title"
     TEXT = "text"
@@ -118,9 +118,9 @@ class BlockType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageError:
-    """Why a page, or a part of it, was not read: a stable `code` (docs/reference/errors.md), what happened, what to do.
+    """Why a page or a block was not read: a stable `code` (docs/reference/errors.md), what happened, and what to do.
 
-    `retry_after_s`: when it is worth trying again, where that is known.
+    `retry_after_s`: seconds after which to retry, if known.
     """
 
     code: str
@@ -131,14 +131,14 @@ class PageError:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A part of the page that is read as one.
+    """A part of the page, such as a paragraph or a table.
 
     Attributes:
         lines: indexes into `PageResult.lines`, in reading order; empty for a figure without text.
         markdown: the block's content as Markdown (a table as a pipe table or HTML).
         level: 1 to 6 for titles, else None.
-        confidence: of the block's type, by the layout model; None where geometry alone decided.
-        error: why this block was not read, where blocks are read one by one; its text is then empty or partial.
+        confidence: of the block's type, by the layout model; None if only geometry decided.
+        error: why this block was not read, for engines that read block by block; its text is then empty or partial.
     """
 
     type: BlockType
@@ -153,7 +153,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class TextWord:
-    """A word of `PageResult.text`, from the character `start` on, whose place on the page is not known."""
+    """A word of `PageResult.text` that begins at character `start`; its position on the page is unknown."""
 
     text: str
     start: int
@@ -162,12 +162,12 @@ class TextWord:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try at reading a page.
+    """One attempt to read a page.
 
     Attributes:
-        change: what was different from the first try (`temperature 0.2`, `size 0.7`), and of what (`block 3`) where
-            a page is read in parts; empty for the first.
-        error: why its answer was not taken; None for the one that was.
+        change: the difference to the first attempt (`temperature 0.2`, `size 0.7`), with the block (`block 3`) if
+            blocks are read one by one; empty for the first.
+        error: why its output was rejected; None for the accepted one.
         duration_ms: wall time.
     """
 
@@ -178,26 +178,26 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class PageResult:
-    """What was read of one page, the same for every engine.
+    """The result of one page, in the same form for every engine.
 
     Attributes:
         index: the page's number in its document, from 0.
-        width, height: of the upright page, in pixels. 0 when the page could not be opened.
-        dpi: pixels per inch of the above, when known.
-        rotation: degrees clockwise (0, 90, 180, 270) by which the page was turned to stand upright.
-        source: `ocr`, or `text_layer` when a PDF's own text was trusted.
+        width, height: of the upright page, in pixels; 0 if the page could not be opened.
+        dpi: pixels per inch of these, if known.
+        rotation: degrees clockwise (0, 90, 180, 270) by which the page was rotated to be upright.
+        source: `ocr`, or `text_layer` if the text inside a PDF was used.
         lines: in reading order.
-        words: of `text`, in its order, where the engine is sure of words but can't place them; else `lines` has them.
-        blocks: in reading order; None when nobody asked (Task kinds other than PARSE).
-        text: plain text in reading order, paragraphs set apart by an empty line.
-        markdown: None when nobody asked.
-        fields: what was found of `Task.fields`, by their names, as JSON has it; None when nobody asked.
-        header, footer: running header and footer; None when there is none. `markdown` is without page numbers only.
-        engine: who read it, for example `ppocr`.
+        words: of `text`, in order, from engines that report words without positions; else they are in `lines`.
+        blocks: in reading order; None if not requested (Task kinds other than PARSE).
+        text: plain text in reading order, with an empty line between paragraphs.
+        markdown: None if not requested.
+        fields: values of `Task.fields` by name, as JSON values; None if not requested.
+        header, footer: running header and footer, or None. `markdown` contains them, except page numbers.
+        engine: the engine that read it, for example `ppocr`.
         timings_ms: wall time by stage (`open`, `render`, `detect`, `recognize`, `layout`, ...).
-        degraded: what was given up under pressure; empty when nothing was.
-        attempts: how it was read, where an engine tries more than once; empty for one that doesn't.
-        error: set when the page could not be read; everything else is then empty or partial.
+        degraded: quality reductions under load; empty if there were none.
+        attempts: all attempts, for engines that retry; else empty.
+        error: set if the page could not be read; everything else is then empty or partial.
     """
 
     index: int
@@ -222,20 +222,20 @@ class PageResult:
 
     @property
     def confidence(self) -> float | None:
-        """Mean confidence of the lines (or words, without lines), weighted by length; None where there are none."""
+        """Mean confidence of the lines (or words, without lines), weighted by length; None without either."""
         parts: Sequence[Line | TextWord] = self.lines or self.words
         length = sum(len(part.text) for part in parts)
         return sum(part.confidence * len(part.text) for part in parts) / length if length else None
 
     @property
     def lost(self) -> bool:
-        """Whether nothing of the page was read."""
+        """Whether the page failed without any partial result."""
         blocks = any(block.error is None for block in self.blocks or ())
         return self.error is not None and not (self.text or self.markdown or self.lines or blocks or self.fields)
 
 
 class DocumentStatus(StrEnum):
-    """`complete`: every page was read; `partial`: some failed, or in part; `failed`: nothing of any was read."""
+    """`complete`: every page was read; `partial`: some pages or blocks failed; `failed`: no page has any result."""
 
     COMPLETE = "complete"
     PARTIAL = "partial"
@@ -244,7 +244,7 @@ class DocumentStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The uploaded bytes, and the name they came under (for messages and output files only)."""
+    """The uploaded bytes and their file name (for messages and output files only)."""
 
     data: bytes
     name: str = "document"
@@ -255,10 +255,10 @@ class DocumentResult:
     """The pages read, in the document's order.
 
     Attributes:
-        pages: one for each page asked for.
-        page_count: of the whole document, whatever was asked for.
-        mime_type: found from the bytes, for example `application/pdf` or `image/png`.
-        notes: what the asker should know, such as pages asked for that the document doesn't have; for people.
+        pages: one for each requested page.
+        page_count: of the whole document.
+        mime_type: detected from the bytes, for example `application/pdf` or `image/png`.
+        notes: messages for people, such as requested pages that the document doesn't have.
     """
 
     name: str
@@ -278,7 +278,7 @@ class DocumentResult:
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
-    """An image of a page. `scale` is page pixels for one pixel of `rgb` (1.0 or more when shrunk)."""
+    """An image of a page. `scale` is page pixels per pixel of `rgb` (1.0 or more)."""
 
     rgb: RgbArray
     scale: float = 1.0
@@ -286,17 +286,16 @@ class Pixels:
 
 @dataclass(frozen=True, slots=True)
 class TextLayer:
-    """The text a PDF page carries itself and that is trusted; coordinates as in `PageResult`."""
+    """Trusted text inside a PDF page; coordinates as in `PageResult`."""
 
     lines: tuple[Line, ...]
 
 
 class Page(Protocol):
-    """One page, opened lazily: its size is known, its pixels are made when asked for.
+    """One page, opened lazily: its size is known, its pixels are rendered on request.
 
-    `size` is before the page's rotation is detected. `text_layer` is set only when it is to be used. `content_key`
-    is the same for pages with the same pixels and text, whatever document they come in; empty where nothing is known
-    of that, and such a page is never taken for another.
+    `size` is before the page's rotation is detected. `text_layer` is set only if it is to be used. `content_key` is
+    equal for pages with the same pixels and text, in any document; empty if unknown, and such a page equals no other.
     """
 
     @property
@@ -315,15 +314,15 @@ class Page(Protocol):
     def content_key(self) -> bytes: ...
 
     def hold(self) -> AbstractContextManager[None]:
-        """Keeps what the pixels are made of open inside, whoever closes the page's document meanwhile.
+        """Keeps the source of the pixels open inside the block, even if the page's document is closed meanwhile.
 
-        For work that is done on behalf of several callers: it must not end with the one whose page it has. To be
-        entered while the document is open, and on the event loop.
+        For work shared by several callers, which must survive the caller whose page it uses. Enter it while the
+        document is open, on the event loop.
         """
         ...
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """Pixels of the page, shrunk so that the longest side is `longest_side` at most, never enlarged.
+        """Pixels of the page, shrunk so that no side exceeds `longest_side`; never enlarged.
 
         Raises:
             InputRejected: the page is broken, too large, or takes too long to render.

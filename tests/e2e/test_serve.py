@@ -141,7 +141,7 @@ REFUSED_SETTINGS = (
     ("INKGATE_SEVER__PORT", "1", "Did you mean INKGATE_SERVER__PORT?"),
     ("INKGATE_LIMITS__MAX_PAGE", "1", "Did you mean INKGATE_LIMITS__MAX_PAGES?"),
     ("INKGATE_SERVER__DRAIN_S", "long", "server.drain_s = 'long' (from INKGATE_SERVER__DRAIN_S)"),
-    ("INKGATE_ENGINE__NAME", "pp", "There is no engine 'pp'"),
+    ("INKGATE_ENGINE__NAME", "pp", "Unknown engine 'pp'"),
     ("INKGATE_CONFIG", "nowhere.toml", "There is no settings file nowhere.toml"),
 )
 

@@ -23,7 +23,7 @@ runner = CliRunner()
         (["gone.json"], "gone.json"),
         (["manifest.json", "--filter", "nowhere"], "lists no document"),
         (["manifest.json", "--against", "abbyy"], "compare with one of rapidocr, rapidocr-openvino"),
-        (["manifest.json", "--engine", "none"], "There is no engine 'none'"),
+        (["manifest.json", "--engine", "none"], "Unknown engine 'none'"),
         (["manifest.json", "--config", "gone.toml"], "There is no file gone.toml"),
         (["broken.json"], "a.tests.jsonl is not of the form"),
         (["manifest.json", "--limit", "0"], "--limit"),

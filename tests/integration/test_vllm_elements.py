@@ -16,7 +16,7 @@ from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Region
-from inkgate.settings import Reading, VllmSettings
+from inkgate.settings import ReadingMode, VllmSettings
 from inkgate.types import BlockType, Page, PageResult, RgbArray, Task, TaskKind
 from support.ppocr import ArrayPage
 from support.stub_upstream import (
@@ -271,7 +271,7 @@ async def test_a_line_that_somebody_cut_out_is_no_page() -> None:
 
 
 async def test_reading_whole_pages_is_a_setting() -> None:
-    settings = VllmSettings(start_s=0.001, reading=Reading.PAGE)
+    settings = VllmSettings(start_s=0.001, reading=ReadingMode.PAGE)
     result, stub = await read(lambda _: Reply(words_as_tokens("all of it")), settings=settings)
     assert (len(stub.seen), result.text) == (1, "all of it")
 

@@ -51,7 +51,7 @@ MISUSES: list[tuple[list[str], str]] = [
     (["read", "nowhere.png"], "no such file"),
     (
         ["read", "page.png", "--engine", "tesseract"],
-        "There is no engine 'tesseract'; there are: ppocr, transformers,",
+        "Unknown engine 'tesseract'. Available engines: ppocr, transformers,",
     ),
     (["read", "page.png", "--engine", "tesseract"], "Name one of them with --engine"),
     (["read", "page.png", "-o", "out", "--overwrite", "--skip-existing"], "contradict each other"),

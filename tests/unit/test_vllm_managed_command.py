@@ -190,7 +190,7 @@ def test_a_python_that_is_none_is_told_of_at_once(elsewhere: Path) -> None:
     "flag", ["--port", "--port=1", "--max_num_seqs", "--api-key=x", "--host", "--api-server-count=2"]
 )
 def test_flags_that_are_for_us_to_choose_are_refused(flag: str) -> None:
-    with pytest.raises(ValidationError, match="instead of --"):
+    with pytest.raises(ValidationError, match="is set by"):
         ManagedSettings(extra_flags=("--enforce-eager", flag))
 
 

@@ -1,6 +1,6 @@
-"""The composition root: the only package that names concrete classes, and the order in which they start and stop.
+"""The composition root: the only package that creates concrete classes, starts them and stops them, in order.
 
-`engines` builds what reads a page, `policies` what decides when it may.
+`engines` builds the engines, `stack` the policies around them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["Parts", "Service", "build_parts", "running", "serve"]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Everything that a way in (HTTP, command line, evaluation) needs."""
+    """Everything that an entry point (HTTP, command line, evaluation) needs."""
 
     settings: Settings
     reader: Reader
@@ -50,8 +50,7 @@ class Service:
 
 @asynccontextmanager
 async def running(settings: Settings, supervisor: Supervisor | None = None) -> AsyncIterator[Service]:
-    """A started service: models are loaded when this is entered, and everything is freed when it is left. `supervisor`:
-    keeps its background tasks running.
+    """A started service: entering loads the models, leaving frees everything. `supervisor` runs its background tasks.
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
@@ -93,17 +92,17 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
 
 
 async def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:
-    """Runs the service over HTTP until a signal ends it. `on_ready` hears the URL once requests are accepted.
+    """Serves HTTP until a signal ends it. `on_ready` is called with the URL once requests are accepted.
 
-    The engine is started, and what the web page needs is imported, before the address is listened on: who can connect
-    can be answered.
+    The service listens only after the engine has started and the web page's packages are imported, so that every
+    connection can be served.
 
     Raises:
-        TracingUnavailable: traces are wanted, and what makes them is not installed.
+        TracingUnavailable: tracing is configured, but its packages are not installed.
         EngineFailed: the engine did not start.
-        SystemExit: the address can't be listened on.
+        SystemExit: the service can't listen on the address.
     """
-    # Here, so that reading files from the command line doesn't load a web framework.
+    # Imported here, so that reading files from the command line doesn't load a web framework.
     from inkgate.api import app, metrics_server, server
     from inkgate.api.webpage import WebPage
     from inkgate.bootstrap import webpage

@@ -1,4 +1,4 @@
-"""The batchers of the embedded engine's models: made when it is started, at work as long as the service."""
+"""The batchers of the embedded engine's models: created when it starts, and run as long as the service."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ ResultT = TypeVar("ResultT")
 
 
 class Batchers:
-    """A NewBatching. `run` has to be running when it is called, and may be run again after it ended.
+    """A NewBatching. `run` must be running when it is called, and may be run again after it ended.
 
     Attributes:
-        figures: what each batcher did, in the order in which they were made.
+        figures: statistics of each batcher, in order of creation.
     """
 
     def __init__(
         self, settings: BatchingSettings, observer: Observer = NO_OBSERVER, supervisor: Supervisor | None = None
     ) -> None:
-        """`supervisor`: keeps each batcher running."""
+        """`supervisor` runs each batcher."""
         self.figures: list[BatchFigures] = []
         self._settings = settings
         self._observer = observer
@@ -42,7 +42,7 @@ class Batchers:
         self._at_work: TaskGroup | None = None
 
     def __call__(self, model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
-        """A batcher around the model, at work."""
+        """A running batcher around the model."""
         if self._at_work is None:
             raise RuntimeError("an engine is started while the service doesn't run")
         batcher = Batcher(model, Threads("batches", self._settings.parallel).run, self._settings)
@@ -54,7 +54,7 @@ class Batchers:
         return batcher if self._observer is NO_OBSERVER else _Timed(batcher, self._observer)
 
     async def run(self) -> None:
-        """Lets them work, until cancelled; then says what they did."""
+        """Runs the batchers until cancelled, then logs their statistics."""
         try:
             async with anyio.create_task_group() as at_work:
                 self._at_work = at_work
@@ -64,11 +64,11 @@ class Batchers:
         finally:
             self._at_work = None
             for figures in self.figures:
-                _tell(figures)
+                _log(figures)
 
 
 class _Timed(Generic[ItemT, ResultT]):
-    """A Batching around one: tells how long each page's share of the work took, its wait for a call included."""
+    """A Batching around a Batching: reports the time of each page's items, including the wait for a batch."""
 
     def __init__(self, inner: Batching[ItemT, ResultT], observer: Observer) -> None:
         self._inner = inner
@@ -83,7 +83,7 @@ class _Timed(Generic[ItemT, ResultT]):
         return results
 
 
-def _tell(figures: BatchFigures) -> None:
+def _log(figures: BatchFigures) -> None:
     if figures.calls:
         log.info(
             "model_calls",

@@ -1,4 +1,4 @@
-"""What runs, and on what: found out once, at the start."""
+"""Versions and platform of the running service, determined once at the start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inkgate.telemetry.state import Build
 
 
 def build_of(engine: str, model: ModelName, runtime: str) -> Build:
-    """`engine`: as the settings name it; `model`: that it reads with; `runtime`: of the embedded engine's models."""
+    """The Build. `engine`: its name in the settings; `model`: its model; `runtime`: of the embedded engine's models."""
     return Build(
         version=__version__,
         engine=engine,

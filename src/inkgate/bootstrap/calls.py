@@ -1,4 +1,4 @@
-"""Model servers behind one name: balanced, watched, and called in turn."""
+"""Model servers behind one Upstream: load-balanced, monitored, and with scheduled calls."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from inkgate.telemetry.observer import NO_OBSERVER, Observer
 
 @dataclass(frozen=True, slots=True)
 class ModelServers:
-    """Built and not running yet.
+    """The parts of the model servers, not running yet.
 
     Attributes:
-        managed: the one server, where it is ours.
-        balanced: what `upstream` sends calls to.
+        managed: the server, if inkgate runs it.
+        balanced: the load balancer that `upstream` calls.
     """
 
     upstream: ScheduledCalls
@@ -48,7 +48,7 @@ def model_servers(
     on_out: OnOut,
     observer: Observer = NO_OBSERVER,
 ) -> ModelServers:
-    """Those that the settings name, or the managed one. `model_names`: see ModelServer. `on_out`: one was lost."""
+    """The configured servers, or the managed one. `model_names`: see ModelServer. `on_out`: see BalancedUpstream."""
     vllm = settings.engine.vllm
     urls = vllm.urls if managed is None else (managed.url,)
     key = vllm.api_key.get_secret_value()

@@ -1,4 +1,4 @@
-"""Engines, as the settings name them, without any policy around them."""
+"""The engine that the settings choose, without policies."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from inkgate.telemetry.observer import NO_OBSERVER, Observer
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What every engine has beside it.
+    """Parts that every engine uses.
 
     Attributes:
-        engine: reads what others give up on; None: nobody does. It is started when it is first needed.
+        engine: the fallback, started when it is first needed; None: no fallback.
     """
 
     layout: Layout
@@ -51,7 +51,7 @@ class Embedded:
 
 
 def runtime_of(settings: Settings) -> Runtime:
-    """What computes the models in this process. Raises EngineFailed("provider_unavailable")."""
+    """The runtime of the models in this process. Raises EngineFailed("provider_unavailable")."""
     chosen = settings.engine.ppocr
     cache = compiled_folder(chosen.cache)
     wanted = ProviderRequest(chosen.onnxruntime, shape_ranges(), cache)
@@ -61,15 +61,15 @@ def runtime_of(settings: Settings) -> Runtime:
 def embedded_engine(
     settings: Settings, layout: Layout, models: Runtime | WorkerPool, batching: NewBatching = each_alone
 ) -> PpOcr:
-    """The engine that is always there."""
+    """The embedded engine, which needs no configuration."""
     return PpOcr(settings.engine.ppocr, layout, models, batching)
 
 
 def page_layout(settings: Settings, runtime: Runtime) -> Layout:
-    """What finds blocks: the model that the settings name a file of, or else the one that is always there.
+    """The layout model: from the file in the settings, else the built-in one.
 
     Raises:
-        EngineFailed: "layout_model_unusable": of that file.
+        EngineFailed: "layout_model_unusable": the file can't be used.
     """
     chosen, threads = settings.engine.layout, settings.engine.ppocr.threads
     if not chosen.model:
@@ -78,7 +78,7 @@ def page_layout(settings: Settings, runtime: Runtime) -> Layout:
 
 
 def reading(settings: Settings, embedded: Embedded, on_out: OnOut, observer: Observer = NO_OBSERVER) -> Reading:
-    """The engine that the settings name, if it isn't the embedded one. `on_out`: a model server was lost.
+    """The engine that the settings choose, unless it is the embedded one. `on_out`: see BalancedUpstream.
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
@@ -94,9 +94,9 @@ def reading(settings: Settings, embedded: Embedded, on_out: OnOut, observer: Obs
 
 
 def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
-    """The preset called `named` where the engine is the `generic` one, else as the engine is. Raises as reading."""
+    """The preset `named` if the engine is `generic`, else the one with the engine's name. Raises as `reading`."""
     if engine.name == generic and not named:
-        detail = f"The engine `{generic}` needs to know the model: set `engine.{generic}.preset`."
+        detail = f"The engine `{generic}` needs a model: set `engine.{generic}.preset`."
         raise InputRejected("engine_incomplete", detail)
     name = named if engine.name == generic else engine.name
     folder = engine.vllm.preset_folder
@@ -106,11 +106,11 @@ def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
         raise InputRejected("engine_incomplete", f"`engine.vllm.preset_folder`: {error}.") from error
     except InputRejected as error:
         names = ", ".join(["ppocr", "transformers", *preset_names(own)])
-        raise InputRejected("engine_unknown", f"There is no engine {name!r}; there are: {names}.") from error
+        raise InputRejected("engine_unknown", f"Unknown engine {name!r}. Available engines: {names}.") from error
 
 
 def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) -> Reading:
-    """The engine for a model in this process. Raises as reading."""
+    """The engine for a model in this process. Raises as `reading`."""
     own = engine.transformers
     model = InProcess(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
     inner = Vllm(preset, asking_settings(own, engine.vllm), model, BlockReaders(embedded.layout, embedded.engine))
@@ -119,7 +119,7 @@ def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) ->
 
 
 def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut, observer: Observer) -> Reading:
-    """The engine for a model on vLLM, ours or another's."""
+    """The engine for a model on vLLM, managed or external."""
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()
     managed = None if vllm.urls else ManagedServer(server_command(preset, vllm, settings.tracing), vllm.managed, key)

@@ -1,4 +1,4 @@
-"""The GPUs of this machine: read where they can be, and watched for a model server that runs there."""
+"""The GPUs of this machine: their readings, and their protection if a model server runs on them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ log = structlog.get_logger(__name__)
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 _EVERY_S = 2.0
 _BLIND_S = 60.0
-"""Between tries while there is nothing to be read, as in GpuWatch."""
+"""Interval of attempts while GPUs can't be read, as in GpuWatch."""
 
 
 class LastRead:
-    """What GPUs said of themselves last, whoever it was that read them.
+    """The last readings of the GPUs, from whichever reader took them.
 
     Attributes:
-        readings: empty where nothing can be read, or is read yet.
+        readings: empty before the first reading, or if GPUs can't be read.
     """
 
     def __init__(
@@ -44,15 +44,15 @@ class LastRead:
         self._only = only
 
     def open(self) -> AbstractContextManager[GpuReader]:
-        """A reader whose readings are kept. Blocking; raises GpuUnavailable."""
+        """A reader whose readings are stored here. Blocking; raises GpuUnavailable."""
         return _Keeping(self, self._open_reader())
 
     def keep(self, readings: tuple[GpuReading, ...]) -> None:
-        """Takes the place of what was read before."""
+        """Replaces the stored readings."""
         self.readings = tuple(each for each in readings if not self._only or each.index in self._only)
 
     async def run(self) -> None:
-        """Reads every 2 s, until cancelled; ends at once where there is nothing to read. For where nobody else does."""
+        """Reads every 2 s until cancelled; returns if GPUs can't be read. For services without a GpuWatch."""
         threads = Threads("gpu", 1)
         try:
             with await threads.run(self.open) as reader:
@@ -64,7 +64,7 @@ class LastRead:
 
 
 class _Keeping:
-    """A GpuReader around one that is open."""
+    """A GpuReader around an open GpuReader that stores the readings."""
 
     def __init__(self, last: LastRead, inner: AbstractContextManager[GpuReader]) -> None:
         self._last = last
@@ -92,7 +92,7 @@ class _Keeping:
 
 
 def _seen(reader: GpuReader) -> bool:
-    """Reads. False where that can't be done now."""
+    """Reads once. Returns False if that is not possible now."""
     try:
         return bool(reader.read())
     except GpuUnavailable:
@@ -100,9 +100,7 @@ def _seen(reader: GpuReader) -> bool:
 
 
 def last_read(settings: Settings) -> LastRead | None:
-    """What keeps the readings of this machine's GPUs; None where nvidia-ml-py is not installed, or they are not to be
-    watched.
-    """
+    """Storage for the readings of this machine's GPUs; None without nvidia-ml-py, or if the settings disable it."""
     gpu = settings.serving.gpu
     if gpu.enabled is Watching.NEVER or find_spec("pynvml") is None:
         return None
@@ -110,7 +108,7 @@ def last_read(settings: Settings) -> LastRead | None:
 
 
 def gpu_background(settings: Settings, last: LastRead | None, breaker: Breaker | None) -> Background:
-    """What reads the GPUs. `breaker`: of the engine; None for one without model servers."""
+    """The task that reads the GPUs. `breaker`: of the engine; None for one without model servers."""
     if last is None:
         return ()
     watch = () if breaker is None else gpu_watch(settings, last, breaker)
@@ -118,7 +116,7 @@ def gpu_background(settings: Settings, last: LastRead | None, breaker: Breaker |
 
 
 def gpu_watch(settings: Settings, last: LastRead, breaker: Breaker) -> Background:
-    """Trips `breaker` for the GPUs of this machine; nothing where the model servers are on others."""
+    """The task that trips `breaker` for the GPUs of this machine; empty if model servers run on other machines."""
     urls = settings.engine.vllm.urls
     if not all(urlsplit(url).hostname in _HERE for url in urls):
         return ()

@@ -1,4 +1,4 @@
-"""What the models are called that read: labels of metrics, and what /state says of the service."""
+"""Names of the models, for labels of metrics and for /state."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PPOCR = "PP-OCRv6 small"
 
 
 def own_model(runtime: Runtime) -> ModelName:
-    """The embedded engine's."""
+    """The embedded engine's model."""
     return ModelName(_PPOCR, runtime.name)
 
 
 def served_model(preset: Preset, vllm: VllmSettings) -> ModelName:
-    """A model on vLLM, as its server calls it."""
+    """A model on vLLM, by its name on the server."""
     return ModelName(vllm.model or preset.served_names[0], "vllm")
 
 
@@ -28,5 +28,5 @@ def loaded_model(preset: Preset, transformers: TransformersSettings) -> ModelNam
 
 
 def others(own: ModelName) -> Mapping[str, ModelName]:
-    """Who may read pages beside the engine of the settings, by name: `own` is the embedded one."""
+    """Models of other engines that may read pages, by engine name. `own`: of the embedded engine."""
     return {"ppocr": own, "text_layer": NO_MODEL}

@@ -1,4 +1,4 @@
-"""Makes a State of the parts of the running service, when it is asked."""
+"""Collects the State of the running service on request."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ from inkgate.telemetry.state import (
 
 
 class PdfWork(Protocol):
-    """What opens and renders PDFs: Opener."""
+    """The opener and renderer of PDFs: Opener."""
 
     @property
     def worker_lives(self) -> Iterable[tuple[int, int]]:
-        """Of each place for a process: its number, 0 for none, and how many there were."""
+        """For each worker slot: the process id, 0 for none, and the number of processes started so far."""
         ...
 
     @property
     def pdf_jobs(self) -> tuple[int, int, int]:
-        """Places for workers; those that have a job; jobs that wait for one."""
+        """Number of worker slots, of busy ones, and of waiting jobs."""
         ...
 
 
@@ -62,9 +62,9 @@ def now() -> float:
 
 
 class Observatory:
-    """Reads the parts; none of them knows of it. Used from one event loop; a State takes a millisecond or so.
+    """Reads the parts, which don't depend on it. Used from one event loop; a State takes about a millisecond.
 
-    `run` has to run for there to be a history.
+    Its background task is `run`: it records the history.
     """
 
     def __init__(
@@ -82,15 +82,15 @@ class Observatory:
         self._history = History(self._without_history, work.take_durations)
 
     def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
-        """Has `reasons` asked, too, why the service is not ready: empty when it is."""
+        """Adds a source of reasons why the service is not ready; empty while it is."""
         self._why_not.append(reasons)
 
     async def run(self) -> None:
-        """Keeps the history, until cancelled."""
+        """Records the history until cancelled."""
         await self._history.run()
 
     def state(self, *, history: bool = True) -> State:
-        """What the service says of itself now."""
+        """The current State."""
         state = self._without_history()
         return replace(state, history=self._history.points) if history else state
 

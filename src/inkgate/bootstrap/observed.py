@@ -1,4 +1,4 @@
-"""The live objects that a State is made of."""
+"""The live objects that a State is read from."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from inkgate.types import PageResult
 
 @dataclass(frozen=True, slots=True)
 class KeptPages:
-    """What keeps results.
+    """The cache of page results.
 
     Attributes:
-        store: None where it is elsewhere, with `breaker` before it.
+        store: None for a remote store, which has `breaker` before it.
     """
 
     cache: Cache[PageResult]
@@ -36,7 +36,7 @@ class KeptPages:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """None is what this service does without.
+    """The parts of the service; None for those that it does not use.
 
     Attributes:
         breaker: of the engine.
@@ -59,7 +59,7 @@ class Observed:
 
 
 def faults(seen: Observed) -> list[str]:
-    """What keeps pages from being read, as far as that is known without asking the engine."""
+    """Known reasons why no page can be read, without a probe of the engine."""
     found = []
     if seen.breaker is not None and seen.breaker.state is BreakerState.OPEN:
         found.append(f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}")

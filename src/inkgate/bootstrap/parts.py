@@ -1,4 +1,4 @@
-"""What the modules of this package hand to each other."""
+"""Values that the modules of this package pass to each other."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Reading:
     """An engine without policies.
 
     Attributes:
-        upstream: the model servers behind it, for chat requests that are passed through; None where it has none.
-        model: what reads, as far as the settings say.
-        servers: what stands before `upstream`.
+        upstream: its model servers, for chat requests that are passed through; None if it has none.
+        model: its model, as named in the settings.
+        servers: the parts of `upstream`.
     """
 
     engine: Engine
@@ -35,14 +35,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What reads, and who may have something read: built and not started yet.
+    """The engine, the admission limiter and what belongs to them, not started yet.
 
     Attributes:
-        metrics: of what the parts do; nothing, where the settings say that nothing is measured.
-        observer: who is told of it: `metrics`, or nobody.
-        observed: what the service says of itself is made of these.
-        supervisor: keeps `background` running.
-        readiness: whether documents should be sent here.
+        metrics: empty if the settings disable metrics.
+        observer: `metrics`, traces, both, or none.
+        observed: the objects for State.
+        supervisor: runs `background`.
+        readiness: of the service.
     """
 
     engine: Engine

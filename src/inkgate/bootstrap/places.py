@@ -1,4 +1,4 @@
-"""How many pages the embedded engine has at once."""
+"""Concurrency limit of the embedded engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVERY_S = 1.0
 
 
 def embedded_places(most: int) -> tuple[Limit, Background]:
-    """Up to `most`, and what looks at the processors meanwhile."""
+    """A limit of at most `most` pages, and the background task that measures processor utilization for it."""
     processors = Processors()
 
     async def look() -> None:

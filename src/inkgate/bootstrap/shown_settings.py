@@ -1,4 +1,4 @@
-"""The settings as they may be shown: without what would let anybody in."""
+"""The settings without secrets, for display."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUERY = re.compile(r"(\w://[^?\s]*\?)\S*")
 
 
 def shown_settings(settings: Settings) -> dict[str, Any]:
-    """All of them as JSON values. Masked: keys, their hashes, passwords in addresses, vLLM's environment."""
+    """All settings as JSON values. Masked: keys, their hashes, passwords in addresses, vLLM's environment."""
     shown: dict[str, Any] = settings.model_dump(mode="json")
     shown["auth"]["key_hashes"] = [MASK] * len(settings.auth.key_hashes)
     managed = shown["engine"]["vllm"]["managed"]
@@ -27,7 +27,7 @@ def shown_settings(settings: Settings) -> dict[str, Any]:
 
 
 def shown_flags(flags: Iterable[str]) -> list[str]:
-    """A command line: masked is what follows flags that sound like a key or a password."""
+    """A command line; values of flags whose names suggest a key or a password are masked."""
     shown: list[str] = []
     secret = False
     for word in flags:
@@ -41,7 +41,7 @@ def shown_flags(flags: Iterable[str]) -> list[str]:
 
 
 def without_password(text: str) -> str:
-    """`text`, the user, the password and the query of an address in it masked."""
+    """`text`, with user, password and query of addresses in it masked."""
     return _QUERY.sub(rf"\1{MASK}", _USER.sub(rf"\1{MASK}@", text))
 
 

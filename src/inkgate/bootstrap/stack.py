@@ -1,4 +1,4 @@
-"""The stack of handlers that reads pages: engines inside, policies around them."""
+"""Builds the stack that reads pages: an engine, and policies around it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from inkgate.telemetry.traced import Traced
 
 
 def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Parts:
-    """What the settings ask for. `supervisor`: keeps background tasks running.
+    """The parts that the settings choose. `supervisor` runs background tasks.
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
@@ -109,7 +109,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
 
 
 def _observer(settings: Settings, metrics: Metrics) -> Observer:
-    """Who is told of what the parts do."""
+    """Metrics, traces, both, or NO_OBSERVER, by the settings."""
     observer: Observer = metrics if settings.metrics.enabled else NO_OBSERVER
     if settings.tracing.endpoint:
         observer = Traced(observer)
@@ -117,7 +117,7 @@ def _observer(settings: Settings, metrics: Metrics) -> Observer:
 
 
 def _progress(engine: Engine, found: Reading) -> tuple[EngineProgress, Probe]:
-    """What knows whether pages get on at `engine`, and what asks it beside all that waits."""
+    """The progress of pages at `engine`, and a probe that bypasses the queue."""
     if found.servers is None:
         return EngineProgress(engine), blank_page_probe(found.engine)
     balanced = found.servers.balanced
@@ -130,7 +130,7 @@ def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached
         memory = MemoryStore(int(cache.max_mb * 1_000_000))
         cached = Cached(engine, memory, cache.ttl_s, revision)
         return cached, KeptPages(cached.cache, memory)
-    # Here, since Redis' client is an extra, and most don't need it.
+    # Imported here: the Redis client is an extra.
     from inkgate.storage.redis import RedisStore
 
     breaker = Breaker("redis", SPARING)
@@ -141,5 +141,5 @@ def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached
 
 
 def _revision(settings: Settings) -> str:
-    """All of the settings that changes what is read on a page; not where that is done."""
+    """The settings that change the result of a page, as JSON."""
     return settings.engine.model_dump_json(exclude={"ppocr": {"cache"}, "vllm": {"urls", "api_key", "managed"}})

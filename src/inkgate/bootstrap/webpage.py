@@ -1,4 +1,4 @@
-"""The web page: what it needs is imported while the engine starts, and it is made once the service answers."""
+"""The web page: its packages are imported while the engine starts; it is built once the service accepts requests."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-_ANY = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - not listened on: what to call instead
+_ANY = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - not listened on, but replaced by loopback
 
 
 def is_wanted(settings: Settings) -> bool:
-    """Whether there will be a page."""
+    """Whether the web page is enabled and installed."""
     return settings.ui.enabled and find_spec("gradio") is not None
 
 
 @asynccontextmanager
 async def loading(settings: Settings) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
-    """Begins to import what the page needs. The function given returns once that is over: whether there will be a page.
+    """Imports the page's packages in the background. The yielded function waits for the end of that and returns whether
+    it succeeded.
 
-    It runs beside the start of the engine, and is over before requests are taken: importing Gradio keeps the
-    interpreter for seconds, which the first requests would wait for (15.8 s for one page on a busy machine).
+    The import runs during the start of the engine and ends before requests are accepted: importing Gradio blocks the
+    interpreter for seconds, which would delay the first requests (15.8 s for one page on a busy machine).
     """
     ended = anyio.Event()
     there = False
@@ -46,7 +47,7 @@ async def loading(settings: Settings) -> AsyncIterator[Callable[[], Awaitable[bo
         try:
             await Threads("webpage", 1).run(import_module, "inkgate.ui.page")
             there = True
-        except Exception:  # whatever is wrong with the page or its packages, the API goes on without it
+        except Exception:  # the API works without the page, whatever fails in it or its packages
             log.exception("web_page_failed")
         ended.set()
 
@@ -66,8 +67,8 @@ async def loading(settings: Settings) -> AsyncIterator[Callable[[], Awaitable[bo
 async def beside(
     page: WebPage, on_ready: Callable[[str], None] | None, supervisor: Supervisor, root_path: str = ""
 ) -> AsyncIterator[Callable[[str], None]]:
-    """What to call, in place of `on_ready`, with the service's URL when it answers; then the page is made of what
-    `loading` has imported, which takes 0.2 s.
+    """Yields a replacement for `on_ready`, to be called with the service's URL: it calls `on_ready` and then builds the
+    page, which takes 0.2 s.
 
     `root_path`: as in the settings.
     """

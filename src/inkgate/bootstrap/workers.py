@@ -1,4 +1,4 @@
-"""The embedded engine's worker processes, where the machine has cores enough for them or the settings ask."""
+"""The embedded engine's worker processes, if the machine has enough cores or the settings ask for them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from inkgate.supervision import Supervisor
 
 
 def with_workers(settings: Settings, cores: int | None = None) -> Settings:
-    """The settings for so many cores: workers counted, and their work spread. Those asked for stay where they are more.
+    """The settings with workers and their concurrency filled in for this many cores. Higher configured values are kept.
 
-    A worker has one call at a time. For all to be busy, each model may have as many calls at once as there are
-    workers, and there are two pages for each of them: one is cut up or put together while another is computed.
+    A worker runs one call at a time. To keep all busy, each model may have one call for each worker, and there are two
+    pages for each worker: one is preprocessed or postprocessed while a model runs on the other.
 
-    On a GPU the cores don't count: each worker would hold a context and all tensors of its own there.
+    With a GPU there are no workers by default: each would hold its own context and tensors on it.
     """
     asked = settings.engine.ppocr
     cores = cores or len(usable_cpus())
@@ -33,7 +33,7 @@ def with_workers(settings: Settings, cores: int | None = None) -> Settings:
 
 
 def pool_of(ppocr: PpocrSettings, supervisor: Supervisor | None = None) -> WorkerPool | None:
-    """The workers that `with_workers` counted."""
+    """A pool of the workers that `with_workers` configured, if any."""
     return worker_pool(ppocr, supervisor) if ppocr.workers else None
 
 

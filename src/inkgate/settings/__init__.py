@@ -1,8 +1,8 @@
-"""Every setting, as one frozen tree. Read once at start; each component gets only its branch.
+"""All settings, as one frozen tree. Read once at start; each component gets only its branch.
 
-Sources, the later ones winning: defaults, a TOML file (`--config`, or `INKGATE_CONFIG`), the environment
+Sources, in increasing precedence: defaults, a TOML file (`--config`, or `INKGATE_CONFIG`), the environment
 (`INKGATE_SERVER__PORT=8080`: two underscores between levels), flags of the command line.
-docs/reference/settings.md lists them all and is tested to be complete.
+docs/reference/settings.md lists all settings and is generated from this tree.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from inkgate.settings.serving import (
     Watching,
 )
 from inkgate.settings.telemetry import USUAL_METRICS_PORT, MetricsSettings, TracingSettings
-from inkgate.settings.vllm import ManagedSettings, Reading, VllmSettings
+from inkgate.settings.vllm import ManagedSettings, ReadingMode, VllmSettings
 
 __all__ = [
     "USUAL_METRICS_PORT",
@@ -85,7 +85,7 @@ __all__ = [
     "Precision",
     "Provider",
     "RateLimitSettings",
-    "Reading",
+    "ReadingMode",
     "RuntimeName",
     "SchedulingSettings",
     "ServerSettings",
@@ -102,7 +102,7 @@ __all__ = [
 
 
 class Settings(BaseSettings):
-    """The whole tree. Unknown names are errors, wherever they come from."""
+    """The whole tree. Unknown names are errors in every source."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -129,7 +129,7 @@ class Settings(BaseSettings):
 
 
 def _check_tables(values: Mapping[str, object]) -> None:
-    """Raises pydantic.ValidationError where a branch of the settings is given as a plain value."""
+    """Raises pydantic.ValidationError if a branch of the settings is given as a plain value."""
     mistakes = list(_plain_branches(Settings, values, ()))
     if mistakes:
         kind = PydanticCustomError("table_expected", "this is a table of settings, not a value")
@@ -152,11 +152,11 @@ def _plain_branches(
 
 
 def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> Settings:
-    """The settings from file, environment and flags. `flags` are nested, for example `server={"port": 1}`.
+    """Returns the settings from file, environment and flags. `flags` are nested, for example `server={"port": 1}`.
 
     Raises:
         pydantic.ValidationError: a value or a name is wrong.
-        FileNotFoundError, tomllib.TOMLDecodeError: of the file.
+        FileNotFoundError, tomllib.TOMLDecodeError: the file is missing or invalid.
     """
     if config is not None and not config.is_file():
         raise FileNotFoundError(config)
@@ -168,7 +168,7 @@ def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> 
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             given = InitSettingsSource(settings_cls, init_kwargs=dict(flags))
             file = TomlConfigSettingsSource(settings_cls, toml_file=config)
-            # Sources are merged before they are validated: a table of one would hide a plain value of another.
+            # Sources are merged before validation: a table in one would hide a plain value in another.
             for source in (sources["env_settings"], file):
                 _check_tables(source())
             return (given, sources["env_settings"], file)

@@ -1,4 +1,4 @@
-"""Settings of what reads pages."""
+"""Settings of the engines."""
 
 from __future__ import annotations
 

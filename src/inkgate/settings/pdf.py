@@ -10,7 +10,7 @@ from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
 
 
 class PdfText(StrEnum):
-    """When a PDF page's own text is taken instead of reading its pixels."""
+    """When the text inside a PDF page is used instead of OCR."""
 
     AUTO = "auto"
     NEVER = "never"

@@ -1,4 +1,4 @@
-"""Settings of the embedded engine, and of what computes its models."""
+"""Settings of the embedded engine and its runtimes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
 
 
 class RuntimeName(StrEnum):
-    """What computes the embedded engine's models."""
+    """Runtime of the embedded engine's models."""
 
     AUTO = "auto"
     OPENVINO = "openvino"
@@ -18,7 +18,7 @@ class RuntimeName(StrEnum):
 
 
 class Precision(StrEnum):
-    """The numbers in which OpenVINO computes."""
+    """Precision of OpenVINO."""
 
     AUTO = "auto"
     F32 = "f32"
@@ -27,7 +27,7 @@ class Precision(StrEnum):
 
 
 class Provider(StrEnum):
-    """What ONNX Runtime computes on."""
+    """Device of ONNX Runtime."""
 
     AUTO = "auto"
     CPU = "cpu"
@@ -36,7 +36,7 @@ class Provider(StrEnum):
 
 
 class CudnnSearch(StrEnum):
-    """How CUDA's algorithms for convolutions are found."""
+    """How cuDNN's convolution algorithms are chosen."""
 
     HEURISTIC = "heuristic"
     EXHAUSTIVE = "exhaustive"

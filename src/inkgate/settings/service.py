@@ -1,4 +1,4 @@
-"""Settings of the service itself: who may ask, for how much, and how it says what it does."""
+"""Settings of the service: address, keys, limits, cache, documentation, log."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _OWN_PATHS = frozenset({"v1", "docs", "ui"})
 
 
 def _network(value: str) -> str:
-    """`value`, if it is an address or a network. Raises ValueError."""
+    """Returns `value`. Raises ValueError if it is not an address or a network."""
     ip_network(value, strict=False)
     return value
 
 
 def _root_path(value: str) -> str:
-    """A path without a slash at its end. Raises ValueError."""
+    """Returns the path without a slash at its end. Raises ValueError."""
     path = value.rstrip("/")
     if not _PATH.fullmatch(path):
-        raise ValueError("a path begins with a slash, and has letters, digits and ._~- between slashes")
+        raise ValueError("a path begins with a slash and has letters, digits and ._~- between slashes")
     if path.split("/")[1:2] and path.split("/")[1] in _OWN_PATHS:
-        raise ValueError("the service has addresses of its own below this path")
+        raise ValueError("the service itself uses this path; choose another")
     return path
 
 
@@ -37,14 +37,14 @@ RootPath = Annotated[str, AfterValidator(_root_path)]
 
 
 def _key_hash(given: str) -> str:
-    """`given` in lower case. Raises ValueError where it is the hash of no key."""
+    """Returns the hash in lower case. Raises ValueError if it is not a SHA-256."""
     if not KEY_HASH.fullmatch(given.lower()):
-        raise ValueError("each is a SHA-256 in 64 hexadecimal digits, as `inkgate key` prints it beside the key")
+        raise ValueError("each is a SHA-256 in 64 hexadecimal digits, as printed by `inkgate key`")
     return given.lower()
 
 
 class LogFormat(StrEnum):
-    """How log lines look."""
+    """Format of log lines."""
 
     CONSOLE = "console"
     JSON = "json"
@@ -88,7 +88,7 @@ _REDIS = re.compile(r"(redis|rediss)://([^/?#]+)(/[0-9]*)?(\?.*)?|unix://.+")
 
 
 def check_redis_url(url: str) -> str:
-    """`url`. Raises ValueError where no Redis can be there; the message does not show it, as it may hold a password."""
+    """Returns `url`. Raises ValueError if it is invalid; the message does not contain it, as it may hold a password."""
     try:
         port_fits = urlsplit(url).port != 0
     except ValueError:
@@ -117,7 +117,7 @@ class RateLimitSettings(Branch):
     @classmethod
     def _is_limit(cls, per_key: str) -> str:
         if per_key:
-            from limits import parse  # only where there is a limit: it takes a while to import
+            from limits import parse  # imported only if there is a limit: the import is slow
 
             try:
                 parse(per_key)

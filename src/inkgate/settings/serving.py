@@ -1,4 +1,4 @@
-"""Settings of the policies between the front door and the engine."""
+"""Settings of the policies between admission and the engine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
 
 
 class Watching(StrEnum):
-    """Whether GPUs are watched."""
+    """Whether GPUs are monitored."""
 
     AUTO = "auto"
     NEVER = "never"

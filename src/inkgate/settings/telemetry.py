@@ -1,4 +1,4 @@
-"""Settings of what is measured and told of the work."""
+"""Settings of metrics and tracing."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ class TracingSettings(Branch):
     @classmethod
     def _over_http(cls, endpoint: str) -> str:
         if endpoint and not endpoint.startswith(("http://", "https://")):
-            raise ValueError("an address that begins with http:// or https:// is needed")
+            raise ValueError("write it as http://host:port or https://host:port")
         return endpoint

@@ -1,4 +1,4 @@
-"""Settings of models on vLLM, ours or another's."""
+"""Settings of models on vLLM, managed or external."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, Url
 
 
-class Reading(StrEnum):
-    """How a vision-language model gets a page."""
+class ReadingMode(StrEnum):
+    """How a page is sent to a vision-language model."""
 
     AUTO = "auto"
     PAGE = "page"
@@ -58,14 +58,12 @@ class ManagedSettings(Branch):
     def _not_ours(cls, flags: tuple[str, ...]) -> tuple[str, ...]:
         ours = {flag.partition("=")[0].replace("_", "-") for flag in flags} & _FLAGS_WITH_A_SETTING.keys()
         if ours:
-            raise ValueError(
-                "; ".join(f"instead of {flag} there is {_FLAGS_WITH_A_SETTING[flag]}" for flag in sorted(ours))
-            )
+            raise ValueError("; ".join(f"{flag} is set by {_FLAGS_WITH_A_SETTING[flag]}" for flag in sorted(ours)))
         return flags
 
 
 _FLAGS_WITH_A_SETTING = {
-    "--host": "no other address than 127.0.0.1",
+    "--host": "inkgate to 127.0.0.1",
     "--port": "engine.vllm.managed.port",
     "--model": "engine.vllm.managed.model",
     "--max-num-seqs": "engine.vllm.managed.max_num_seqs",
@@ -74,7 +72,7 @@ _FLAGS_WITH_A_SETTING = {
     "--served-model-name": "engine.vllm.model",
     "--api-key": "engine.vllm.api_key",
 }
-"""Flags of vLLM that are for us to choose, or must not be seen on a command line."""
+"""Flags of vLLM that inkgate sets itself, or that must not appear on a command line."""
 
 
 class VllmSettings(Branch):
@@ -90,8 +88,8 @@ class VllmSettings(Branch):
         "", description="Folder with your own presets. inkgate runs the files as Python. Empty: none."
     )
     api_key: SecretStr = Field(SecretStr(""), description="API key of the model server. Empty: none.")
-    reading: Reading = Field(
-        Reading.AUTO,
+    reading: ReadingMode = Field(
+        ReadingMode.AUTO,
         description="`page`: read a page as one image; `elements`: block by block; `auto`: as suits the model.",
     )
     layout_longest_side: PositiveInt = Field(2600, description="Maximum side of a page that is read block by block.")
@@ -128,7 +126,7 @@ class VllmSettings(Branch):
     def _one_way_to_log_in(self) -> Self:
         if self.api_key.get_secret_value() and any("@" in urlsplit(url).netloc for url in self.urls):
             raise ValueError(
-                "engine.vllm.api_key and a user and password in engine.vllm.urls are both sent as the header "
-                "Authorization: give one of them"
+                "engine.vllm.api_key and the user and password in engine.vllm.urls both set the Authorization header; "
+                "remove one of them"
             )
         return self

@@ -1,4 +1,4 @@
-"""Bytes in Redis."""
+"""A Store in Redis."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _CONNECT_S = 1.0
 
 
 def connections(url: str) -> BlockingConnectionPool:
-    """A few connections, for which commands wait for a second at most, as for an answer: one that fails may be sent
-    again on a new connection, once. `url` as RedisStore takes it.
+    """A small connection pool. Commands wait at most a second for a connection and a second for a reply, and are
+    retried once on a new connection. `url`: as for RedisStore.
 
     Raises:
-        ValueError: `url` is none.
+        ValueError: `url` is invalid.
     """
     return BlockingConnectionPool.from_url(
         url,
@@ -36,20 +36,20 @@ def connections(url: str) -> BlockingConnectionPool:
 
 
 class RedisStore:
-    """A Store (serving/store.py) in Redis, which several services may share. Keys begin with `prefix`.
+    """A Store (serving/store.py) in Redis that several services may share. Keys begin with `prefix`.
 
-    Each value is stored behind a digest of it and its key: what was damaged, or comes back as the answer to another
-    question, is no value. With a `secret` the digest is a signature: what somebody wrote who does not know it is no
-    value either. Without one, whoever may write to this Redis can make answers up.
+    Each value is stored with a digest of itself and its key: damaged values, and values of other keys, are ignored.
+    With a `secret` the digest is a signature, so that values written without the secret are ignored too. Without it,
+    any client that may write to this Redis can forge results.
 
-    A value larger than `max_value_bytes` is not put. A connection that broke is made anew once.
+    Values larger than `max_value_bytes` are not stored. A broken connection is reopened once.
     """
 
     def __init__(self, url: str, prefix: str = "inkgate:", max_value_bytes: int = 4_000_000, secret: str = "") -> None:
         """`url` is `redis://`, `rediss://` or `unix://`, with user, password and database as redis-py takes them.
 
         Raises:
-            ValueError: `url` is none.
+            ValueError: `url` is invalid.
         """
         self._redis = Redis.from_pool(connections(url))
         self._refused = False
@@ -58,14 +58,16 @@ class RedisStore:
         self._max_value_bytes = max_value_bytes
 
     async def get(self, key: bytes) -> bytes | None:
-        """What was put under `key`, or None.
+        """The value of `key`, or None.
 
         Raises:
-            OSError: Redis can't be reached, or is not in order.
+            OSError: Redis can't be reached, or replies with an error.
         """
         try:
             stored = await self._redis.get(self._name(key))
-        except Exception as error:  # not only RedisError: what is no Redis answers what its client can't parse
+        except (
+            Exception
+        ) as error:  # not only RedisError: other servers may send what the client can't parse
             raise OSError(f"Redis: {type(error).__name__}") from error
         if not isinstance(stored, bytes):
             return None
@@ -76,7 +78,7 @@ class RedisStore:
         return value
 
     async def put(self, key: bytes, value: bytes, ttl_s: float) -> None:
-        """Keeps `value` for `ttl_s` seconds at most; not at all where Redis refuses it, being full for example.
+        """Keeps `value` for at most `ttl_s` seconds. Does nothing if Redis refuses it, for example because it is full.
 
         Raises:
             OSError: Redis can't be reached.
@@ -91,7 +93,9 @@ class RedisStore:
             if not self._refused:
                 log.warning("redis_refuses", reason=type(error).__name__)
             self._refused = True
-        except Exception as error:  # not only RedisError: what is no Redis answers what its client can't parse
+        except (
+            Exception
+        ) as error:  # not only RedisError: other servers may send what the client can't parse
             raise OSError(f"Redis: {type(error).__name__}") from error
 
     async def close(self) -> None:
@@ -103,7 +107,7 @@ class RedisStore:
 
 
 def digest(key: bytes, value: bytes, secret: bytes = b"") -> bytes:
-    """Of an entry: a signature with `secret` (up to 64 bytes), a checksum without."""
+    """Digest of an entry: a signature with `secret` (up to 64 bytes), a checksum without."""
     made = blake2b(key=secret, digest_size=_DIGEST_SIZE)
     made.update(len(key).to_bytes(4, "big"))
     made.update(key)

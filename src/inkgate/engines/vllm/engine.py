@@ -17,7 +17,7 @@ from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.layout.base import Layout
-from inkgate.settings import Reading, VllmSettings
+from inkgate.settings import ReadingMode, VllmSettings
 from inkgate.types import Page, PageResult, Task
 
 log = structlog.get_logger(__name__)
@@ -95,7 +95,7 @@ class Vllm:
 
     def _reader_of(self, images: ImageReader) -> PageReader | ElementReader:
         whole = PageReader(images)
-        if self._others is None or self._settings.reading is Reading.PAGE:
+        if self._others is None or self._settings.reading is ReadingMode.PAGE:
             return whole
         return ElementReader(images, whole, self._others.layout, self._others.embedded)
 
