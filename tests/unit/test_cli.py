@@ -115,7 +115,7 @@ def test_settings_that_do_not_go_together_are_told_of_without_their_secrets(tmp_
     ended = runner.invoke(app, ["serve", "--config", str(file)])
     assert ended.exit_code == 2
     told = " ".join(ended.stderr.split())
-    assert "engine.vllm.api_key and a user and password in engine.vllm.urls" in told
+    assert "engine.vllm.api_key and the user and password in engine.vllm.urls" in told
     assert "hush" not in told
     assert "sesame" not in told
 

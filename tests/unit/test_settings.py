@@ -29,7 +29,7 @@ def test_unknown_names_and_impossible_values_are_errors(flags: dict[str, dict[st
 
 def test_a_model_server_is_told_one_key_and_not_two() -> None:
     urls = ["http://a:8000/v1", "http://me:secret@b:8000/v1"]
-    with pytest.raises(ValidationError, match=r"engine\.vllm\.api_key and a user and password in engine\.vllm\.urls"):
+    with pytest.raises(ValidationError, match=r"engine\.vllm\.api_key and the user and password in engine\.vllm\.urls"):
         load_settings(engine={"vllm": {"urls": urls, "api_key": "k"}})
     assert load_settings(engine={"vllm": {"urls": urls}}).engine.vllm.urls == tuple(urls)
     assert load_settings(engine={"vllm": {"urls": urls[:1], "api_key": "k"}}).engine.vllm.api_key.get_secret_value()

@@ -65,9 +65,7 @@ class RedisStore:
         """
         try:
             stored = await self._redis.get(self._name(key))
-        except (
-            Exception
-        ) as error:  # not only RedisError: other servers may send what the client can't parse
+        except Exception as error:  # not only RedisError: other servers may send what the client can't parse
             raise OSError(f"Redis: {type(error).__name__}") from error
         if not isinstance(stored, bytes):
             return None
@@ -93,9 +91,7 @@ class RedisStore:
             if not self._refused:
                 log.warning("redis_refuses", reason=type(error).__name__)
             self._refused = True
-        except (
-            Exception
-        ) as error:  # not only RedisError: other servers may send what the client can't parse
+        except Exception as error:  # not only RedisError: other servers may send what the client can't parse
             raise OSError(f"Redis: {type(error).__name__}") from error
 
     async def close(self) -> None:
