@@ -1,9 +1,8 @@
-"""Writes what is made from the code: the tables of settings, error codes and metrics in docs/, and the answer in the
-README.
+"""Writes the generated parts of the documentation: tables of settings, error codes and metrics, and the README's output.
 
 python scripts/write_docs.py [--check]
 
-A page is prose by hand around one generated part, between two marker lines.
+Each page has one generated part between two marker lines; the rest is written by hand.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ BRANCHES = {
 
 
 def settings_part() -> str:
-    """One table a branch of the settings."""
+    """One table for each branch of the settings."""
     groups: dict[str, list[str]] = {}
     for path, field in setting_fields():
         cells = (
@@ -92,14 +91,14 @@ def errors_part() -> str:
 
 
 def answer_part() -> str:
-    """What is read of the README's sample page, as Markdown. Loads the models."""
+    """The README's sample page as Markdown, read by the engine. Loads the models."""
     command = [sys.executable, "-m", "inkgate", "read", str(ROOT / "examples" / "report.png"), "-f", "markdown"]
     answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return f"```markdown\n{answer}```\n"
 
 
 def metrics_part() -> str:
-    """One table for each group of metrics, and one of the stages."""
+    """One table for each group of metrics, and one for the stages."""
     parts = []
     for title, families in METRICS.items():
         head = "| metric | type | labels | meaning |\n| --- | --- | --- | --- |"
@@ -114,7 +113,7 @@ def metrics_part() -> str:
 
 
 def doctor_part() -> str:
-    """The conditions that the doctor finds, each with the docstring of its rule, which says when."""
+    """The doctor's conditions, each with the docstring of its rule."""
     rules: dict[str, Callable[..., object]] = {"cant-start": machine.cant_start, **judge.RULES}
     head = "| code | severity | meaning | found when | remedy |\n| --- | --- | --- | --- | --- |"
     rows = []
@@ -145,7 +144,7 @@ PAGES = {
 
 
 def current(name: str) -> str:
-    """The page as it should be: its prose as it is, its generated part made anew."""
+    """The page with its generated part brought up to date."""
     before, _, rest = (ROOT / name).read_text(encoding="utf-8").partition(BEGIN)
     _, found, after = rest.partition(END)
     if not found:
@@ -154,7 +153,7 @@ def current(name: str) -> str:
 
 
 def _toml(value: object) -> str:
-    """A default as it is written in the settings file."""
+    """A default in TOML."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, SecretStr):
@@ -169,25 +168,25 @@ def _toml(value: object) -> str:
 
 
 def _allowed(field: FieldInfo) -> str:
-    """What values it takes, in words."""
+    """The values that a setting may have."""
     if isinstance(field.annotation, EnumType):
         return ", ".join(f"`{member.value}`" for member in field.annotation)
     schema = TypeAdapter(Annotated[field.annotation, field]).json_schema()
-    if "pattern" in schema:  # those of the settings are all choices: ^(a|b|c)$
+    if "pattern" in schema:  # all patterns of settings are choices: ^(a|b|c)$
         return ", ".join(f"`{value}`" for value in schema["pattern"].strip("^$()").split("|"))
     if schema["type"] == "array":
         return f"list of {_TYPES[schema['items']['type']]}s"
     if schema["type"] == "object":
         return f"table of {_TYPES[schema['additionalProperties']['type']]}s"
-    bounds = [f"{words} {schema[key]}" for key, words in _BOUNDS.items() if key in schema]
-    return ", ".join([_TYPES[schema["type"]], *bounds])
+    bounds = [f"{sign}{schema[key]}" for key, sign in _BOUNDS.items() if key in schema]
+    return " ".join([_TYPES[schema["type"]], *bounds])
 
 
-_TYPES = {"integer": "whole number", "number": "number", "string": "text", "boolean": "`true`, `false`"}
-_BOUNDS = {"exclusiveMinimum": "above", "minimum": "at least", "maximum": "at most"}
+_TYPES = {"integer": "integer", "number": "number", "string": "string", "boolean": "`true`, `false`"}
+_BOUNDS = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
 
 
 if __name__ == "__main__":
-    # The README's answer is not checked: it takes the models, and may differ with the processor.
+    # --check leaves out the README's output: it needs the models and may differ between processors.
     pages = [page for page in PAGES if page != "README.md" or "--check" not in sys.argv]
     write_or_check({ROOT / page: current(page) for page in pages})
