@@ -1,11 +1,11 @@
-"""What the batcher costs an item, with a model that does nothing: 1, 16 and 256 callers, 1 and 40 items each.
+"""Measures the overhead of the batcher per item, with an empty model: 1, 16 and 256 callers, 1 and 40 items each.
 
     python benchmarks/batcher_cost.py --json FILE
 
-Microseconds of one core an item, in callers that come back at once. `threads` runs each call in a worker thread, as
-the service does, so that a hop there and back is in it; `inline` runs it on the event loop, so that what is left is the
-batcher's own; `unbatched` is a thread for each caller's items without a batcher. Widths are those of lines of text, in
-twelve buckets. Rounds take turns, and the median of them is printed.
+Prints CPU microseconds per item in a closed loop. `threads` runs each batch in a worker thread, as the service does,
+and includes the thread switches; `inline` runs it on the event loop, which leaves the batcher's own cost; `unbatched`
+runs each caller's items in a thread without a batcher. Widths are those of text lines, in twelve buckets. Variants
+alternate in rounds; the table shows medians.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STEP = 64
 BUCKETS = 12
 
 
-class Nothing:
+class IdentityModel:
     """A BatchModel from widths to themselves."""
 
     def predict(self, items: Sequence[int]) -> list[int]:
@@ -61,7 +61,7 @@ async def inline(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
 
 
 async def cost_us(callers: int, each: int, items: int, predict: Callable[[list[int]], Awaitable[list[int]]]) -> float:
-    """CPU time of the process for an item, where `callers` ask for `each` items over and over."""
+    """CPU time of the process per item, while `callers` repeatedly request `each` items."""
     chance = random.Random(callers)
     asked = 0
 
@@ -81,8 +81,8 @@ async def cost_us(callers: int, each: int, items: int, predict: Callable[[list[i
 
 
 async def batched(callers: int, each: int, items: int, run: RunBlocking) -> tuple[float, float]:
-    """Microseconds an item, and the mean batch."""
-    batcher = Batcher(Nothing(), run, BatchingSettings())
+    """Microseconds per item, and the mean batch size."""
+    batcher = Batcher(IdentityModel(), run, BatchingSettings())
     async with anyio.create_task_group() as background:
         background.start_soon(batcher.run)
         await anyio.lowlevel.checkpoint()
@@ -93,7 +93,7 @@ async def batched(callers: int, each: int, items: int, run: RunBlocking) -> tupl
 
 async def unbatched(callers: int, each: int, items: int) -> tuple[float, float]:
     """As `batched`."""
-    threads, model = Threads("benchmark", 1), Nothing()
+    threads, model = Threads("benchmark", 1), IdentityModel()
 
     async def predict(wanted: list[int]) -> list[int]:
         return await threads.run(model.predict, wanted)

@@ -1,4 +1,4 @@
-"""The least that a proxy in Python can do: copies bytes both ways between two sockets, and understands none of them.
+"""A minimal proxy in Python: copies bytes both ways between two sockets without parsing them.
 
 python benchmarks/byte_proxy.py PORT UPSTREAM_PORT
 """
@@ -12,7 +12,7 @@ import uvloop
 
 
 class Side(asyncio.Protocol):
-    """One end of a pair. What comes before the other end is there is kept."""
+    """One end of a pair. Buffers data until the other end is connected."""
 
     def __init__(self, other: Side | None = None) -> None:
         self.other = other

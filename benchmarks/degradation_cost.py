@@ -1,18 +1,18 @@
-"""What each degradation level costs in accuracy, with the embedded engine.
+"""Measures the accuracy of the embedded engine at each degradation level.
 
     python benchmarks/degradation_cost.py MANIFEST --results FILE
         [--step whole image output] [--documents 118] [--turned]
 
-Reads a seeded selection of the manifest's documents that have a text as ground truth, whole and with what a step gives
-up: the same Degrading around the same engine as in the service, held at one level. Steps add up
-as they do there: `output` gives up what `image` does, too. PDFs are read from their pixels.
+Reads a seeded selection of the manifest's documents with text as ground truth, at full quality and at each level: the
+same Degrading around the same engine as in the service, held at one level. Levels are cumulative, as in the service:
+`output` includes `image`. PDFs are read from their pixels.
 
-What was read is in FILE, a line each; after `--seconds` it stops, and goes on when it is started again. `--turned`
-turns every image by a quarter or a half, which `output` doesn't undo.
+FILE gets a line for each result. The run stops after `--seconds`, and continues when started again. `--turned` rotates
+every image by 90, 180 or 270 degrees, which `output` doesn't correct.
 
-The embedded engine has no bound on its answers, so how many `max_output_tokens` would cut is estimated from the truths:
-a token for each character of a script without spaces, one for every three of any other. No tokenizer of a published
-model does worse on running text; coordinates and tables come on top.
+The embedded engine has no output limit, so the number of texts that `max_output_tokens` would cut is estimated from the
+ground truth: one token for each character of a script without spaces, one for three characters of any other. No
+tokenizer of a published model needs more on running text; coordinates and tables are extra.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from inkgate.types import Page, PageResult, Task
 
 STEPS = ("whole", DegradationLevel.IMAGE.value, DegradationLevel.OUTPUT.value)
 FEW = 5
-"""Kinds of fewer documents are put together by their folder."""
+"""Kinds with fewer documents are grouped by folder."""
 
 
-class Fixed(Degradation):
-    """Degradation held at the level `steps`, for work of any priority."""
+class FixedDegradation(Degradation):
+    """Degradation held at one level for work of any priority."""
 
     def __init__(self, steps: int, settings: Settings) -> None:
         super().__init__(settings.serving.degradation, lambda: None)
@@ -62,8 +62,8 @@ class Fixed(Degradation):
         return self._given_up
 
 
-class Counting:
-    """An Engine around an Engine that counts pages, and those that were turned."""
+class PageCounter:
+    """An Engine around an Engine that counts pages, and rotated ones."""
 
     def __init__(self, inner: Engine) -> None:
         self.name = inner.name
@@ -84,12 +84,12 @@ class Counting:
 
 
 @asynccontextmanager
-async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReader, Counting]]:
-    """A started candidate that gives up what `step` does, and what counts its pages."""
+async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReader, PageCounter]]:
+    """A started candidate at the level `step`, and the counter of its pages."""
     runtime = runtime_of(settings)
     engine = embedded_engine(settings, CdlaLayout(runtime), runtime)
-    degradation = Fixed(STEPS.index(step), settings)
-    counting = Counting(Degrading(engine, degradation, settings.serving.degradation, None))
+    degradation = FixedDegradation(STEPS.index(step), settings)
+    counting = PageCounter(Degrading(engine, degradation, settings.serving.degradation, None))
     async with Opener(settings.limits, settings.pdf) as opener:
         await counting.start()
         try:
@@ -99,14 +99,14 @@ async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReade
 
 
 def selection(manifest: Path, documents: int, kind: str, seed: int) -> list[Entry]:
-    """So many documents that have a text, drawn from those whose folder or kind has `kind` in it."""
+    """A random selection of documents with text whose folder or kind contains `kind`."""
     known = [replace(entry, lines=None, tests=None) for entry in load_manifest(manifest) if entry.text is not None]
     known = [entry for entry in known if kind in f"{entry.folder}/{entry.kind}"]
     return sorted(random.Random(seed).sample(known, min(documents, len(known))), key=lambda entry: entry.path)
 
 
 def turned(entry: Entry, folder: Path, seed: int) -> Entry:
-    """A copy of the document in `folder` that doesn't stand upright."""
+    """A rotated copy of the document in `folder`."""
     degrees = random.Random(f"{seed} {entry.path}").choice((90, 180, 270))
     copy = folder / f"{entry.path.replace('/', '_')}.png"
     with Image.open(entry.file) as image:
@@ -115,7 +115,7 @@ def turned(entry: Entry, folder: Path, seed: int) -> Entry:
 
 
 async def measure(args: argparse.Namespace, entries: Sequence[Entry], settings: Settings) -> None:
-    """Reads what isn't in the results yet, until the time is over."""
+    """Reads documents that are not in the results yet, until the time is over."""
     ends_at = perf_counter() + args.seconds
     for step in args.step:
         left = [entry for entry in entries if (step, args.turned, entry.path) not in done(args.results)]
@@ -138,7 +138,7 @@ async def measure(args: argparse.Namespace, entries: Sequence[Entry], settings: 
 
 
 def as_line(step: str, scored: FileScore, pages: int, pages_turned: int, *, turned: bool) -> dict[str, object]:
-    """One reading as it is kept."""
+    """One result as a line of the file."""
     truth = load_text(scored.entry.text) if scored.entry.text else ""
     errors = scored.folded_errors
     return {
@@ -159,15 +159,15 @@ def as_line(step: str, scored: FileScore, pages: int, pages_turned: int, *, turn
 
 
 def tokens(truth: str) -> int:
-    """Tokens of an answer that says this, estimated from above."""
+    """Upper estimate of the tokens of a text."""
     characters = len("".join(truth.split()))
     words = len(truth.split())
-    # A space is part of the word after it; where words are shorter than three characters each has a token.
+    # A space is part of the word after it; words shorter than three characters have one token each.
     return characters if token_of(truth) is Token.BIGRAMS else max(words, math.ceil((characters + words) / 3))
 
 
 def done(results: Path) -> dict[tuple[str, bool, str], dict[str, object]]:
-    """What was read so far, by step, whether it was turned, and path."""
+    """Results so far, by level, rotation and path."""
     if not results.exists():
         return {}
     lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
@@ -175,7 +175,7 @@ def done(results: Path) -> dict[tuple[str, bool, str], dict[str, object]]:
 
 
 def table(lines: Sequence[dict[str, object]], most_tokens: int) -> str:
-    """CER whatever the case (pooled) and F1 (mean), in percent, by kind, of documents that were read at every step."""
+    """Case-insensitive CER (pooled) and F1 (mean) in percent, by kind, of documents that were read at every level."""
     by_path: dict[str, dict[str, dict[str, object]]] = {}
     for line in lines:
         by_path.setdefault(str(line["path"]), {})[str(line["step"])] = line
@@ -223,9 +223,9 @@ def main() -> None:
     parser.add_argument("manifest", type=Path)
     parser.add_argument("--results", type=Path, required=True, metavar="FILE")
     parser.add_argument("--step", nargs="+", choices=STEPS, default=list(STEPS))
-    parser.add_argument("--documents", type=int, default=120, help="at most so many, drawn by --seed")
-    parser.add_argument("--kind", default="", help="only those whose folder or kind has this in it")
-    parser.add_argument("--turned", action="store_true", help="images only, each turned")
+    parser.add_argument("--documents", type=int, default=120, help="maximum number, drawn by --seed")
+    parser.add_argument("--kind", default="", help="only documents whose folder or kind contains this")
+    parser.add_argument("--turned", action="store_true", help="only images, each rotated")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf)
     args = parser.parse_args()

@@ -1,4 +1,4 @@
-"""An engine worker whose model does nothing: what remains is the way there and back. Started by workers.py."""
+"""An engine worker with an empty model, to measure the cost of a round trip. Started by workers.py."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What a gateway costs: the same chat completions straight to a stub that does nothing, and through each gateway.
+"""Measures the overhead of gateways: the same chat completions directly to a stub, and through each gateway.
 
     python -m venv PEERS && PEERS/bin/pip install 'litellm[proxy]' vllm-router
     python benchmarks/gateway_cost.py --peers PEERS/bin --json FILE
 
-Each target gets each body in a closed loop: one client for latency, sixteen for requests a second; targets take turns,
-round after round, so that a slower minute of the machine is everybody's. The load generator is raw sockets with
-requests made before, and is measured itself as `direct`.
+Each target gets each body in a closed loop: one client for latency, sixteen for requests a second. Targets alternate in
+rounds, so that a slow minute of the machine affects all. The load generator sends prepared requests over raw sockets;
+its own cost is measured as `direct`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CLIENTS = 16
 
 @dataclass
 class Target:
-    """A way to the stub, and what was measured on it: seconds by body."""
+    """A path to the stub, and its measurements: seconds by body."""
 
     name: str
     port: int
@@ -51,7 +51,7 @@ def free_port() -> int:
 
 
 def request_bytes(size: int, port: int) -> bytes:
-    """A chat completion whose image takes `size` bytes as base64; 0: text alone."""
+    """A chat completion whose image has `size` bytes as base64; 0: text only."""
     content: list[dict[str, object]] = [{"type": "text", "text": "OCR:"}]
     if size:
         data = base64.b64encode(random.Random(size).randbytes(size * 3 // 4)).decode()
@@ -66,7 +66,7 @@ def request_bytes(size: int, port: int) -> bytes:
 
 
 async def answered(reader: asyncio.StreamReader) -> bytes:
-    """The body of one response.
+    """Returns the body of one response.
 
     Raises:
         RuntimeError: its status is not 200.
@@ -87,7 +87,7 @@ async def answered(reader: asyncio.StreamReader) -> bytes:
 
 
 async def client(port: int, request: bytes, until: float, count: int) -> list[float]:
-    """Latencies of requests one after the other, until that moment or that many."""
+    """Latencies of consecutive requests, up to that time or number."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**22)
     taken: list[float] = []
     while time.perf_counter() < until and len(taken) < count:
@@ -112,7 +112,7 @@ async def measure(targets: list[Target], rounds: int, seconds: float) -> None:
                 ends = started + seconds
                 done = await asyncio.gather(*(client(target.port, request, ends, 10**9) for _ in range(CLIENTS)))
                 rate = sum(map(len, done)) / (time.perf_counter() - started)
-                if number:  # the first round warms up
+                if number:  # the first round is a warm-up
                     target.latencies[body] += alone
                     target.rates[body].append(rate)
         print(f"round {number} of {rounds}", file=sys.stderr, flush=True)
@@ -120,7 +120,7 @@ async def measure(targets: list[Target], rounds: int, seconds: float) -> None:
 
 @contextmanager
 def running(name: str, port: int, *command: str, **variables: str) -> Iterator[None]:
-    """A server, once it answers on `port`; its output is shown where it doesn't."""
+    """A server, once it responds on `port`; prints its output if it doesn't."""
     with tempfile.TemporaryFile() as log:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")}
         environment |= {"INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false", **variables}
@@ -152,7 +152,7 @@ def quantile(values: list[float], share: float) -> float:
 
 
 def report(targets: list[Target]) -> list[dict[str, object]]:
-    """One row for each target and body; `added` is to `direct`."""
+    """One row for each target and body; `added`: the difference to `direct`."""
     direct = next(target for target in targets if target.name == "direct")
     rows: list[dict[str, object]] = []
     for body in BODIES:

@@ -1,10 +1,10 @@
-"""Whether the gateway leaks or loses answers: many chat completions with images, 32 at a time.
+"""Checks that the gateway neither leaks nor loses responses: many chat completions with images, 32 at a time.
 
     python benchmarks/leak.py --requests 10000 --json FILE
 
-A real `inkgate serve` in front of a stub in a process of its own. Every request has a number that the stub puts into
-its answer, every third is streamed, and every answer is looked at. The gateway's resident memory, open files and
-threads are read from /proc when nothing is in flight: before, after each tenth of the requests, and at the end.
+Runs `inkgate serve` in front of a stub in its own process. Every request has a number that the stub returns, every
+third is streamed, and every response is checked. The gateway's resident memory, open files and threads are read from
+/proc while nothing is in flight: before, after each tenth of the requests, and at the end.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ WARM_UP = 200
 START_S = 60.0
 ANSWER_S = 60.0
 SETTLE_S = 3.0
-"""Longer than the gateway takes to give freed memory back."""
+"""Longer than the gateway takes to return freed memory."""
 
 
 class Stub(asyncio.Protocol):
-    """Answers with the number that the request has in its field `user`."""
+    """Responds with the number in the request's field `user`."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # TCP: it can write
         self.transport = transport
@@ -103,8 +103,8 @@ def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @dataclass(frozen=True)
-class Look:
-    """The gateway's process, when nothing is in flight."""
+class ProcessSample:
+    """State of the gateway's process while nothing is in flight."""
 
     answered: int
     resident_mb: float
@@ -112,15 +112,17 @@ class Look:
     threads: int
 
 
-def look(process: int, answered: int) -> Look:
+def look(process: int, answered: int) -> ProcessSample:
     status = Path(f"/proc/{process}/status").read_text()
     values = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
     files = len(list(Path(f"/proc/{process}/fd").iterdir()))
-    return Look(answered, round(int(values["VmRSS"].removesuffix("kB")) / 1024, 1), files, int(values["Threads"]))
+    return ProcessSample(
+        answered, round(int(values["VmRSS"].removesuffix("kB")) / 1024, 1), files, int(values["Threads"])
+    )
 
 
 def body(number: int, image: str) -> bytes:
-    """Request `number`: its image differs from all others, and every third is streamed."""
+    """Request `number`, with an image of its own; every third is streamed."""
     url = f"data:image/jpeg;base64,{number:012d}{image[12:]}"
     content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "OCR:"}]
     message = {"role": "user", "content": content}
@@ -129,7 +131,7 @@ def body(number: int, image: str) -> bytes:
 
 
 def said(answer: httpx.Response) -> str:
-    """The text of an answer; the reason where it is none."""
+    """The text of a response; the reason if it has none."""
     if answer.status_code != 200:
         return f"status {answer.status_code}"
     if answer.headers["content-type"].startswith("text/event-stream"):
@@ -151,7 +153,7 @@ async def ask(client: httpx.AsyncClient, numbers: Iterator[int], image: str, out
         outcomes["right" if text == f"#{number}" else ("another's answer" if text.startswith("#") else text)] += 1
 
 
-async def measure(url: str, process: int, requests: int) -> tuple[list[Look], Counter[str]]:
+async def measure(url: str, process: int, requests: int) -> tuple[list[ProcessSample], Counter[str]]:
     image = base64.b64encode(random.Random(1).randbytes(IMAGE_BYTES * 3 // 4)).decode()
     outcomes: Counter[str] = Counter()
     headers = {"content-type": "application/json"}
@@ -186,8 +188,8 @@ async def until_answers(url: str) -> None:
                 return
 
 
-def slope_mb(looks: list[Look]) -> float:
-    """Megabytes that each 1,000 answers add, by a straight line through the second half of what was seen."""
+def slope_mb(looks: list[ProcessSample]) -> float:
+    """Growth in megabytes per 1,000 responses: the slope of a line fitted to the second half of the samples."""
     later = looks[len(looks) // 2 :]
     fit = statistics.linear_regression([seen.answered for seen in later], [seen.resident_mb for seen in later])
     return round(1000 * fit.slope, 2)

@@ -1,12 +1,12 @@
-"""How many requests a second `inkgate loadtest` sends, and whether its latencies agree with those of wrk and hey.
+"""Measures the maximum request rate of `inkgate loadtest`, and compares its latencies with those of wrk and hey.
 
-    apt-get install wrk hey     # optional: without them only inkgate is measured
+    apt-get install wrk hey     # optional
     python -m benchmarks.loadtest_ceiling --json FILE
 
-The service is `swallow.py` in a process of its own, which only reads and answers; bodies have 0.2 MB.
-Ceiling: a closed loop of each tool in turns, and the highest rate of an open loop at which the generator
-is not the bottleneck. Agreement: the same service, which takes 20 to 40 ms for a request, measured by all tools
-in turns; ratios to wrk within a round, and the median of the rounds.
+The service is `swallow.py` in its own process, which only reads and responds; bodies have 0.2 MB. Ceiling: a closed
+loop of each tool, alternating, and the highest rate of an open loop at which the generator is not the bottleneck.
+Agreement: the same service, with 20 to 40 ms per request, measured by all tools, alternating; ratios to wrk within a
+round, and their median over rounds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.target import ProtocolName, Target
 
 PAGE = LoadPage("page.jpg", os.urandom(150_000), "image/jpeg", 1)
-"""0.2 MB in base64."""
+"""Image size: 0.2 MB in base64."""
 BODY_BYTES = 200_012
 RATES = (500, 750, 1000, 1500, 2000, 2500, 3000, 4000, 5000, 6000)
 UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
@@ -46,7 +46,7 @@ UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What one tool measured: answers a second, and latencies in milliseconds."""
+    """Result of one tool: responses a second, and latencies in milliseconds."""
 
     per_s: float
     p50: float
@@ -116,7 +116,7 @@ def hey(url: str, clients: int, seconds: float, body: Path) -> ToolResult:
 
 
 def open_ceiling(url: str, seconds: float) -> tuple[float, float]:
-    """The highest rate that was sent without being the bottleneck, and the processor share at it."""
+    """The highest rate at which the generator was not the bottleneck, and its processor share there."""
     best = (0.0, 0.0)
     for rate in RATES:
         found = measured(url, Axis.RATE, rate, seconds)

@@ -1,7 +1,7 @@
-"""A long PDF, streamed: when the first page comes, and whether memory stays flat.
+"""Measures a long streamed PDF: the time of the first page, and memory over all pages.
 
 Builds a PDF by repeating the images of a folder, starts a server, posts the PDF to /ocr with
-`Accept: application/x-ndjson`, and samples the resident memory of the server and its workers at every page.
+`Accept: application/x-ndjson`, and records the resident memory of the server and its workers at every page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ IMAGE_SUFFIXES = {".png", ".jpg", ".jpeg"}
 
 
 def build_pdf(folder: Path, pages: int) -> bytes:
-    """A PDF of `pages` pages: the folder's images in turn, each stored once and shown many times."""
+    """A PDF of `pages` pages that repeats the folder's images, each stored once."""
     pdf = pdfium.PdfDocument.new()
     images = []
     for path in sorted(p for p in folder.iterdir() if p.suffix.lower() in IMAGE_SUFFIXES):
@@ -56,7 +56,7 @@ def build_pdf(folder: Path, pages: int) -> bytes:
 
 @contextmanager
 def server(*flags: str) -> Iterator[tuple[str, int]]:
-    """A server on a free port, as users start it: its base URL and process ID."""
+    """A server on a free port, started as users do. Yields its base URL and process ID."""
     command = [sys.executable, "-m", "inkgate", "serve", "--port", "7869", *flags]
     environment = os.environ | {
         "INKGATE_LIMITS__TIME_S": "7200",
@@ -98,12 +98,12 @@ def resident_mb(pid: int) -> float:
             try:
                 total += resident_mb(int(child))
             except FileNotFoundError:
-                continue  # it ended since
+                continue  # it has ended meanwhile
     return total
 
 
 async def lines(base: str, pdf: bytes) -> AsyncIterator[dict[str, object]]:
-    """The NDJSON lines of the answer, as they arrive."""
+    """The NDJSON lines of the response, as they arrive."""
     timeout = httpx.Timeout(600)
     async with (
         httpx.AsyncClient(timeout=timeout, trust_env=False) as client,
@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("flags", nargs="*", help="further flags for `inkgate serve`, after --")
+    parser.add_argument("flags", nargs="*", help="more flags for `inkgate serve`, after --")
     arguments = parser.parse_args()
     pdf = build_pdf(arguments.folder, arguments.pages)
     with server(*arguments.flags) as (base, pid):

@@ -1,12 +1,12 @@
-"""Two minutes of mixed load, watched by a real Prometheus: which queries of the dashboards and alerts found data.
+"""Checks that the queries of dashboards and alerts find data: two minutes of mixed load with a real Prometheus.
 
     PYTHONPATH=tests:tests/models python -m benchmarks.monitoring [--vllm] [--screenshots FOLDER] [--json FILE]
 
-The service is a process of its own with the embedded engine; `--vllm` adds a second one that starts a real vLLM on the
-CPU, and is under load and scraped as well. Prometheus and Alertmanager have the files of deploy/monitoring as they are
-shipped, intervals included; only addresses are other ones. A query without data is of a part that isn't here or of a
-mishap that there was none of, which is said; or it is a fault, and the exit status 1. Alerts are asked what fires, and
-whether each series that they ask for is there. Programs and files are those of the tests.
+The service runs in its own process with the embedded engine; `--vllm` adds a second service with a real vLLM on the
+CPU, also under load and scraped. Prometheus and Alertmanager use the shipped files of deploy/monitoring, with the same
+intervals and other addresses. A query without data must belong to a missing part or an event that did not happen, which
+is printed; otherwise it is a fault, and the exit status is 1. For alerts, prints which fire, and checks that each of
+their series exists. Programs and files are those of the tests.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from support.waiting import until
 SAMPLE = Path(__file__).parents[1] / "examples" / "report.png"
 _OF_MODEL_SERVERS = {*REPLICAS, "inkgate_tokens_total", "inkgate_ledger_tokens", "inkgate_breaker_open"}
 _MISHAPS = {"inkgate_runaway_stops_total", "inkgate_retries_total"}
-"""Counters that appear when what they count first happens; tests/e2e/test_monitoring.py makes it happen."""
+"""Counters that appear with their first event; tests/e2e/test_monitoring.py causes these events."""
 _RECORDED = re.compile(r"(?:job_instance|job|inkgate):[\w:]+")
 _BURST_EVERY_S, _BURST_S = 40.0, 6.0
 _STEADY, _BURST = 2, 20
 START_S = 300.0
 PICTURES_S = 14.0
-"""How long before the end pictures are begun to be taken."""
+"""Screenshots begin this long before the end."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a query found. `lacking`: why it can't find anything here; `missing`: series that an alert asks for."""
+class QueryResult:
+    """Result of a query. `lacking`: why it can't find data here; `missing`: series of an alert without data."""
 
     query: str
     series: int
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Request:
-    """What one client sends."""
+    """A request of one client."""
 
     path: str
     files: dict[str, tuple[str, bytes]] | None = None
@@ -76,7 +76,7 @@ class Request:
 
 @dataclass
 class Load:
-    """Clients that send until it is `over`. `answers`: by status."""
+    """Clients that send until `over`. `answers`: counts by status."""
 
     server: Server
     draw: Callable[[random.Random], Request]
@@ -84,7 +84,7 @@ class Load:
     answers: Counter[int] = field(default_factory=Counter)
 
     def run(self) -> None:
-        """Two clients at all times, and twenty for six seconds of each forty: more than are let in."""
+        """Two clients at all times, and twenty for six of every forty seconds: more than are admitted."""
         began = time.monotonic()
         threads = [threading.Thread(target=self._client, args=(number, began)) for number in range(_BURST)]
         for thread in threads:
@@ -107,7 +107,7 @@ class Load:
 
 
 def pages(drawn: random.Random) -> Request:
-    """Parts of a report, some of them again and again, PDFs of three pages, and what is damaged."""
+    """Parts of a report, some repeatedly, PDFs of three pages, and damaged files."""
     kind = drawn.choices(["new", "again", "pdf", "parse", "damaged"], weights=[8, 4, 2, 2, 1])[0]
     if kind == "pdf":
         texts = [text_at(30, 380, f"Chapter {drawn.random():.6f}", 24) + paragraph() for _ in range(3)]
@@ -121,7 +121,7 @@ def pages(drawn: random.Random) -> Request:
 
 
 def _part(top: int) -> bytes:
-    """Some lines of the sample, from the pixel `top` on."""
+    """Some lines of the sample, from pixel row `top`."""
     file = io.BytesIO()
     with Image.open(SAMPLE) as whole:
         top = top % (whole.height * 4 // 5)
@@ -130,7 +130,7 @@ def _part(top: int) -> bytes:
 
 
 def lines() -> Callable[[random.Random], Request]:
-    """Lines that the tiny model of the tests can read, each many times."""
+    """Lines that the tests' tiny model can read, each many times."""
     rendered = rendered_lines(60)
     fresh = itertools.cycle(rendered)
     lock = threading.Lock()
@@ -146,7 +146,7 @@ def lines() -> Callable[[random.Random], Request]:
 
 
 def lacking(expr: str, *, vllm: bool) -> str:
-    """Why a query can't find data here; empty where it should."""
+    """Why a query can't find data here; empty if it should."""
     names = metrics_in(expr)
     if names & set(GPUS):
         return "no GPU"
@@ -155,27 +155,27 @@ def lacking(expr: str, *, vllm: bool) -> str:
     return "never happened" if names & _MISHAPS else ""
 
 
-def ask_panels(prometheus: Prometheus, *, vllm: bool) -> list[Found]:
-    """Each query of each panel."""
+def ask_panels(prometheus: Prometheus, *, vllm: bool) -> list[QueryResult]:
+    """Runs each query of each panel."""
     return [
-        Found(query.where, len(prometheus.numbers(query.with_values())), lacking(query.expr, vllm=vllm))
+        QueryResult(query.where, len(prometheus.numbers(query.with_values())), lacking(query.expr, vllm=vllm))
         for query in panel_queries()
     ]
 
 
-def ask_alerts(prometheus: Prometheus, *, vllm: bool) -> list[Found]:
-    """Each alert: what it finds is what fires, or soon would; the series that it asks for have to be there."""
+def ask_alerts(prometheus: Prometheus, *, vllm: bool) -> list[QueryResult]:
+    """Runs each alert's query: its data fires or soon will; its series must exist."""
     found = []
     for rule in rules("alert"):
         names = metrics_in(rule["expr"]) | set(_RECORDED.findall(rule["expr"]))
         missing = [name for name in sorted(names) if not prometheus.query(f"{{__name__=~'{name}(_bucket)?'}}")]
         fires = len(prometheus.query(rule["expr"]))
-        found.append(Found(rule["alert"], fires, lacking(rule["expr"], vllm=vllm), tuple(missing)))
+        found.append(QueryResult(rule["alert"], fires, lacking(rule["expr"], vllm=vllm), tuple(missing)))
     return found
 
 
 def shoot(server: Server, folder: Path) -> None:
-    """The Live tab, in light and in dark."""
+    """Takes screenshots of the Live tab, light and dark."""
     browser.FOLDER = str(folder)
     with browser.chromium() as chromium:
         for name, dark in (("live", False), ("live-dark", True)):
@@ -188,7 +188,7 @@ def shoot(server: Server, folder: Path) -> None:
 
 @contextmanager
 def service(**environment: str) -> Iterator[Server]:
-    """A service with its web page, which lets few documents in, so that some are refused."""
+    """A service with its web page that admits few documents, so that some are refused."""
     usual = {"INKGATE_UI__ENABLED": "true", "INKGATE_LIMITS__MAX_IN_FLIGHT": "12"}
     with running_server(environment=usual | environment, start_s=START_S) as server:
         until(lambda: httpx.get(f"{server.url}/ui/", trust_env=False).status_code == 200, "the web page", 60)
@@ -201,8 +201,8 @@ def with_vllm() -> dict[str, str]:
     return SETTINGS | {f"INKGATE_ENGINE__VLLM__MANAGED__{name}": value for name, value in managed.items()}
 
 
-def show(title: str, found: Sequence[Found]) -> list[str]:
-    """Prints a line for each query; the names of those that found nothing and should have."""
+def show(title: str, found: Sequence[QueryResult]) -> list[str]:
+    """Prints a line for each query. Returns the names of those without data that should have some."""
     print(f"\n{title}")
     for each in found:
         state = "ok" if each.there else each.lacking or "NO DATA"
@@ -214,7 +214,7 @@ def show(title: str, found: Sequence[Found]) -> list[str]:
 
 @contextmanager
 def running(loads: Sequence[Load], over: threading.Event) -> Iterator[None]:
-    """The loads, which are over at the end."""
+    """Runs the loads inside the block."""
     threads = [threading.Thread(target=load.run) for load in loads]
     for thread in threads:
         thread.start()
@@ -228,15 +228,15 @@ def running(loads: Sequence[Load], over: threading.Event) -> Iterator[None]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vllm", action="store_true", help="beside the embedded engine, a real vLLM on the CPU")
-    parser.add_argument("--seconds", type=float, default=120.0, help="of load")
-    parser.add_argument("--screenshots", type=Path, help="folder for pictures of the Live tab, taken under load")
-    parser.add_argument("--json", type=Path, help="write what was found there")
+    parser.add_argument("--vllm", action="store_true", help="add a service with a real vLLM on the CPU")
+    parser.add_argument("--seconds", type=float, default=120.0, help="duration of the load")
+    parser.add_argument("--screenshots", type=Path, help="folder for screenshots of the Live tab under load")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     chosen = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         receiver = stack.enter_context(alert_receiver())
-        # vLLM takes a minute to start: the other's history should begin with the load.
+        # vLLM takes a minute to start: the history of the other service should begin with the load.
         second = [stack.enter_context(service(**with_vllm()))] if chosen.vllm else []
         over = threading.Event()
         loads = [Load(stack.enter_context(service()), pages, over)]
@@ -249,7 +249,7 @@ def main() -> int:
                 time.sleep(max(0.0, chosen.seconds - PICTURES_S))
                 shoot(loads[0].server, chosen.screenshots)
             time.sleep(max(0.0, ends_at - time.monotonic()))
-            # Under load still: of a server that answers nothing, times are not known.
+            # While under load: an idle server has no latencies.
             panels, alerts = ask_panels(prometheus, vllm=chosen.vllm), ask_alerts(prometheus, vllm=chosen.vllm)
         scrapes = prometheus.numbers('count_over_time(up{job="inkgate"}[10m])')
         firing = sorted({alert["labels"]["alertname"] for alert in receiver.alerts})

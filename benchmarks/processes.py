@@ -1,4 +1,4 @@
-"""Servers that a benchmark starts, and stops at its end."""
+"""Servers that a benchmark starts and stops."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _STOP_S = 60.0
 def running(
     command: Sequence[str], log: Path, variables: Mapping[str, str], folder: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, in `folder`, with this environment without settings of inkgate's, and `variables`. Metrics are on a
-    port that is free, so that several services can run at once.
+    """A process in `folder`, with this environment, but `variables` as inkgate's settings. Its metrics are on a free port,
+    so that several services can run at once.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")}
     environment |= {"INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false", **variables}
@@ -36,7 +36,7 @@ def running(
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on now."""
+    """A free port on loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -1,11 +1,11 @@
-"""/readyz, asked every second while ten times as many pages come as the service reads.
+"""Polls /readyz every second under ten times the service's capacity.
 
     python -m benchmarks.readiness [--vllm] [--seconds 60] [--json FILE]
 
-The service is measured first, with four clients that each wait for their answer; then pages come at ten times that
-rate, whether earlier ones were answered or not. /readyz is asked by a process of its own, so that its times are not
-those of the load. `--vllm`: inkgate before a real vLLM with the tests' tiny model
-(scripts/setup_vllm), instead of the embedded engine. Prints how often each status was answered, and the longest answer.
+Measures the capacity with a closed loop of four clients, then sends pages at ten times that rate in an open loop. A
+separate process polls /readyz, so that the load does not distort its times. `--vllm`: inkgate in front of a real vLLM
+with the tests' tiny model (scripts/setup_vllm), instead of the embedded engine. Prints the count of each status, and
+the longest response time.
 """
 
 from __future__ import annotations
@@ -39,10 +39,8 @@ _FONT = ImageFont.load_default(size=28)
 
 
 @dataclass
-class Found:
-    """What /readyz answered: statuses, reasons, and seconds of each answer. `pages`: statuses of what was sent in
-    `load_s` seconds.
-    """
+class PollResult:
+    """Responses of /readyz: statuses, reasons and seconds. `pages`: statuses of the pages sent in `load_s` seconds."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -52,7 +50,7 @@ class Found:
 
 
 def body(number: int) -> bytes:
-    """A form with a page that has its number on it."""
+    """A form with a page that shows its number."""
     image = Image.new("RGB", (640, 160), "white")
     ImageDraw.Draw(image).text((20, 60), f"Page number {number}", fill="black", font=_FONT)
     file = io.BytesIO()
@@ -60,7 +58,7 @@ def body(number: int) -> bytes:
     return _PART % file.getvalue()
 
 
-async def send(client: httpx.AsyncClient, form: bytes, found: Found) -> None:
+async def send(client: httpx.AsyncClient, form: bytes, found: PollResult) -> None:
     try:
         answer = await client.post("/ocr", content=form, headers=_HEADERS)
         found.pages[str(answer.status_code)] += 1
@@ -69,8 +67,8 @@ async def send(client: httpx.AsyncClient, form: bytes, found: Found) -> None:
 
 
 async def capacity(client: httpx.AsyncClient, forms: Iterator[bytes], seconds: float) -> float:
-    """Pages a second that four clients get, one at a time each."""
-    ends, found = perf_counter() + seconds, Found()
+    """Pages a second of a closed loop of four clients."""
+    ends, found = perf_counter() + seconds, PollResult()
 
     async def one() -> None:
         while perf_counter() < ends:
@@ -83,8 +81,8 @@ async def capacity(client: httpx.AsyncClient, forms: Iterator[bytes], seconds: f
 
 
 def poll(url: str, results: Connection) -> None:
-    """Asks /readyz every second, until told to stop; then sends what it found. In a process of its own."""
-    found = Found()
+    """Polls /readyz every second until stopped, then sends the results. Runs in its own process."""
+    found = PollResult()
     with httpx.Client(base_url=url, trust_env=False, timeout=30) as client:
         while not results.poll():
             began = perf_counter()
@@ -100,13 +98,13 @@ def poll(url: str, results: Connection) -> None:
 
 
 @contextmanager
-def polled(url: str) -> Iterator[Found]:
-    """/readyz is asked inside; what was answered is there afterwards."""
+def polled(url: str) -> Iterator[PollResult]:
+    """Polls /readyz inside the block; the results are complete after it."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=poll, args=(url, theirs))
     process.start()
-    found = Found()
+    found = PollResult()
     try:
         yield found
     finally:
@@ -116,8 +114,8 @@ def polled(url: str) -> Iterator[Found]:
         process.join(30)
 
 
-async def measure(url: str, seconds: float) -> tuple[float, Found]:
-    """The capacity in pages a second, and what /readyz answered at ten times that."""
+async def measure(url: str, seconds: float) -> tuple[float, PollResult]:
+    """The capacity in pages a second, and the responses of /readyz at ten times that."""
     forms = cycle([body(number) for number in range(50)])
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(base_url=url, timeout=120, trust_env=False, limits=limits) as client:
@@ -135,7 +133,7 @@ async def measure(url: str, seconds: float) -> tuple[float, Found]:
 
 @contextmanager
 def service(vllm: bool) -> Iterator[str]:
-    """The service, ready; with `vllm` before a real one, which is started too."""
+    """A ready service; `vllm`: in front of a real vLLM, which is started too."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         port = free_port()
@@ -154,9 +152,9 @@ def service(vllm: bool) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--vllm", action="store_true", help="before a real vLLM with the tests' tiny model")
-    parser.add_argument("--seconds", type=float, default=60.0, help="of load (default: 60)")
-    parser.add_argument("--json", type=Path, help="where to write what was measured")
+    parser.add_argument("--vllm", action="store_true", help="in front of a real vLLM with the tests' tiny model")
+    parser.add_argument("--seconds", type=float, default=60.0, help="duration of the load (default: 60)")
+    parser.add_argument("--json", type=Path, help="write the results to this file")
     asked = parser.parse_args()
     with service(asked.vllm) as url:
         rate, found = anyio.run(measure, url, asked.seconds)

@@ -1,10 +1,10 @@
-"""What the scheduler and the front door cost a request, with 10, 1,000 and 10,000 others waiting.
+"""Measures the overhead of scheduler and admission per request, with 10, 1,000 and 10,000 others waiting.
 
     python benchmarks/scheduler_cost.py --json FILE
 
-Microseconds of one core. `turn` is a turn of a client that comes back at once, all others waiting: in, a place, out,
-and the next one woken; `semaphore` is the same with anyio's semaphore, that orders nobody, so that their difference is
-what order, fairness, deadlines and accounts cost. Rounds take turns, and the median of them is printed.
+Prints CPU microseconds. `slot` is one cycle of a client in a closed loop while all others wait: queue, get a slot, free
+it, wake the next; `semaphore` is the same with anyio's semaphore, which does not reorder, so that the difference is the
+cost of order, fairness, deadlines and accounting. Variants alternate in rounds; the table shows medians.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TENANTS = 50
 
 
 def works(count: int) -> list[Work]:
-    """Documents of some pages each, of fifty tenants, in all three classes, with deadlines that don't come."""
+    """Documents of several pages each, of fifty tenants, in all three classes, with distant deadlines."""
     chance = random.Random(count)
     until = time.monotonic() + 3600
     return [
@@ -62,7 +62,7 @@ def scheduler_of(max_waiting: int = 20_000) -> Scheduler:
 
 
 def queue_us(waiting: int, turns: int) -> float:
-    """One in, one out, of a queue of `waiting`."""
+    """One push and one pop in a queue of `waiting`."""
     queue = WorkQueue(age_s=30.0, overtake_s=2.0)
     todo = works(waiting + turns)
     for work in todo[:waiting]:
@@ -75,7 +75,7 @@ def queue_us(waiting: int, turns: int) -> float:
 
 
 async def closed_loop_us(clients: int, turns: int, one: Callable[[int], Awaitable[None]]) -> float:
-    """Time a turn takes where `clients` take them over and over."""
+    """Time of a cycle in a closed loop of `clients`."""
     taken, begin, end = -clients, 0.0, math.inf
 
     async def client(number: int) -> None:
@@ -94,7 +94,7 @@ async def closed_loop_us(clients: int, turns: int, one: Callable[[int], Awaitabl
     return (end - begin) / turns * 1e6
 
 
-async def turn_us(waiting: int, turns: int) -> float:
+async def slot_us(waiting: int, turns: int) -> float:
     scheduler, todo = scheduler_of(), works(waiting + PLACES)
 
     async def one(number: int) -> None:
@@ -115,7 +115,7 @@ async def semaphore_us(waiting: int, turns: int) -> float:
 
 
 async def behind(waiting: int, measure: Callable[[Scheduler], Awaitable[float]]) -> float:
-    """What `measure` says of a scheduler with so many waiting."""
+    """Result of `measure` on a scheduler with this many waiting works."""
     scheduler = scheduler_of(waiting)
 
     async def wait(work: Work) -> None:
@@ -133,7 +133,7 @@ async def behind(waiting: int, measure: Callable[[Scheduler], Awaitable[float]])
 
 
 async def refused_us(waiting: int, turns: int) -> float:
-    """A turn that is refused because the queue is full."""
+    """Time of a refusal by a full queue."""
 
     async def measure(scheduler: Scheduler) -> float:
         begin = time.process_time()
@@ -149,7 +149,7 @@ async def refused_us(waiting: int, turns: int) -> float:
 
 
 async def admit_us(waiting: int, turns: int) -> float:
-    """A document in and out of a house that holds as many as wait, the expected wait against its deadline included."""
+    """Time to admit and release a document while that many are in flight, including the check of its deadline."""
 
     async def measure(scheduler: Scheduler) -> float:
         door = AdmissionLimiter(waiting + 1, AdmissionSettings(max_bytes_mb=1e6), scheduler)
@@ -171,7 +171,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--turns", type=int, default=5_000)
     arguments = parser.parse_args()
-    measures = {"turn": turn_us, "semaphore": semaphore_us, "refused": refused_us, "admit": admit_us}
+    measures = {"slot": slot_us, "semaphore": semaphore_us, "refused": refused_us, "admit": admit_us}
     found: dict[str, dict[int, list[float]]] = {
         name: {waiting: [] for waiting in WAITING} for name in ("queue", *measures)
     }

@@ -1,10 +1,10 @@
-"""Whether everybody is answered with their own document when several ask for the same one and one of them leaves.
+"""Checks that every client gets its own document when several send the same one and one of them disconnects.
 
     python -m benchmarks.shared_reads --seconds 600 --json FILE
 
-A real `inkgate serve` with the embedded engine. Round after round, two or three clients send the same PDF, which is an
-image of a number that no other round has, and one of them leaves at a random moment; several rounds are under way at
-once. Of those who stayed it counts whose number they were answered, and what they were refused with.
+Runs `inkgate serve` with the embedded engine. In each round, two or three clients send the same PDF, an image of a
+number unique to the round, and one disconnects at a random moment; several rounds run at once. Counts which number the
+others got, and their errors.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ LEAVES_WITHIN_S = 0.5
 STAGGER_S = 0.05
 REPORT_S = 60.0
 _APART = 97
-"""Numbers are multiples of this: one digit misread makes no other round's number."""
+"""Numbers are multiples of this, so that one misread digit never gives another round's number."""
 
 
 def numbers() -> Iterator[str]:
-    """Ten digits each, far apart from each other."""
+    """Numbers of ten digits each, far apart."""
     for number in range(10**9 // _APART, 10**10 // _APART):
         yield str(number * 7919 % (9 * 10**9 // _APART) * _APART + 10**9)
 
 
 def image_only(number: str) -> bytes:
-    """A PDF of one page that shows `number`, and has no text."""
+    """A PDF with one page that shows `number` as an image, without text."""
     image = Image.new("RGB", (600, 200), "white")
     ImageDraw.Draw(image).text((40, 60), number, fill="black", font=ImageFont.load_default(72))
     file = io.BytesIO()
@@ -50,7 +50,7 @@ def image_only(number: str) -> bytes:
 
 
 class Soak:
-    """What became of those who stayed: `right`, `another's`, `misread`, or the code or status of a refusal."""
+    """Outcomes of the clients that stayed: `right`, `another's`, `misread`, or the code or status of an error."""
 
     def __init__(self, client: httpx.AsyncClient, seed: int) -> None:
         self.outcomes: Counter[str] = Counter()
@@ -62,7 +62,7 @@ class Soak:
         self._sent: set[str] = set()
 
     async def until(self, end: float) -> None:
-        """Rounds, one after the other, until the time `end`."""
+        """Runs consecutive rounds until the time `end`."""
         while time.monotonic() < end:
             number = next(self._numbers)
             self._sent.add(number)

@@ -1,4 +1,4 @@
-"""A model server that does nothing: reads the request, answers a fixed chat completion. For measuring what is in front.
+"""A stub model server: reads the request and returns a fixed chat completion. For measuring gateways in front of it.
 
 python benchmarks/stub_model_server.py PORT
 """
@@ -36,7 +36,7 @@ CHAT_RESPONSE, LIST_RESPONSE, HEALTH_RESPONSE = response(ANSWER), response(MODEL
 
 
 class Connection(asyncio.Protocol):
-    """One client; requests one after the other."""
+    """One client with consecutive requests."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # TCP: it can write
         self.transport = transport

@@ -1,9 +1,9 @@
-"""A service that swallows requests and answers all of them the same: for measuring what sends them.
+"""A service that gives every request the same response, for measuring load generators.
 
 python benchmarks/swallow.py PORT MILLISECONDS
 
-Requests of one connection come one after the other and say their length. Of a body nothing is looked at. Answers come
-after MILLISECONDS to twice that, all alike often, so that there is a distribution to compare; 0: at once.
+Requests of a connection are consecutive and state their length; bodies are ignored. Response times are uniformly
+distributed between MILLISECONDS and twice that, so that distributions can be compared; 0: no delay.
 """
 
 from __future__ import annotations

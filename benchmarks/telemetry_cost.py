@@ -1,12 +1,12 @@
-"""What measuring costs: the same requests to two services, one of which measures itself.
+"""Measures the overhead of telemetry: the same requests to two services, one of them with metrics.
 
     python -m benchmarks.telemetry_cost --json FILE
 
-Processor time of the service for a request, since that is what bounds its throughput and other programs disturb it
-least: chat completions passed on to a stub, and pages that come from the cache. Both are the cheapest of their kind, so
-that this is the largest share that measuring can have. Both services are in one process: two processes of the same
-program differ by more than what is measured here. They take turns; the ratio is of each pair of turns. Then what a
-scrape costs, and what the events of a request cost alone, without any service.
+Measures the service's CPU time per request, which bounds its throughput and is least disturbed by other programs, for
+chat completions passed on to a stub and for cached pages. Both are the cheapest of their kind, so that this is the
+largest share that telemetry can have. Both services are in one process, since two processes of the same program differ
+by more than the measured overhead. They alternate; ratios are within each pair. Also measures the cost of a scrape, and
+of a request's events without a service.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Service:
 
 
 @dataclass
-class Both:
-    """The process that both are in, and where the one that measures is scraped.
+class ServicePair:
+    """The process of both services, and the address for scrapes of the one with metrics.
 
     Attributes:
-        scrapes_s: processor seconds of each time that the metrics were fetched.
+        scrapes_s: CPU seconds of each scrape.
     """
 
     pid: int
@@ -81,13 +81,13 @@ class Both:
     scrapes_s: list[float] = field(default_factory=list)
 
     def cpu_s(self) -> float:
-        """Of all its threads, by the kernel's scheduler, in nanoseconds."""
+        """CPU time of all threads of the process, from the kernel's scheduler statistics."""
         threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def page_bytes(port: int) -> bytes:
-    """A request for a page, a small image that is blank: no model is asked for it."""
+    """A request with a small blank image, for which no model runs."""
     encoded = io.BytesIO()
     Image.new("L", (600, 200), "white").save(encoded, "PNG")
     body = json.dumps({"image": base64.b64encode(encoded.getvalue()).decode()}).encode()
@@ -99,7 +99,7 @@ def page_bytes(port: int) -> bytes:
 
 
 async def ask(port: int, request: bytes, count: int) -> None:
-    """So many requests, from `CLIENTS` connections."""
+    """Sends that many requests over `CLIENTS` connections."""
     left = count
 
     async def client() -> None:
@@ -114,14 +114,14 @@ async def ask(port: int, request: bytes, count: int) -> None:
     await asyncio.gather(*(client() for _ in range(CLIENTS)))
 
 
-async def scrape(both: Both, client: httpx.AsyncClient) -> None:
-    """Fetches the metrics once, as Prometheus does."""
+async def scrape(both: ServicePair, client: httpx.AsyncClient) -> None:
+    """Fetches the metrics once, like Prometheus."""
     before = both.cpu_s()
     (await client.get(both.metrics_url)).raise_for_status()
     both.scrapes_s.append(both.cpu_s() - before)
 
 
-async def measure(both: Both, rounds: int, requests: int) -> None:
+async def measure(both: ServicePair, rounds: int, requests: int) -> None:
     async with httpx.AsyncClient(trust_env=False) as client:
         for number in range(-WARM_UP, rounds):
             turns = [both.on, both.off] if number % 2 else [both.off, both.on]
@@ -136,7 +136,7 @@ async def measure(both: Both, rounds: int, requests: int) -> None:
 
 
 async def serve_both(stub: int) -> None:
-    """Two services before the stub, until the process is ended. Says where they are, as JSON."""
+    """Runs two services in front of the stub until the process ends. Prints their addresses as JSON."""
     listeners = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
     ports = [int(listener.getsockname()[1]) for listener in listeners]
     engine: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"urls": (f"http://127.0.0.1:{stub}/v1",)}}
@@ -162,8 +162,8 @@ async def serve_both(stub: int) -> None:
 
 
 @contextmanager
-def both_before(stub: int, folder: Path) -> Iterator[Both]:
-    """Both, ready."""
+def both_before(stub: int, folder: Path) -> Iterator[ServicePair]:
+    """Both services, ready."""
     log = folder / "services.log"
     with running([sys.executable, "-m", "benchmarks.telemetry_cost", "--serve", str(stub)], log, {}) as process:
         until = time.monotonic() + START_S
@@ -173,11 +173,11 @@ def both_before(stub: int, folder: Path) -> Iterator[Both]:
             time.sleep(0.3)
         where = json.loads(said[0])
         on, off = (Service(port) for port in where["ports"])
-        yield Both(process.pid, on, off, where["metrics_url"])
+        yield ServicePair(process.pid, on, off, where["metrics_url"])
 
 
 def event_costs(repeats: int = 5, count: int = 20_000) -> dict[str, float]:
-    """Microseconds that the events of one request take: the best of `repeats`."""
+    """Microseconds of the events of one request: the best of `repeats`."""
     metrics = Metrics()
     metrics.reads_with("vl", {"vl": ModelName("VL", "vllm")})
     page = PageResult(
@@ -210,8 +210,8 @@ def event_costs(repeats: int = 5, count: int = 20_000) -> dict[str, float]:
     return {"chat": best(chat), "document of one page": best(read)}
 
 
-def report(both: Both) -> list[dict[str, object]]:
-    """A row for each kind of request. `share`: the median of each turn's ratio, less one."""
+def report(both: ServicePair) -> list[dict[str, object]]:
+    """A row for each kind of request. `share`: the median ratio minus one."""
     rows: list[dict[str, object]] = []
     for kind, spent in both.on.spent_s.items():
         ratios = [mine / other for mine, other in zip(spent, both.off.spent_s[kind], strict=True)]
@@ -233,7 +233,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--serve", type=int, metavar="STUB", help="be the two services before the stub on that port")
+    parser.add_argument("--serve", type=int, metavar="STUB", help="run both services in front of the stub on that port")
     arguments = parser.parse_args()
     if arguments.serve:
         anyio.run(serve_both, arguments.serve, backend_options={"use_uvloop": True})

@@ -1,13 +1,12 @@
-"""What vLLM is worth: the same model, pages and gateway, once with transformers in the process and once with vLLM.
+"""Compares vLLM with transformers in the process: the same model, pages and gateway.
 
     make test-servers
     python benchmarks/transformers_vs_vllm.py --json FILE
 
-The model is the tiny PaddleOCR-VL of tests/models, the pages are rendered lines, all of them different: nothing is
-answered from a cache. Each engine is started by itself behind `inkgate serve`, gets some pages to warm up, and then
-the same pages from 1, 4 and 16 clients in a closed loop; engines take turns, round after round. Both use as many
-threads as they choose. Run it on a machine that does nothing else: where others take a core, the threads of the one
-model wait for each other, and the numbers say nothing.
+The model is the tiny PaddleOCR-VL of tests/models. The pages are different rendered lines, so that no result is cached.
+Each engine runs alone behind `inkgate serve`, gets some warm-up pages, and then the same pages from 1, 4 and 16 clients
+in a closed loop; engines alternate in rounds. Both choose their number of threads. Run it on an idle machine: if other
+programs use a core, the model's threads wait for each other, and the numbers are meaningless.
 """
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ VLLM_ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1"}
 
 
 @dataclass
-class Measured:
-    """An engine, and what it did: pages a second by clients, seconds a page by clients, pages read exactly."""
+class EngineResult:
+    """Results of an engine: pages a second and seconds a page by number of clients, and exactly read pages."""
 
     name: str
     settings: dict[str, str]
@@ -68,14 +67,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Line:
-    """A page: its text, and the request that asks for it."""
+    """A page: its text and its request."""
 
     text: str
     body: bytes
 
 
-def engines(python: Path, threads: int = 0) -> list[Measured]:
-    """The baseline, with so many threads (0: one for each core), and vLLM."""
+def engines(python: Path, threads: int = 0) -> list[EngineResult]:
+    """The baseline with that many threads (0: one for each core), and vLLM."""
     vllm = {
         "INKGATE_ENGINE__VLLM__PRESET": MODEL.name,
         "INKGATE_ENGINE__VLLM__MANAGED__PYTHON": str(python),
@@ -87,11 +86,11 @@ def engines(python: Path, threads: int = 0) -> list[Measured]:
         "INKGATE_ENGINE__TRANSFORMERS__MODEL": str(MODEL),
         "INKGATE_ENGINE__TRANSFORMERS__THREADS": str(threads),
     }
-    return [Measured("transformers", transformers), Measured("vllm", vllm)]
+    return [EngineResult("transformers", transformers), EngineResult("vllm", vllm)]
 
 
 def lines(count: int, seed: int) -> list[Line]:
-    """Random lines of 10 to 32 characters as requests."""
+    """Requests with random lines of 10 to 32 characters."""
     rng = random.Random(seed)
     made = []
     for _ in range(count):
@@ -103,8 +102,8 @@ def lines(count: int, seed: int) -> list[Line]:
 
 
 @contextmanager
-def serving(engine: Measured, python: Path) -> Iterator[int]:
-    """The port of `inkgate serve` with this engine, once it is ready; its log is shown where it doesn't get there."""
+def serving(engine: EngineResult, python: Path) -> Iterator[int]:
+    """The port of a ready `inkgate serve` with this engine; prints its log if it does not become ready."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -133,22 +132,22 @@ def serving(engine: Measured, python: Path) -> Iterator[int]:
 def answers(port: int) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), 1):
-            return True  # listened on when the engine has started, not before
+            return True  # it listens only after the engine has started
     except OSError:
         return False
 
 
 def client(port: int, waiting: list[Line]) -> list[tuple[float, bool]]:
-    """Reads pages until none is left; for each the seconds it took, and whether it was read exactly.
+    """Reads pages until none is left. Returns for each its seconds and whether it was read exactly.
 
     Raises:
-        RuntimeError: a status other than 200.
+        RuntimeError: the status is not 200.
     """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     done = []
     while waiting:
         try:
-            line = waiting.pop()  # threads take turns at this without a lock
+            line = waiting.pop()  # threads share this without a lock
         except IndexError:
             break
         started = time.perf_counter()
@@ -162,8 +161,8 @@ def client(port: int, waiting: list[Line]) -> list[tuple[float, bool]]:
     return done
 
 
-def measure(engine: Measured, port: int, pages: int, seed: int) -> None:
-    """Adds to what the engine did: `pages` for each number of clients."""
+def measure(engine: EngineResult, port: int, pages: int, seed: int) -> None:
+    """Adds results of the engine: `pages` for each number of clients."""
     for clients in CLIENTS:
         client(port, lines(4, seed * 1000 + 500 + clients))
         waiting = lines(pages, seed * 1000 + clients)
@@ -177,7 +176,7 @@ def measure(engine: Measured, port: int, pages: int, seed: int) -> None:
         print(f"{engine.name}: {clients} clients, {engine.rates[clients][-1]:.2f} pages/s", file=sys.stderr, flush=True)
 
 
-def report(baseline: Measured, other: Measured) -> list[dict[str, float]]:
+def report(baseline: EngineResult, other: EngineResult) -> list[dict[str, float]]:
     """One row for each number of clients; rates are medians over the rounds."""
     rows = []
     for clients in CLIENTS:
@@ -192,9 +191,9 @@ def report(baseline: Measured, other: Measured) -> list[dict[str, float]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pages", type=int, default=200, help="for each number of clients, in each round")
+    parser.add_argument("--pages", type=int, default=200, help="pages for each number of clients in each round")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=0, help="of transformers; 0: one for each core")
+    parser.add_argument("--threads", type=int, default=0, help="threads of transformers; 0: one for each core")
     parser.add_argument("--python", type=Path, default=ROOT / ".venv-vllm" / "bin" / "python")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()

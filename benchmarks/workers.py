@@ -1,11 +1,11 @@
-"""Engine workers: pages a second in this process and in workers, what the crossing costs, what Python's lock bounds.
+"""Measures engine workers: pages a second in this process and in workers, cost of a call, and time under the GIL.
 
     python -m benchmarks.workers MANIFEST --json FILE
 
-Pages of the manifest (as engines/sample.py chooses them) are read from their bytes on by the embedded engine, at 8
-clients, without HTTP. Setups are given as WORKERSxTHREADS, 0 workers being this process, and take turns, round by
-round; ratios are those of the same round. `CPU here` is that of this process for each page: cutting out, putting
-together, copying, and the models where they are here. Part of it is native code that lets go of Python's lock.
+The embedded engine reads pages of the manifest (chosen as in engines/sample.py) from their bytes, with 8 clients and
+without HTTP. Setups are WORKERSxTHREADS, where 0 workers means this process. They alternate in rounds; ratios are
+within a round. `CPU here` is the CPU time of this process per page: cropping, assembling, copying, and the models if
+they run here. Part of it is native code that releases the GIL.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CROSSINGS = {"nothing": [], "16 lines": [LINE] * 16, "a page, 4000 x 2800": [np.
 
 @dataclass
 class Setup:
-    """A started engine, and what was measured of it. `cpu_ms`: of this process, a page."""
+    """A started engine and its measurements. `cpu_ms`: CPU time of this process per page."""
 
     name: str
     engine: Engine
@@ -74,7 +74,7 @@ class Setup:
         self.rates.append(done.rate)
 
     def workers_mb(self) -> list[float]:
-        """Of each worker, what it shares with others counted in part (PSS)."""
+        """Proportional set size (PSS) of each worker in megabytes."""
         return [pss_mb(pid) for pid in self.pool.pids] if self.pool else []
 
 
@@ -122,7 +122,7 @@ async def rates(arguments: argparse.Namespace) -> list[Setup]:
 
 
 async def crossing() -> dict[str, float]:
-    """Microseconds of a call of a model that does nothing, by what is handed to it: the median."""
+    """Median microseconds of a call of an empty model, by its input."""
     pool = WorkerPool(PoolSettings(python_command("benchmarks.echo_worker", Path(__file__).parents[1]), [""]))
     async with anyio.create_task_group() as background:
         background.start_soon(pool.run)
@@ -148,8 +148,8 @@ def _call_us(pool: WorkerPool, items: Sequence[object]) -> float:
     return median(times) * 1e6
 
 
-class Native:
-    """A native function that lets go of Python's lock, and the time spent in it."""
+class NativeTimer:
+    """A native function that releases the GIL, and the time spent in it."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self.seconds = 0.0
@@ -164,8 +164,8 @@ class Native:
 
 
 def lock(results: Sequence[PageResult]) -> dict[str, float]:
-    """Microseconds under Python's lock that a line takes to be cut out and kept, and a page to be arranged."""
-    native = Native(cv2.warpPerspective)
+    """Microseconds under the GIL to crop and store a line, and to arrange a page."""
+    native = NativeTimer(cv2.warpPerspective)
     before, cv2.warpPerspective = cv2.warpPerspective, native  # type: ignore[assignment]  # for this measurement
     cut = kept = arranged = 0.0
     try:

@@ -1,4 +1,4 @@
-"""Fails when a module has outgrown one head: more than 500 lines (docs/concepts/architecture.md)."""
+"""Fails if a module has more than 500 lines (docs/concepts/architecture.md)."""
 
 import sys
 from pathlib import Path

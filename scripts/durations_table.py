@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints Markdown tables of how long tests take, by folder and the slowest 25.
+"""Prints Markdown tables of test durations: by folder, and the slowest 25.
 
 make test-all ARGS=--durations=0 | tee tests.log
 .venv/bin/python scripts/durations_table.py tests.log

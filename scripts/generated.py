@@ -1,4 +1,4 @@
-"""What the scripts here have in common that write a generated file: with `--check` they compare instead."""
+"""Shared by the scripts that write generated files: writes the files or, with `--check`, compares them."""
 
 from __future__ import annotations
 

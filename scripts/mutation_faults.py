@@ -1,4 +1,4 @@
-"""Faults for mutation_sample.py: places of the product, each with a change that breaks it."""
+"""Faults for mutation_sample.py: changes that each break the product in one place."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fault:
-    """A change of one place.
+    """A change in one place.
 
     Attributes:
         file: path below src/inkgate.
         old: text that occurs once in the file.
         new: text that replaces it.
-        effect: what users see of the change.
+        effect: the effect that users see.
     """
 
     file: str

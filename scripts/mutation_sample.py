@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measures how many faults the tests find: breaks the product in one place at a time and runs the tests.
+"""Measures how many faults the tests find: breaks the product in one place at a time, and runs the tests.
 
     .venv/bin/python scripts/mutation_sample.py                 # all faults, by the tests of `make test`
     .venv/bin/python scripts/mutation_sample.py --tier all      # by those of `make test-all`
     .venv/bin/python scripts/mutation_sample.py --only 3,17
 
-The places stand in mutation_faults.py. They are broken in a copy of the tree, which has an environment of its own that
-borrows the packages of .venv. Tests that are related to the changed module run first; if none fails, the whole tier
-runs. A test counts as finding the fault only if it passes without it.
+The faults are listed in mutation_faults.py. They are applied to a copy of the tree, with an environment that shares the
+packages of .venv. Tests related to the changed module run first; if none fails, the whole tier runs. A test finds the
+fault only if it passes without it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LIKELY_S = 900
 TIER_S = 2400
 TIMED_OUT = -1
 PASSED = frozenset({0, 5})
-"""Exit statuses of pytest: all passed, and none was selected."""
+"""Exit statuses of pytest: all tests passed; no tests were selected."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def check_places(chosen: list[tuple[int, Fault]]) -> None:
-    """Ends the program if the text of a place is not in its file exactly once."""
+    """Exits if the text of a fault does not occur exactly once in its file."""
     wrong = [
         f"fault {number}: {fault.file} has {count} times: {fault.old}"
         for number, fault in chosen
@@ -100,7 +100,7 @@ def check_places(chosen: list[tuple[int, Fault]]) -> None:
 
 
 def copy_tree(tree: Path) -> Path:
-    """The files that git tracks, with an environment that imports the copy. Returns `tree`."""
+    """Copies the files that git tracks, and creates an environment that imports the copy. Returns `tree`."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
@@ -118,7 +118,7 @@ def copy_tree(tree: Path) -> Path:
 
 
 def judge(tree: Path, number: int, fault: Fault, options: argparse.Namespace) -> Verdict:
-    """Breaks the place, runs the tests, and mends it."""
+    """Applies the fault, runs the tests, and reverts it."""
     began = perf_counter()
     source = _source(tree, fault)
     sound = source.read_text(encoding="utf-8")
@@ -135,7 +135,7 @@ def judge(tree: Path, number: int, fault: Fault, options: argparse.Namespace) ->
 
 
 def likely_tests(tree: Path, file: str) -> list[str]:
-    """Test files that import a module, have its name, or import what imports it; the most closely related first."""
+    """Test files that import a module, have its name, or import its importers; the most closely related first."""
     path = Path(file).with_suffix("")
     name, folder = (path.parent.name, "") if path.name == "__init__" else (path.name, path.parent.name)
     direct = _imports_of({_module(path)})
@@ -164,7 +164,7 @@ def _imports_of(modules: set[str]) -> re.Pattern[str]:
 
 
 def failing_test(tree: Path, tests: list[str], options: argparse.Namespace, limit_s: float) -> str:
-    """The first test that fails, of the files or tests given; "the time limit"; empty if all pass."""
+    """The first failing test of the given files or tests; "the time limit"; empty if all pass."""
     if not tests:
         return ""
     selection = ["-m", MARKS[options.tier], "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:randomly"]
@@ -190,7 +190,7 @@ def failing_test(tree: Path, tests: list[str], options: argparse.Namespace, limi
 
 
 def _run(command: list[str | Path], tree: Path, limit_s: float) -> tuple[int, str]:
-    """Exit status and output. All processes of the run are gone at the end."""
+    """Exit status and output. All processes of the run have ended."""
     with (tree / "pytest.log").open("w+", encoding="utf-8") as log:
         process = subprocess.Popen(command, cwd=tree, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
         try:

@@ -1,18 +1,16 @@
-"""Finds out what int8 needs to know of the recogniser: how large the inputs of its wide convolutions get.
+"""Calibrates the recognizer for int8: measures the ranges of the inputs of its wide convolutions.
 
     .venv/bin/python scripts/quantize.py MANIFEST
 
-MANIFEST is one as docs/guides/accuracy.md has it, of documents like those that will be read. Of its images that have a
-text, every second one is read, from the first on; the others are left for judging what int8 costs
-(docs/contributing/benchmarks.md). What is written is `src/inkgate/runtimes/weights/NAME.int8.json`; the checksum in
-NOTICE.md beside it is yours to change.
+MANIFEST (docs/guides/accuracy.md) lists documents like those that will be read. Every second image with a text is read,
+beginning with the first; the others are left to measure the accuracy of int8 (docs/contributing/benchmarks.md). Writes
+`src/inkgate/runtimes/weights/NAME.int8.json`; update its checksum in NOTICE.md yourself.
 
-Quantised are the convolutions of 1 by 1 with LEAST_CHANNELS or more on both sides. Those of squeeze-and-excitation see
-one number a channel, and are left as they are. The range of an input holds all of its numbers in LINES_WITHIN percent
-of the lines: what exceeds it in the others is cut off, and all get finer steps. (The mean over lines, which NNCF's
-post-training quantisation takes, other percentiles and the extremes do as well:
-docs/contributing/benchmarks.md.) The same documents give the same file: nothing is random but the choice of lines,
-which has a seed. Nothing beyond inkgate is needed.
+Quantizes 1x1 convolutions with at least LEAST_CHANNELS channels on both sides, except those of squeeze-and-excitation,
+which see one number a channel. The range of an input covers all of its values in LINES_WITHIN percent of the lines;
+larger values in other lines are clipped, for a finer step. (The mean over lines, as in NNCF's post-training
+quantization, other percentiles and the extremes are as accurate: docs/contributing/benchmarks.md.) The same documents
+give the same file: lines are chosen with a fixed seed. Needs only inkgate.
 """
 
 from __future__ import annotations
@@ -40,13 +38,13 @@ from inkgate.types import Document, Task
 
 LEAST_CHANNELS = 96
 LINES_A_DOCUMENT = 12
-"""So that a dense page does not count for more than many receipts."""
+"""Maximum per document, so that a dense page does not outweigh many receipts."""
 LINES = 400
 LINES_WITHIN = 97
 
 
 class Watched:
-    """A Runtime that keeps what its column models were given, line by line."""
+    """A Runtime that records the inputs of its column models, line by line."""
 
     def __init__(self, runtime: OpenVinoRuntime) -> None:
         self.name = runtime.name
@@ -72,12 +70,12 @@ class _WatchedColumns:
 
 
 def calibrating(entries: Sequence[Entry]) -> list[Entry]:
-    """Those to calibrate on."""
+    """The documents to calibrate with."""
     return [each for each in entries if each.opens and each.text and each.file.suffix != ".pdf"][::2]
 
 
 async def lines_of(entries: Sequence[Entry]) -> list[FloatArray]:
-    """(1, 3, 48, W) each: some lines of every document, as the recogniser is given them, in an order of chance."""
+    """(1, 3, 48, W) each: some lines of every document, as inputs of the recognizer, in random order."""
     chance = random.Random(0)  # noqa: S311 - no secret
     runtime = Watched(OpenVinoRuntime(0, "f32"))
     engine = PpOcr(PpocrSettings(), CdlaLayout(runtime), runtime)
@@ -94,7 +92,7 @@ async def lines_of(entries: Sequence[Entry]) -> list[FloatArray]:
 
 
 def wide(model: openvino.Model) -> Iterator[openvino.Node]:
-    """The convolutions to quantise, in the model's order."""
+    """The convolutions to quantize, in the model's order."""
     for node in model.get_ordered_ops():
         if node.get_type_name() == "Convolution":
             *channels, height, width = node.input_value(1).get_shape()
@@ -104,7 +102,7 @@ def wide(model: openvino.Model) -> Iterator[openvino.Node]:
 
 
 def extremes(model: openvino.Model, lines: Sequence[FloatArray]) -> dict[str, tuple[float, float]]:
-    """By the name of a convolution, the least and the greatest number of its input in most `lines`."""
+    """By the name of a convolution: minimum and maximum of its input in most `lines`."""
     names, found = [], []
     axes = ops.constant(np.array([0, 1, 2, 3], np.int32))
     for node in wide(model):
@@ -121,7 +119,7 @@ def extremes(model: openvino.Model, lines: Sequence[FloatArray]) -> dict[str, tu
 
 
 def with_zero(low: float, high: float) -> tuple[float, float]:
-    """The range, no narrower, with 0 on one of its 256 steps: GELU and padding give 0 or nearly 0 most of the time."""
+    """The range, widened so that 0 is one of its 256 steps: after GELU and padding, most values are 0 or nearly 0."""
     low, high = min(low, 0.0), max(high, 0.0)
     step = round(-low * 255 / (high - low))
     if step == 0:
@@ -139,7 +137,7 @@ def written(model: Path, ranges: Mapping[str, tuple[float, float]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Calibrates the recogniser for int8.")
+    parser = argparse.ArgumentParser(description="Calibrates the recognizer for int8.")
     parser.add_argument("manifest", type=Path)
     parser.add_argument("--to", type=Path, default=files.int8_calibration(files.text_recognition()))
     asked = parser.parse_args()

@@ -1,5 +1,5 @@
-"""Writes src/inkgate/runtimes/columns_head.py: an ONNX model, some hundred bytes, that takes from a softmax (N, T, C)
-what `Columns` wants. Run it after changing the model here.
+"""Writes src/inkgate/runtimes/columns_head.py: an ONNX model of some hundred bytes that reduces a softmax (N, T, C) to
+`Columns`. Run it after changing the model here.
 
 python scripts/write_columns_head.py [--check]
 """
@@ -35,7 +35,7 @@ MODEL: Final = """
 
 
 def model() -> ModelProto:
-    """The model, in an old operator set: every provider has kernels for it."""
+    """The model, in an old operator set for which every provider has kernels."""
     shape = ["N", "T"]
     nodes = [
         helper.make_node("ArgMax", ["softmax"], ["place"], axis=2, keepdims=0),

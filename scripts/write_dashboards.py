@@ -1,4 +1,4 @@
-"""Writes Grafana's dashboards, the alert rules, and Kubernetes' copy of all rules into deploy/monitoring.
+"""Writes the Grafana dashboards, the alert rules, and a copy of all rules for Kubernetes to deploy/monitoring.
 
 python scripts/write_dashboards.py [--check]
 """
@@ -35,7 +35,7 @@ spec:
 
 ALERTS = "# Written by scripts/write_dashboards.py from scripts/dashboards/alerts.yml: change it there.\n"
 GUIDE = "http://127.0.0.1:7860/docs/guide/"
-"""Where an instance on the same machine serves the documentation; docs/guides/monitoring.md says how to change it."""
+"""Documentation served by an instance on the same machine; docs/guides/monitoring.md tells how to change it."""
 
 
 def alerts() -> str:

@@ -1,4 +1,4 @@
-"""Writes the generated parts of the documentation: tables of settings, error codes and metrics, and the README's output.
+"""Writes the generated parts of the documentation: tables of settings, errors, metrics, and the README's output.
 
 python scripts/write_docs.py [--check]
 

@@ -1,4 +1,4 @@
-"""A dashboard: its variables, and its rows of panels, numbered in order."""
+"""A dashboard: its variables and its rows of numbered panels."""
 
 from __future__ import annotations
 

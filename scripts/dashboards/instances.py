@@ -44,7 +44,7 @@ def instances() -> table.Panel:
     queries = [_BUILD, *(expr for _, _, expr in _COLUMNS)]
     for letter, expr in zip(string.ascii_uppercase, queries, strict=False):
         panel.with_target(target((expr, ""), letter).instant().format(PromQueryFormat.TABLE))
-    # A query's values stand in a column of its letter; those of the first say nothing but 1.
+    # The values of a query are in the column of its letter; those of the first are always 1.
     names = {
         f"Value #{letter}": title for letter, (title, _, _) in zip(string.ascii_uppercase[1:], _COLUMNS, strict=False)
     }

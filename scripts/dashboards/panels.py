@@ -1,4 +1,4 @@
-"""Panels with the look of these dashboards, made with Grafana's builders."""
+"""Panels in the style of these dashboards, built with Grafana's builders."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ NO_PROBES = 'endpoint!~"other|/(health|livez|readyz|state|docs|openapi.json)?"'
 WINDOW = "$__rate_interval"
 
 Query = tuple[str, str]
-"""An expression, and its legend: `{{label}}` stands for a label's value."""
+"""An expression and its legend: `{{label}}` stands for a label's value."""
 Steps = Sequence[tuple[float, str]]
-"""Colours by the value from which they apply; green below the first."""
+"""Colors by the value from which they apply; green below the first."""
 
 
 def target(query: Query, ref_id: str) -> prometheus.Dataquery:
@@ -81,7 +81,7 @@ def lines(
 
 
 def number(title: str, description: str, unit: str, expr: str, steps: Steps = ()) -> stat.Panel:
-    """The last value, large, with its history behind."""
+    """The last value, large, above its history."""
     return (
         stat.Panel()
         .title(title)
@@ -179,7 +179,7 @@ def heat(title: str, description: str, unit: str, metric: str, matchers: str) ->
 
 
 def thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
-    """`steps` over a green ground."""
+    """Thresholds of `steps`, green below the first."""
     ground = Threshold(None, "green")
     return (
         dashboard.ThresholdsConfig()
@@ -189,7 +189,7 @@ def thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
 
 
 def share(part: str, whole: str) -> str:
-    """`part` of `whole`, 0 where there is no part; nothing where there is no whole."""
+    """`part` divided by `whole`: 0 if `part` has no series, no series if `whole` has none."""
     return f"({part} or 0 * {whole}) / {whole}"
 
 

@@ -29,7 +29,7 @@ def _section(name: str, command: TyperCommand, parent: typer.Context) -> str:
 
 
 def _rows(title: str, parameters: list[TyperArgument] | list[TyperOption], context: typer.Context) -> list[str]:
-    """A table of what `--help` lists; none where there is nothing to list."""
+    """A table of what `--help` lists; empty if it lists nothing."""
     records = [record for record in (parameter.get_help_record(context) for parameter in parameters) if record]
     if not records:
         return []
@@ -42,5 +42,5 @@ def _cell(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """`text` as code in a cell; there, backticks would show the escape of a bar."""
+    """`text` as HTML code in a table cell, since a bar escaped inside backticks shows its backslash."""
     return f"<code>{html.escape(text).replace('|', '&#124;')}</code>"

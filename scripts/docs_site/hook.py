@@ -24,7 +24,7 @@ _CODE_ROW = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """The page with each marker line replaced by what it stands for."""
+    """The page with each marker line replaced by its generated part."""
     for marker, generate in GENERATED.items():
         if marker in markdown:
             markdown = markdown.replace(marker, generate())
@@ -34,7 +34,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def _link(name: str, source: str) -> str:
-    """A mention of a page by its path, as help and messages have it, as a link from the page `source`."""
+    """Converts a page's path, as it appears in help and messages, to a link from the page `source`."""
     return f"[{name}]({posixpath.relpath(f'{name}.md', posixpath.dirname(source))})"
 
 

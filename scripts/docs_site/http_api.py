@@ -45,7 +45,7 @@ def schemas_markdown() -> str:
 
 @cache
 def document() -> Json:
-    """The OpenAPI document, made without an engine."""
+    """The OpenAPI document, created without an engine."""
     app = FastAPI(title="inkgate", version=__version__, description=DESCRIPTION)
     for routes in ROUTES:
         app.include_router(routes.router)
@@ -73,12 +73,12 @@ def _environment() -> Environment:
 
 
 def cell(text: str) -> str:
-    """`text` as it may stand in a cell of a table."""
+    """`text` escaped for a table cell."""
     return " ".join(text.replace("|", "\\|").split())
 
 
 def type_text(schema: Json) -> str:
-    """What values a schema takes, in a few words; schemas by name are links."""
+    """A short description of a schema's values; named schemas are links."""
     for key, describe in _KEYWORDS.items():
         if key in schema:
             return describe(schema[key])
@@ -135,13 +135,13 @@ def rows(schema: Json) -> list[Json]:
 
 
 def variants(schema: Json) -> list[Json]:
-    """The objects that a body may be: each with a title; those without properties are left out."""
+    """The titled objects that a body may be, without those that have no properties."""
     parts = schema.get("anyOf") or schema.get("oneOf") or [schema]
     return [part for part in parts if part.get("properties")]
 
 
 def example(content: Json) -> str:
-    """The first example of a body as JSON, long texts cut; empty where there is none."""
+    """The first example of a body as JSON, with long texts cut; empty if there is none."""
     if "examples" in content:
         value = next(iter(content["examples"].values()))["value"]
     elif "example" in content:
@@ -152,6 +152,6 @@ def example(content: Json) -> str:
 
 
 def codes(description: str) -> str:
-    """The codes that a response's description names, each a link to the errors' page; else the description."""
+    """The error codes in a response's description, as links to the page of errors; without codes, the description."""
     found = [code for code in re.findall(r"`(\w+)`", description) if code in CODES]
     return ", ".join(f"[`{code}`](errors.md#{code})" for code in found) or cell(description)
