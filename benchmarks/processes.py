@@ -16,8 +16,8 @@ _STOP_S = 60.0
 def running(
     command: Sequence[str], log: Path, variables: Mapping[str, str], folder: Path | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A process in `folder`, with this environment, but `variables` as inkgate's settings. Its metrics are on a free port,
-    so that several services can run at once.
+    """A process in `folder`, with this environment, but only `variables` as inkgate's settings. Its metrics are on a
+    free port, so that several services can run at once.
     """
     environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")}
     environment |= {"INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false", **variables}

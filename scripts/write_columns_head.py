@@ -15,9 +15,9 @@ from onnx import ModelProto, TensorProto, checker, helper, numpy_helper
 from generated import ROOT, write_or_check
 
 TARGET = ROOT / "src" / "inkgate" / "runtimes" / "columns_head.py"
-_TEXT = '''"""The ONNX model that looks for the likeliest class of each column where the softmax is.
+_TEXT = '''"""The ONNX model that finds the most likely class of each column on the device that holds the softmax.
 
-scripts/write_columns_head.py has it in words, and writes this file.
+scripts/write_columns_head.py has its source, and writes this file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Final
 
 INPUT: Final = "softmax"
 OUTPUTS: Final = ("best", "probability", "last")
-"""(N, T) each: int32, float32, float32, of an input (N, T, C) float32."""
+"""(N, T) each: int32, float32, float32, from an input (N, T, C) float32."""
 MODEL: Final = """
 {coded}
 """
