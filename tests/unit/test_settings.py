@@ -1,5 +1,6 @@
 """Settings come from defaults, a file, the environment and flags, in that order, and typing errors are found."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,31 @@ def test_what_leads_to_a_redis_is_taken(rest: str) -> None:
     for scheme in ("redis", "rediss"):
         load_settings(rate_limit={"storage_url": f"{scheme}://{rest}"}, cache={"redis_url": f"{scheme}://{rest}"})
     load_settings(rate_limit={"storage_url": "redis+unix:///run/redis.sock"}, cache={"redis_url": "unix:///run/r.sock"})
+
+
+def test_the_base_of_links_fits_in_a_header() -> None:
+    fits = [
+        "",
+        "http://h",
+        "https://docs.example.com:8443/inkgate/",
+        "http://[::1]:7860/docs/guide",
+        "https://h/a%20b/",
+    ]
+    refused = [
+        "h/docs",
+        "ftp://h/",
+        "https://",
+        "https://例え.jp/",
+        "https://h/a b",
+        "https://h/>",
+        "https://h/\r\nX: 1",
+    ]
+    refused += ["https://h/\n", "https://h/?page=", "https://h/#top"]
+    for url in fits:
+        assert load_settings(docs={"url": url}).docs.url == url
+    taken = []
+    for url in refused:
+        with suppress(ValidationError):
+            load_settings(docs={"url": url})
+            taken.append(url)
+    assert taken == []

@@ -84,6 +84,8 @@ class ServerSettings(Branch):
 
 KEY_HASH = re.compile("[0-9a-f]{64}")
 KeyHash = Annotated[str, AfterValidator(_key_hash)]
+_SITE = re.compile(r"https?://[\w.:\[\]-]+(/[\w.~%!$&'()*+,;=:@-]*)*", re.ASCII)
+"""A URL to which pages are appended, as it may stand in a header."""
 _REDIS = re.compile(r"(redis|rediss)://([^/?#]+)(/[0-9]*)?(\?.*)?|unix://.+")
 
 
@@ -181,15 +183,15 @@ class FetchSettings(Branch):
 class DocsSettings(Branch):
     url: str = Field(
         "",
-        description="Base of links to the documentation in errors, findings and alerts, such as "
+        description="Base of links to the documentation in errors and findings, such as "
         "`https://ocr.example.com/docs/guide/`. Empty: `/docs/guide/` of this service.",
     )
 
     @field_validator("url")
     @classmethod
-    def _over_http(cls, url: str) -> str:
-        if url and not url.startswith(("http://", "https://")):
-            raise ValueError("write it as https://host/path/")
+    def _fits_in_a_header(cls, url: str) -> str:
+        if url and not _SITE.fullmatch(url):
+            raise ValueError("write it as https://host/path/ in ASCII, without a query")
         return url
 
 
