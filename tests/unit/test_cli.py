@@ -75,6 +75,7 @@ MISUSES: list[tuple[list[str], str]] = [
     (["serve", "--config", "rate.toml"], "cache.redis_url (from rate.toml): write it as redis://host:6379/0"),
     (["serve", "--config", "rate.toml"], "auth.key_hashes (from rate.toml): each is a SHA-256 in 64 hexadecimal"),
     (["serve", "--config", "typo.toml"], "Did you mean server.port?"),
+    (["serve", "--config", "former.toml"], "serving.ladder (from former.toml) is not a setting. It is now serving.deg"),
     (["serve", "--port", "99999"], "65535"),
     (["serve", "--host", "192.0.2.1"], "no API key is set"),
     (["frobnicate"], "frobnicate"),
@@ -86,6 +87,7 @@ def test_misuse_is_told_with_status_2(tmp_path: Path, monkeypatch: pytest.Monkey
     Path("page.png").write_bytes(b"")
     Path("bad.toml").write_text("server = [")
     Path("typo.toml").write_text("[server]\nprot = 1\n")
+    Path("former.toml").write_text("[serving.ladder]\nenabled = false\n")
     Path("plain.toml").write_text("server = 5\n[engine]\nppocr = 'x'\n")
     Path("rate.toml").write_text(
         "[rate_limit]\nper_key = 'often'\nstorage_url = 'redis://me:hush@h:x'\n"
@@ -126,6 +128,8 @@ def test_variables_that_are_no_settings_are_found_with_the_nearest_that_is() -> 
     assert list(unknown_variables(every | fine)) == []
     (message,) = unknown_variables({"INKGATE_PDF__DIP": "1"})
     assert message == "INKGATE_PDF__DIP in the environment is not a setting. Did you mean INKGATE_PDF__DPI?"
+    (message,) = unknown_variables({"INKGATE_SERVING__LADDER__UP_S": "1"})
+    assert message.endswith("is not a setting. It is now INKGATE_SERVING__DEGRADATION__UP_S.")
     (message,) = unknown_variables({"INKGATE_XYZZY_PLUGH": "1"})
     assert "docs/reference/settings.md" in message
 

@@ -21,6 +21,8 @@ from inkgate.settings import Settings, load_settings
 PREFIX = "INKGATE_"
 _HIDDEN = {("auth", "key_hashes"), ("cache", "redis_url"), ("cache", "secret")}
 """Settings whose wrong value is not shown: it may be a key in place of its hash, or hold a password."""
+_RENAMED = {"serving.ladder": "serving.degradation"}
+"""Former names of settings and branches."""
 _USER = re.compile(r"//[^/@]*@")
 OTHER_VARIABLES = frozenset({"INKGATE_CONFIG", "INKGATE_API_KEY", "INKGATE_REQUIRE_ALL"})
 """Variables of ours that are no settings: where the file is, the key of a client, and the tests' switch."""
@@ -177,5 +179,9 @@ def _in_file(path: tuple[str, ...], config: Path) -> bool:
 
 
 def _nearest(name: str, known: set[str]) -> str:
+    for former, now in _RENAMED.items():
+        for before, after in ((former, now), (variable(tuple(former.split("."))), variable(tuple(now.split("."))))):
+            if name.startswith(before):
+                return f" It is now {name.replace(before, after, 1)}."
     near = get_close_matches(name, known, n=1)
     return f" Did you mean {near[0]}?" if near else " See docs/reference/settings.md."
