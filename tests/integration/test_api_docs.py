@@ -46,7 +46,10 @@ async def test_the_documentation_is_served_without_a_key(tmp_path: Path, monkeyp
         assert (await api.client.get("/docs/guide/reference/errors/")).text == "errors"
         assert (await api.client.get("/docs/guide/no/such/page/")).status_code == 404
         assert (await api.client.get("/docs/guide/%2e%2e/%2e%2e/etc/passwd")).status_code in {401, 404}
-        assert (await api.client.post("/docs/guide/")).status_code == 405
+        for path in ("/docs/guide/", "/docs/guide/index.html", "/docs/guide/v1/chat/completions"):
+            refused = await api.client.post(path)
+            assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
+            assert refused.json()["code"] == "method_not_allowed"
 
 
 async def test_without_a_built_site_a_page_says_how_to_build_it(
@@ -58,6 +61,7 @@ async def test_without_a_built_site_a_page_says_how_to_build_it(
             page = await api.client.get(path)
             assert page.status_code == 404
             assert "make site" in page.text
+            assert (await api.client.head(path)).status_code == 404
 
 
 @pytest.mark.parametrize(

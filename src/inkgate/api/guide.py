@@ -26,8 +26,8 @@ _MISSING = """<!doctype html>
   @media (prefers-color-scheme: dark) { body { background: #111; color: #eee } }
 </style>
 <h1>The documentation is not built</h1>
-<p>This inkgate runs from a checkout. Run <code>make site</code> there, then restart the service. The same pages are in
-the folder <code>docs/</code> of the checkout.</p>
+<p>In a checkout of inkgate, run <code>make site</code> and restart the service, or install the wheel that
+<code>make wheel</code> builds. The same pages are in the folder <code>docs/</code> of the checkout.</p>
 </html>
 """
 
@@ -38,8 +38,8 @@ def add_guide(app: FastAPI) -> None:
         app.mount(GUIDE, StaticFiles(directory=SITE, html=True), name="guide")
         return
 
-    @app.get(GUIDE, include_in_schema=False)
-    @app.get(f"{GUIDE}/{{page:path}}", include_in_schema=False)
+    @app.api_route(GUIDE, methods=["GET", "HEAD"], include_in_schema=False)
+    @app.api_route(f"{GUIDE}/{{page:path}}", methods=["GET", "HEAD"], include_in_schema=False)
     async def missing() -> Response:
         return HTMLResponse(_MISSING, 404)
 

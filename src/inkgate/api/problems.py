@@ -22,6 +22,8 @@ LINGER_S = 5.0
 """How long the rest of a refused body is read and discarded, so that the client can read the response: closing a
 connection with unread data resets it and loses the response."""
 
+_MOUNTED = "app_root_path"
+"""The key in a mounted application's scope for the service's root path; `root_path` is the mount's there."""
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
@@ -117,14 +119,15 @@ async def http_error(request: Request, error: Exception) -> Response:
         rejected = InputRejected("request_malformed", str(error.detail))
     problem = _noted(rejected, request)
     if error.status_code == 405:
-        problem.headers["Allow"] = ", ".join(sorted(_methods_at(request)))
+        own = (error.headers or {}).get("Allow", "")
+        problem.headers["Allow"] = own if _MOUNTED in request.scope else ", ".join(sorted(_methods_at(request)))
     return error_answer(problem, _route_path(request))
 
 
 def _route_path(request: Request) -> str:
     """The path without the service's root path; it selects the error's form."""
     path: str = request.scope["path"]
-    return path.removeprefix(request.scope.get("root_path", ""))
+    return path.removeprefix(request.scope.get(_MOUNTED, request.scope.get("root_path", "")))
 
 
 def _methods_at(request: Request) -> set[str]:
