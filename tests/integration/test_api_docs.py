@@ -86,3 +86,4 @@ async def test_fields_have_the_descriptions_of_their_docstrings() -> None:
         schemas = (await api.client.get("/openapi.json")).json()["components"]["schemas"]
     assert [name for name, schema in schemas.items() if "Attributes:" in schema.get("description", "")] == []
     assert schemas["State"]["properties"]["at"]["description"] == "Seconds since the epoch."
+    assert schemas["ReplicaReading"]["properties"]["taken_out"]["description"] == "How often."

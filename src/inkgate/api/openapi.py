@@ -136,9 +136,9 @@ def _describe_fields(schema: Json) -> None:
         return
     schema["description"] = text
     fields = schema["properties"]
-    for entry in re.split(r"\n {4}(?=\w)|; (?=\w+: )", attributes.removeprefix("    ")):
+    for entry in re.split(r"\n {4}(?=\w)|; (?=`?\w+`?: )", attributes.removeprefix("    ")):
         names, _, about = " ".join(entry.split()).partition(": ")
-        for name in names.split(", "):
+        for name in names.replace("`", "").split(", "):
             if name in fields:
                 fields[name].setdefault("description", about[:1].upper() + about[1:])
 
