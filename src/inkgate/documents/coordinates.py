@@ -1,4 +1,4 @@
-"""Which picture coordinates are measured on: the page as it was read, or as it was sent."""
+"""Coordinate systems: of the page as it was read, or as it was sent."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from inkgate.types import Block, Line, PageResult, Quad
 
 
 class Coordinates(StrEnum):
-    """`upright`: the page after `PageResult.rotation`. `sent`: before it, as a viewer shows the file that was sent."""
+    """`upright`: of the page after `PageResult.rotation`. `sent`: before it, as a viewer shows the file."""
 
     UPRIGHT = "upright"
     SENT = "sent"
 
 
 def before_rotation(quad: Quad, rotation: int, width: int, height: int) -> Quad:
-    """`quad` of the upright page (`width` x `height`) in the pixels of the page before it was turned.
+    """`quad` of the upright page (`width` x `height`) in pixels of the page before rotation.
 
-    `rotation`: degrees clockwise by which it was turned; the quad's first corner stays the first of the text.
+    `rotation`: degrees clockwise. The quad's first corner stays the text's first.
     """
     match rotation % 360:
         case 90:
@@ -34,7 +34,7 @@ def before_rotation(quad: Quad, rotation: int, width: int, height: int) -> Quad:
 
 
 def as_sent(page: PageResult) -> PageResult:
-    """The page with all sizes and coordinates as before it was turned. `rotation` still says how it was."""
+    """The page with all sizes and coordinates as before rotation. `rotation` stays."""
 
     def turned(quad: Quad) -> Quad:
         return before_rotation(quad, page.rotation, page.width, page.height)

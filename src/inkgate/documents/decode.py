@@ -1,8 +1,8 @@
-"""The border to Pillow: headers and pixels of one frame, and every way in which that can fail as InputRejected.
+"""Reads headers and pixels with Pillow; every failure becomes InputRejected.
 
-Pillow's state of the process is left alone but for one filter (`_quiet`): plugins are called by the type that was
-sniffed, so nothing is registered, and the pixel limit is the caller's. Pillow's own `MAX_IMAGE_PIXELS` stays: it
-refuses TIFF and WebP files of more than 178,956,970 pixels, whatever `limits.max_pixels` says.
+Pillow's global state is unchanged except for one warning filter (`_quiet`): plugins are called directly by the sniffed
+type, so nothing is registered, and the caller checks the pixel limit. Pillow's own `MAX_IMAGE_PIXELS` stays: it
+refuses TIFF and WebP files of more than 178,956,970 pixels, whatever `limits.max_pixels` is.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from inkgate.errors import InputRejected
 from inkgate.types import Pixels, RgbArray, Size
 
 _MAX_JPEG_SCANS = 500
-"""As libjpeg-turbo's own fuzzing: each scan of a progressive JPEG costs a pass over the image for a few bytes."""
+"""As in libjpeg-turbo's fuzzing: each scan of a progressive JPEG costs a pass over the image for a few bytes."""
 _TRANSPOSED = frozenset({5, 6, 7, 8})
 
 
 @dataclass(frozen=True, slots=True)
 class FrameSource:
-    """Where the pixels of one page are: `offset` is that of a TIFF's directory, None for all other types."""
+    """Source of one page's pixels. `offset`: of a TIFF's directory, None for all other types."""
 
     data: bytes
     file_type: FileType
@@ -52,12 +52,12 @@ class FrameSource:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What is known of a frame before its pixels are decoded.
+    """Properties of a frame, known before its pixels are decoded.
 
     Attributes:
         size: upright, after `orientation`.
         orientation: EXIF orientation (1 to 8) that the decoded pixels still have.
-        dpi: None where the file says none, or one that no sheet of paper has.
+        dpi: None if the file has none, or one that is implausible for paper.
     """
 
     size: Size
@@ -81,7 +81,7 @@ def read_header(frame: FrameSource) -> Header:
         orientation = orientation_of(image, frame.data)
         width, height = image.size
         if isinstance(image, TiffImagePlugin.TiffImageFile):
-            # Pillow turns TIFF pixels itself as it decodes them, but the size only where a TIFF tag says so.
+            # Pillow rotates TIFF pixels when decoding, but swaps the size only if a TIFF tag says so.
             width, height = image.tag_v2[TiffImagePlugin.IMAGEWIDTH], image.tag_v2[TiffImagePlugin.IMAGELENGTH]
         if orientation in _TRANSPOSED:
             width, height = height, width
@@ -94,7 +94,7 @@ def read_header(frame: FrameSource) -> Header:
 def read_pixels(frame: FrameSource, header: Header, longest_side: int | None = None) -> Pixels:
     """The frame's pixels, upright, shrunk to `longest_side` at most. Blocking.
 
-    Shrinking averages over areas; a JPEG is first decoded at 1/2, 1/4 or 1/8 where that is still large enough.
+    Shrinking averages over areas. A JPEG is first decoded at 1/2, 1/4 or 1/8 if that is still large enough.
 
     Raises:
         InputRejected: `image_corrupt`, `image_too_large`.
@@ -131,9 +131,9 @@ def shrunk(size: Size, longest_side: int | None) -> Size:
 def _decode_smaller(
     image: JpegImagePlugin.JpegImageFile, target: tuple[int, int]
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Has `image` decoded at the least size that `target` fits in. Returns that size, and what of it is covered.
+    """Sets `image` to decode at the smallest size that `target` fits in. Returns that size and the covered part.
 
-    A JPEG is decoded in blocks: the last column and row may lie mostly beyond the image, and are then left out.
+    A JPEG is decoded in blocks. The last column and row may be mostly outside the image, and are then cut off.
     """
     drafted = image.draft(None, target)
     if drafted is None:
@@ -148,7 +148,7 @@ def _rgb(pixels: GreyOrRgb) -> RgbArray:
     return np.ascontiguousarray(pixels)
 
 
-# What undoes each EXIF orientation.
+# The inverse of each EXIF orientation.
 _TURNS: dict[int, Callable[[GreyOrRgb], GreyOrRgb]] = {
     1: lambda a: a,
     2: lambda a: _u8(cv2.flip(a, 1)),
@@ -173,8 +173,8 @@ def _heif(file: io.BytesIO) -> ImageFile.ImageFile:
     return image
 
 
-# Called directly and not through Image.open, which would try other plugins too, and warn of sizes below our limit.
-# A JPEG that holds several pictures (MPO), an animation or a collection is read as its first or primary picture.
+# Called directly, because Image.open would also try other plugins, and warn about sizes below our limit.
+# Of a JPEG with several pictures (MPO), an animation or a collection, only the first or primary picture is read.
 _OPENERS: dict[FileType, Callable[[io.BytesIO], ImageFile.ImageFile]] = {
     FileType.JPEG: JpegImagePlugin.JpegImageFile,
     FileType.PNG: PngImagePlugin.PngImageFile,
@@ -194,7 +194,7 @@ def _open(frame: FrameSource) -> ImageFile.ImageFile:
 
 @contextmanager
 def _rejecting(file_type: FileType, part: str) -> Iterator[None]:
-    """Turns whatever fails inside into InputRejected."""
+    """Turns every failure inside into InputRejected."""
     _quiet()
     try:
         yield
@@ -203,18 +203,18 @@ def _rejecting(file_type: FileType, part: str) -> Iterator[None]:
     except (Image.DecompressionBombError, MemoryError) as error:
         raise InputRejected("image_too_large", f"The {file_type.label} image is too large to be decoded.") from error
     except Exception as error:
-        # The border of one item. On hostile bytes Pillow and its codecs raise OSError, SyntaxError, ValueError,
-        # TypeError, KeyError, IndexError, EOFError, OverflowError, struct.error, zlib.error, RuntimeError and more,
-        # none of them documented: a list would always be one short, and what is missing would be a 500.
+        # Per-item border. On hostile bytes Pillow and its codecs raise OSError, SyntaxError, ValueError, TypeError,
+        # KeyError, IndexError, EOFError, OverflowError, struct.error, zlib.error, RuntimeError and more, undocumented.
+        # A list would be incomplete, and a missing exception would be a 500.
         why = "ends early" if "truncated" in str(error).lower() else "can't be decoded"
         raise InputRejected("image_corrupt", f"The {file_type.label} image {why}: error in its {part}.") from error
 
 
 def _silence_libtiff() -> None:
-    """Has libtiff write nothing to standard error, where log lines are. It is a library that Pillow brings with it."""
-    libraries = ctypes.CDLL(_imaging.__file__)  # in which, and in what it was linked with, names are looked up
+    """Keeps libtiff, which Pillow bundles, from writing to standard error, where the log is."""
+    libraries = ctypes.CDLL(_imaging.__file__)  # searches symbols in it and in the libraries it is linked with
     for name in ("TIFFSetErrorHandler", "TIFFSetWarningHandler"):
-        with suppress(AttributeError):  # linked in a way that shows no names: the lines stay
+        with suppress(AttributeError):  # symbols are hidden: the lines stay
             libraries[name](None)
 
 
@@ -222,9 +222,8 @@ _silence_libtiff()
 
 
 def _quiet() -> None:
-    """Silences Pillow's warnings about odd files: what matters of them is in the answer.
+    """Silences Pillow's warnings about odd files; the response reports what matters.
 
-    The list of filters is the process's (`catch_warnings` is not safe among threads); setting the same filter again
-    moves it to the front and adds nothing.
+    Filters are global (`catch_warnings` is not thread-safe). Setting the same filter again only moves it to the front.
     """
     warnings.filterwarnings("ignore", module=r"PIL\.|pillow_heif")

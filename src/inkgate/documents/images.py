@@ -1,7 +1,7 @@
 """Image files as documents: pages whose sizes are known before any pixel is decoded.
 
-A TIFF has a page for each of its images. Everything else has one page: the first picture of an animation (GIF, WebP,
-APNG) or of a multi-picture JPEG, the primary one of a HEIC or AVIF file.
+A TIFF has one page per image. Every other file has one page: the first picture of an animation (GIF, WebP, APNG) or
+multi-picture JPEG, the primary one of a HEIC or AVIF file.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from inkgate.types import Pixels, Size, TextLayer
 
 _LARGE_PIXELS = 32_000_000
 _MAX_SIDE = 100_000
-"""Pixels of a side: codecs take time for each row, and a strip 100 million high is within most pixel limits."""
+"""Maximum pixels of a side: codecs take time per row, and a strip 100 million high is within most pixel limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodeThreads:
-    """Where images are decoded: `large` ones apart, and fewer at once, since each takes up to 7 bytes a pixel."""
+    """Threads that decode images: `large` images separately and fewer at once: each takes up to 7 bytes per pixel."""
 
     usual: Threads
     large: Threads
@@ -34,7 +34,7 @@ class DecodeThreads:
 
 
 class ImagePage:
-    """A page of an image file. Implements Page. Pixels are decoded anew at each call, and not kept."""
+    """A page of an image file. Implements Page. Each call decodes the pixels again; they are not cached."""
 
     def __init__(
         self, index: int, frame: FrameSource, header: Header, threads: DecodeThreads, content_key: bytes
@@ -51,7 +51,7 @@ class ImagePage:
 
     @property
     def size(self) -> Size:
-        """Upright, after the orientation that EXIF gives."""
+        """Upright, after EXIF orientation."""
         return self._header.size
 
     @property
@@ -63,11 +63,11 @@ class ImagePage:
         return None
 
     def hold(self) -> AbstractContextManager[None]:
-        """As Page says: the page has the file's bytes itself."""
+        """See Page. The page itself holds the file's bytes."""
         return nullcontext()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """As Page says; memory is that of the decoded image, whatever `longest_side` is, save for JPEG.
+        """See Page. Needs the memory of the full decoded image for any `longest_side`, except for JPEG.
 
         Raises:
             InputRejected: `image_corrupt`, `image_too_large`.
@@ -77,7 +77,7 @@ class ImagePage:
 
 
 class ImageDocument:
-    """An image file, open. Implements OpenDocument."""
+    """An open image file. Implements OpenDocument."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class ImageDocument:
         return len(self._frames)
 
     async def page(self, index: int, rank: int = 0) -> ImagePage:  # noqa: ARG002 - the port's; images don't queue
-        """The page, by its header.
+        """The page, after reading its header.
 
         Raises:
             InputRejected: `image_corrupt`, `image_too_large`.
@@ -126,7 +126,7 @@ class ImageDocument:
 
 
 async def open_image(data: bytes, file_type: FileType, max_pixels: int, threads: DecodeThreads) -> ImageDocument:
-    """The image file whose bytes these are. Where it has one page, that page's header is judged right away.
+    """Opens an image file. The header of a single page is checked at once.
 
     Raises:
         InputRejected: `image_corrupt`, `image_too_large`, `too_many_pages`.

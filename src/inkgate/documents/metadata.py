@@ -1,4 +1,4 @@
-"""What an image file says of itself beside its size and pixels."""
+"""Metadata of image files: orientation and resolution."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _PLAUSIBLE_DPI = (50.0, 2400.0)
 _LARGEST_SHEET_INCHES = 50.0
 _START_OF_SCAN = b"\xff\xda"
 _END_OF_IMAGE = b"\xff\xd9"
-# A JPEG marker; within coded pixels FF is followed by 00 or a restart marker, and may be repeated as a filler.
+# A JPEG marker. Within coded pixels, 00 or a restart marker follows FF; FF may be repeated as filler.
 _JPEG_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _JPEG_SEGMENTS = 10_000
 
 
 def orientation_of(image: Image.Image, data: bytes) -> int:
-    """The EXIF orientation (1 to 8) of an image made from `data`; 1 (upright) where there is none that can be read."""
+    """The EXIF orientation (1 to 8) of an image made from `data`; 1 (upright) if it is missing or unreadable."""
     try:
-        # PngImageFile.getexif would decode the pixels to find a chunk that comes after them.
+        # PngImageFile.getexif would decode the pixels to find a chunk after them.
         exif = Image.Image.getexif(image)
         if isinstance(image, PngImagePlugin.PngImageFile) and ExifTags.Base.Orientation not in exif:
             exif = _late_png_exif(data)
@@ -31,7 +31,7 @@ def orientation_of(image: Image.Image, data: bytes) -> int:
 
 
 def _late_png_exif(data: bytes) -> Image.Exif:
-    """What the last eXIf chunk of a PNG says, wherever it stands; the checksum tells it from chance."""
+    """The content of a PNG's last eXIf chunk at any position; the checksum excludes chance matches."""
     exif = Image.Exif()
     at = data.rfind(b"eXIf")
     if at >= 4:
@@ -42,7 +42,7 @@ def _late_png_exif(data: bytes) -> Image.Exif:
 
 
 def resolution_of(image: Image.Image, longest: int) -> float | None:
-    """Pixels per inch by the file, None where the axes differ, or where it makes no plausible sheet of paper."""
+    """The file's pixels per inch; None if the axes differ or it is implausible for paper."""
     try:
         horizontal, vertical = (float(value) for value in image.info["dpi"])
     except (KeyError, TypeError, ValueError, ZeroDivisionError):
@@ -54,15 +54,15 @@ def resolution_of(image: Image.Image, longest: int) -> float | None:
 
 
 def white_is_zero(image: Image.Image) -> bool:
-    """Whether a TIFF's numbers run from white to black; Pillow turns them up to 8 bits only."""
+    """Whether 0 is white in a TIFF. Pillow inverts only values of up to 8 bits."""
     if not isinstance(image, TiffImagePlugin.TiffImageFile):
         return False
     return bool(image.tag_v2.get(TiffImagePlugin.PHOTOMETRIC_INTERPRETATION) == 0)
 
 
 def has_many_scans(data: bytes, limit: int) -> bool:
-    """Whether a JPEG has more than `limit` scans, or more segments than any file that was meant to be seen."""
-    # What follows the image (a motion photo's video) has the marker by chance: only then look closer.
+    """Whether a JPEG has more than `limit` scans, or more segments than any real image."""
+    # Data after the image (a motion photo's video) may contain the marker by chance, so only then parse segments.
     if data.count(_START_OF_SCAN) <= limit:
         return False
     at, scans = 2, 0

@@ -1,4 +1,4 @@
-"""From any of Pillow's pixel modes to 8-bit grey or RGB that can be read."""
+"""Converts Pillow's pixel modes to 8-bit grey or RGB."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ GreyOrRgb = NDArray[np.uint8]
 """(H, W) uint8 grey, or (H, W, 3) uint8 in the order red, green, blue."""
 
 _BAND_PIXELS = 1 << 21
-"""Pixels converted at a time: what a conversion needs in between stays at some tens of megabytes."""
+"""Pixels converted at a time, to limit temporary memory to some tens of megabytes."""
 _NUMBERS = frozenset({"I", "F", "I;16", "I;16L", "I;16B", "I;16N"})
 _WHITE = (255, 255, 255)
 _BLACK = (0, 0, 0)
 
 
 def to_array(image: Image.Image, *, white_is_zero: bool = False) -> GreyOrRgb:
-    """The loaded `image` as 8-bit grey where it has no colour, else as RGB.
+    """The loaded `image` as 8-bit grey if it has no colour, else as RGB.
 
-    Transparent parts get the background that the visible ones stand out from. Numbers of more than 8 bits are scaled
-    by their range; `white_is_zero` says that the lowest is white (only they need it: Pillow turns 8-bit ones itself).
-    Colour profiles are ignored. Blocking.
+    Transparent parts get a background that contrasts with the visible ones. Values of more than 8 bits are scaled by
+    their range; `white_is_zero`: their lowest value is white (Pillow inverts 8-bit values itself). Colour profiles are
+    ignored. Blocking.
     """
     if image.mode in _NUMBERS:
         return _fill(image, _numbers(image, white_is_zero=white_is_zero), channels=1)
@@ -34,12 +34,12 @@ def to_array(image: Image.Image, *, white_is_zero: bool = False) -> GreyOrRgb:
         return _fill(image, lambda band: np.asarray(_rgba(band).convert("RGB")), channels=3)
     if image.mode in {"1", "L"}:
         return _fill(image, lambda band: np.asarray(band.convert("L")), channels=1)
-    # CMYK goes by (1 - ink)(1 - black): Pillow has turned Adobe's inverted inks when it decoded them.
+    # CMYK is converted by (1 - ink)(1 - black). Pillow has already corrected Adobe's inverted inks.
     return _fill(image, lambda band: np.asarray(band.convert("RGB")), channels=3)
 
 
 def _bands(image: Image.Image) -> Iterator[tuple[int, Image.Image]]:
-    """The image in horizontal bands, each with its top row."""
+    """Horizontal bands of the image, each with its top row."""
     width, height = image.size
     rows = max(1, _BAND_PIXELS // width)
     for top in range(0, height, rows):
@@ -55,12 +55,12 @@ def _fill(image: Image.Image, convert: Callable[[Image.Image], GreyOrRgb], chann
 
 
 def _numbers(image: Image.Image, *, white_is_zero: bool) -> Callable[[Image.Image], GreyOrRgb]:
-    """How bands of integers or floats become grey: by the range of the whole image."""
+    """A function that scales bands of integers or floats to grey by the range of the whole image."""
     low, high = _range(image)
     scale = 255.0 / max(high - low, 1e-9)
 
     def convert(band: Image.Image) -> GreyOrRgb:
-        # NaN marks a pixel without a value: white, as paper is.
+        # NaN marks a pixel without a value; it becomes white, as paper is.
         values = np.nan_to_num(np.asarray(band).astype(np.float32), nan=high, posinf=high, neginf=low)
         grey: GreyOrRgb = np.clip((values - low) * scale + 0.5, 0, 255).astype(np.uint8)
         return np.invert(grey) if white_is_zero else grey
@@ -69,10 +69,11 @@ def _numbers(image: Image.Image, *, white_is_zero: bool) -> Callable[[Image.Imag
 
 
 def _range(image: Image.Image) -> tuple[float, float]:
-    """The values that stand for black and white.
+    """The values of black and white.
 
-    Integers use the fewest bits that hold the brightest (8 at least): 12-bit scans come in 16-bit files, and cutting
-    off the low byte would leave them black; stretching to the very range would turn an empty page's noise into marks.
+    Integers use the fewest bits that hold the brightest value (at least 8): 12-bit scans are stored in 16-bit files,
+    and dropping the low byte would make them black; stretching to the exact range would turn an empty page's noise
+    into marks.
     """
     low, high = np.inf, -np.inf
     for _, band in _bands(image):
@@ -90,7 +91,7 @@ def _range(image: Image.Image) -> tuple[float, float]:
 
 
 def _rgba(band: Image.Image) -> Image.Image:
-    """The band as RGBA; the transparent colour of a 16-bit image is cut to the 8 bits that Pillow keeps of it."""
+    """The band as RGBA. The transparent colour of a 16-bit image is reduced to the 8 bits that Pillow keeps."""
     key = band.info.get("transparency")
     if band.mode == "RGB" and isinstance(key, tuple) and max(key) > 255:
         band.info["transparency"] = tuple(value >> 8 for value in key)
@@ -98,10 +99,10 @@ def _rgba(band: Image.Image) -> Image.Image:
 
 
 def _background(image: Image.Image) -> tuple[int, int, int] | None:
-    """What to put behind the image; None where its transparency means nothing: all of it is opaque, or all hidden.
+    """The background colour; None if the image is fully opaque or fully transparent.
 
-    White, unless the visible part is light and less than half of the image: that is light writing made for a dark
-    background, which would vanish on white.
+    White, unless the visible part is light and less than half of the image: that is light writing for a dark
+    background, invisible on white.
     """
     extrema = [_rgba(band).getchannel("A").getextrema() for _, band in _bands(image)]
     if min(least for least, _ in extrema) == 255 or max(most for _, most in extrema) == 0:

@@ -1,4 +1,4 @@
-"""From a document's bytes to its pages, whatever kind of file it is."""
+"""Opens documents of any supported file type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DECODE_THREADS = min(4, os.cpu_count() or 1)
 
 
 class OpenDocument(Protocol):
-    """A document whose pages can be asked for. Valid within the context that `Opener.open` gave it in."""
+    """An open document. Valid within the context of `Opener.open`."""
 
     @property
     def mime_type(self) -> str: ...
@@ -29,9 +29,9 @@ class OpenDocument(Protocol):
     def page_count(self) -> int: ...
 
     async def page(self, index: int, rank: int = USUAL_RANK) -> Page:
-        """The page with this index from 0: its size and text layer are known, its pixels are not made yet.
+        """The page with this index from 0, with its size and text layer; its pixels are not rendered yet.
 
-        `rank`: how urgent it is, among the pages that wait to be opened and rendered; 0 goes first.
+        `rank`: its priority among pages that wait to be opened and rendered; 0 goes first.
 
         Raises:
             InputRejected: this page is broken or too large; the others may be fine.
@@ -56,11 +56,11 @@ class _OpenPdf:
 class Opener:
     """Opens documents. Owns the threads that decode images and the worker processes that render PDFs.
 
-    Nothing of a page is kept: asked for twice, it is decoded twice.
+    Pages are not cached: each request decodes the page again.
     """
 
     def __init__(self, limits: LimitSettings, pdf: PdfSettings, supervisor: Supervisor | None = None) -> None:
-        """`supervisor`: keeps what renders PDFs running."""
+        """`supervisor`: runs the PDF lanes."""
         self._limits = limits
         self._pdf = pdf
         self._supervisor = supervisor
@@ -78,7 +78,7 @@ class Opener:
 
     @property
     def worker_pids(self) -> tuple[int, ...]:
-        """The worker processes there are now."""
+        """The current worker processes."""
         return self._pool.worker_pids
 
     @property
@@ -95,8 +95,8 @@ class Opener:
     async def open(
         self, document: Document, pdf_text: PdfText | None = None, *, password: str = "", rank: int = USUAL_RANK
     ) -> AsyncIterator[OpenDocument]:
-        """The document, open until the context ends. `pdf_text` None: as the settings say. `password`: of a PDF that
-        needs one. `rank`: see `OpenDocument.page`.
+        """Opens a document for the context. `pdf_text`: None for the settings' value. `password`: of an encrypted PDF.
+        `rank`: see `OpenDocument.page`.
 
         Raises:
             InputRejected: `document_empty`, `type_unsupported`, `image_corrupt`, `image_too_large`, `too_many_pages`,

@@ -1,4 +1,4 @@
-"""Which pages of a document are asked for, as people and clients write it."""
+"""Page selections such as "1-3,7"."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from inkgate.errors import InputRejected
 
-# Nine digits are more pages than any document has, and keep int() cheap whatever is sent.
+# Nine digits exceed the pages of any document, and keep int() cheap for any input.
 _PART = re.compile(r"(?P<start>[0-9]{1,9})(?P<range>\s*-\s*(?P<end>[0-9]{1,9})?)?")
 _SHOWN = 40
 MAX_PARTS = 5000
-"""Of one selection. Every second page of a document of 10,000 can be asked for."""
+"""Maximum parts of a selection: enough for every second page of a document of 10,000."""
 MAX_CHARACTERS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class PageRange:
-    """Pages `start` to `end`, both included and counted from 0; `end` None: to the document's last page.
+    """Pages `start` to `end`, inclusive and from 0; `end` None: to the document's last page.
 
-    `written` is how the caller wrote it, for messages.
+    `written`: the caller's text, for messages.
     """
 
     written: str
@@ -30,20 +30,20 @@ class PageRange:
 
 @dataclass(frozen=True, slots=True)
 class PageSelection:
-    """Pages asked for before the document is open. Made by `parse_pages` and `parse_page_list`.
+    """Requested pages, parsed before the document is opened. Made by `parse_pages` and `parse_page_list`.
 
-    `first` is the number that the caller gives the first page (0 or 1).
+    `first`: the number of the first page in the caller's counting (0 or 1).
     """
 
     ranges: tuple[PageRange, ...]
     first: int = 1
 
     def indexes(self, page_count: int) -> tuple[int, ...]:
-        """Page indexes from 0, in the order asked for, each once. Takes time for each part and each page once, however
-        often the parts name a page. Pages beyond the document are left out.
+        """Page indexes from 0, in the requested order, each once. Linear in parts plus pages, however often the parts
+        name a page. Pages beyond the document are ignored.
 
         Raises:
-            InputRejected: `pages_invalid`, where none is left.
+            InputRejected: `pages_invalid`, if none is left.
         """
         chosen = _PageOrder()
         for part in self.ranges:
@@ -53,7 +53,7 @@ class PageSelection:
         return tuple(chosen.following)
 
     def note(self, page_count: int) -> str:
-        """What to tell of pages that were left out because the document ends before them; empty where none was."""
+        """A note about requested pages beyond the document's end; empty if there are none."""
         for part in self.ranges:
             if max(part.start, part.end or 0) >= page_count:
                 return f"{_quoted(part.written)} goes beyond the last page: {self._has(page_count)}."
@@ -67,23 +67,23 @@ class PageSelection:
 
 
 class _PageOrder:
-    """Pages in the order in which they were added first.
+    """Pages in the order of their first addition.
 
-    `following`: for each, a later one to go on with (a disjoint-set forest with path compression).
+    `following`: for each page, a later one to continue with (a disjoint-set forest with path compression).
     """
 
     def __init__(self) -> None:
         self.following: dict[int, int] = {}
 
     def add(self, start: int, end: int) -> None:
-        """Adds those of `start` to `end` that are not in it yet."""
+        """Adds the pages from `start` to `end` that are missing."""
         page = self._next(start)
         while page <= end:
             self.following[page] = page + 1
             page = self._next(page + 1)
 
     def _next(self, page: int) -> int:
-        """The first page from `page` on that is not in it."""
+        """The first missing page from `page` on."""
         passed = []
         while page in self.following:
             passed.append(page)
@@ -94,10 +94,10 @@ class _PageOrder:
 
 
 def parse_pages(text: str, first: int = 1) -> PageSelection:
-    """The selection written as "1-3,7" or "5-" (to the last page), the first page being number `first`.
+    """Parses "1-3,7" or "5-" (to the last page). `first`: number of the first page.
 
     Raises:
-        InputRejected: `pages_invalid`, with a detail that names the bad part; or there are too many parts.
+        InputRejected: `pages_invalid`, with a detail that names the invalid part; or there are too many parts.
     """
     if len(text) > MAX_CHARACTERS or text.count(",") >= MAX_PARTS:
         raise _too_many()
@@ -105,7 +105,7 @@ def parse_pages(text: str, first: int = 1) -> PageSelection:
 
 
 def parse_page_list(numbers: Sequence[int], first: int = 0) -> PageSelection:
-    """The selection given as a list of page numbers, the first page being number `first`.
+    """The selection for a list of page numbers. `first`: number of the first page.
 
     Raises:
         InputRejected: `pages_invalid`: the list is empty or too long, or a number is below `first`.

@@ -1,4 +1,4 @@
-"""What a file is, found from its bytes: names and Content-Types are often wrong, and never trusted."""
+"""Detects a file's type from its bytes: names and Content-Types are often wrong, and never trusted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inkgate.errors import InputRejected
 
 
 class FileType(StrEnum):
-    """The kinds of file that are read; the value is the media type."""
+    """Supported file types; the value is the media type."""
 
     JPEG = "image/jpeg"
     PNG = "image/png"
@@ -23,7 +23,7 @@ class FileType(StrEnum):
 
     @property
     def label(self) -> str:
-        """How people call it, for messages."""
+        """The name for messages."""
         return {FileType.WEBP: "WebP"}.get(self, self.name)
 
 
@@ -37,14 +37,14 @@ _MAGIC: tuple[tuple[bytes, FileType], ...] = (
     (b"GIF87a", FileType.GIF),
     (b"GIF89a", FileType.GIF),
 )
-# Sizes of the header that follows a BMP's first 14 bytes: "BM" alone begins plenty of texts.
+# Sizes of the header that follows a BMP's first 14 bytes: Many texts begin with "BM".
 _BMP_HEADERS = frozenset({12, 16, 40, 52, 56, 64, 108, 124})
 # Brands of ISO base media files (https://mp4ra.org/registered-types/brands).
 _AVIF_BRANDS = frozenset({b"avif", b"avis"})
 _HEIF_BRANDS = frozenset({b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"hevm", b"hevs", b"mif1", b"msf1"})
 _PDF_HEADER_WITHIN = 1024  # as PDF readers do (ISO 32000-1, annex H, implementation note 13)
 
-# What else is sent in practice. Order matters where one pattern is a special case of another.
+# Unsupported files that are sent in practice. Special cases come before general patterns.
 _LOOKALIKES: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
     (re.compile(pattern, re.DOTALL), words)
     for pattern, words in (
@@ -83,10 +83,10 @@ _TEXT_CONTROLS = frozenset("\t\n\r\f\b\x1b")
 
 
 def sniff(data: bytes) -> FileType:
-    """The type of the file whose bytes these are. Reads the first few kilobytes.
+    """The type of a file. Reads the first few kilobytes.
 
     Raises:
-        InputRejected: `document_empty`; `type_unsupported`, with a detail that says what it looks like.
+        InputRejected: `document_empty`; `type_unsupported`, with a detail that says what the file looks like.
     """
     if not data:
         raise InputRejected("document_empty", "The file has no bytes.")
@@ -105,19 +105,19 @@ def sniff(data: bytes) -> FileType:
 
 
 def _from_brands(data: bytes) -> FileType | None:
-    """AVIF or HEIC by the brands of an ISO base media file: the major one, then the compatible ones."""
+    """AVIF or HEIC by the brands of an ISO base media file: the major brand, then the compatible ones."""
     end = min(int.from_bytes(data[:4], "big"), 1024)
     brands = [data[8:12], *(data[at : at + 4] for at in range(16, end, 4))]
     if brands[0] in _AVIF_BRANDS:
         return FileType.AVIF
     if brands[0] in _HEIF_BRANDS or not _HEIF_BRANDS.isdisjoint(brands):
-        # mif1 and msf1 say "an image" and leave the coding to the brands beside them
+        # mif1 and msf1 only mean "image"; the other brands give the coding
         return FileType.HEIC if _AVIF_BRANDS.isdisjoint(brands) else FileType.AVIF
     return FileType.AVIF if not _AVIF_BRANDS.isdisjoint(brands) else None
 
 
 def looks_like(data: bytes) -> str:
-    """Words for a file that is not read, such as "a ZIP archive (an Office document?)"."""
+    """Describes an unsupported file, such as "a ZIP archive (an Office document?)"."""
     head = data[:4096]
     for pattern, words in _LOOKALIKES:
         if pattern.match(head):
@@ -135,7 +135,7 @@ def looks_like(data: bytes) -> str:
 
 
 def _as_text(head: bytes) -> str | None:
-    """`head` decoded where it is text in UTF-8 or UTF-16, else None. A character cut at the end is left out."""
+    """`head` decoded if it is UTF-8 or UTF-16 text, else None. A character cut off at the end is dropped."""
     encoding = "utf-16" if head[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8"
     try:
         text = head.decode(encoding)

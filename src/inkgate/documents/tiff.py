@@ -1,10 +1,10 @@
-"""The pages of a TIFF file, found without reading what is on them.
+"""Finds the pages of a TIFF file without decoding them.
 
-Pillow finds a frame by reading all before it, each against a list of those seen: quadratic in the number of frames,
-which a hostile file chooses. Here the chain of directories is walked once, and a page is opened by a header that
-points straight at its directory.
+Pillow finds a frame by reading all frames before it and comparing each with a list: quadratic in the number of frames,
+which a hostile file controls. This module walks the chain of directories once, and opens a page with a header that
+points directly to its directory.
 
-Source of the layout: TIFF 6.0, section 2, and its BigTIFF extension.
+Source: TIFF 6.0, section 2, and its BigTIFF extension.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from inkgate.errors import InputRejected
 
 MAX_FRAMES = 65_535
-"""Directories that are followed: libtiff's own limit for classic files (tdir_t was 16 bits wide)."""
+"""Maximum number of directories: libtiff's limit for classic files (tdir_t had 16 bits)."""
 _NEW_SUBFILE_TYPE = 254
 _REDUCED_OR_MASK = 0b101
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where numbers stand, and how wide they are, in a classic or a big TIFF."""
+    """Positions and widths of numbers in a classic or a big TIFF."""
 
     order: str
     big: bool
@@ -50,12 +50,13 @@ class _Layout:
 
 
 def frame_offsets(data: bytes) -> tuple[int, ...]:
-    """Offsets of the directories of the file's pages, in the file's order; thumbnails and masks are left out.
+    """Directory offsets of the file's pages in file order, without thumbnails and masks.
 
-    A directory beyond the end of the file is listed too, as the last: a file cut short has a page that can't be read.
+    A directory beyond the end of the file is listed too, as the last one: a truncated file has a page that can't be
+    read.
 
     Raises:
-        InputRejected: `too_many_pages`, beyond `MAX_FRAMES`; `image_corrupt`, where there is none.
+        InputRejected: `too_many_pages`, beyond `MAX_FRAMES`; `image_corrupt`, if there are none.
     """
     layout = _Layout.of(data)
     seen: dict[int, bool] = {}
@@ -79,11 +80,11 @@ def frame_offsets(data: bytes) -> tuple[int, ...]:
 
 
 def _next_frame(data: bytes, layout: _Layout, at: int) -> tuple[int, bool]:
-    """The offset of the directory after the one at `at` (0: none), and whether that at `at` is a page."""
+    """The offset of the directory after the one at `at` (0: none), and whether the one at `at` is a page."""
     (count,) = struct.unpack_from(layout.count, data, at)
     entries = at + struct.calcsize(layout.count)
     is_page = True
-    # NewSubfileType is the lowest tag there is, and entries are sorted: it comes first or not at all.
+    # NewSubfileType is the lowest tag, and entries are sorted, so it is the first entry or missing.
     if count and struct.unpack_from(layout.order + "H", data, entries) == (_NEW_SUBFILE_TYPE,):
         value_at = entries + layout.entry_bytes - struct.calcsize(layout.offset)
         (value,) = struct.unpack_from(layout.order + "I", data, value_at)
@@ -93,7 +94,7 @@ def _next_frame(data: bytes, layout: _Layout, at: int) -> tuple[int, bool]:
 
 
 def file_at(data: bytes, offset: int) -> io.BytesIO:
-    """The file with the directory at `offset` as its first. Copies `data` unless it is the first already."""
+    """The file with the directory at `offset` as the first. Copies `data` unless it is the first already."""
     layout = _Layout.of(data)
     file = io.BytesIO(data)
     header = struct.pack(layout.offset, offset)

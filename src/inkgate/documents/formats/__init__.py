@@ -1,6 +1,6 @@
-"""The formats a document can be handed back in, and the one function that makes them.
+"""Output formats of documents, and the function that renders them.
 
-docs/reference/formats.md shows an example of each and says how pages are set apart and how failed ones are marked.
+docs/reference/formats.md shows an example of each, how pages are separated, and how failed pages are marked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["Format", "render"]
 
 
 class Format(StrEnum):
-    """A format, with how its files end, what HTTP calls it, and what an engine must read for it."""
+    """A format, with its file suffix, media type, and the task that it needs."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
@@ -25,17 +25,17 @@ class Format(StrEnum):
 
     @property
     def suffix(self) -> str:
-        """How file names end, for example `.md`."""
+        """The file suffix, for example `.md`."""
         return _SUFFIXES[self]
 
     @property
     def media_type(self) -> str:
-        """What Content-Type says, with the charset where the type has one."""
+        """The Content-Type, with charset if the type has one."""
         return _MEDIA_TYPES[self]
 
     @property
     def task_kind(self) -> TaskKind:
-        """The kind of task whose result holds all that the format shows."""
+        """The task kind whose result has everything that the format shows."""
         return TaskKind.PARSE if self is Format.MARKDOWN else TaskKind.TEXT
 
 
@@ -51,7 +51,7 @@ _MEDIA_TYPES = {
     Format.TEXT: "text/plain; charset=utf-8",
     Format.MARKDOWN: "text/markdown; charset=utf-8",
     Format.JSON: "application/json",
-    # hOCR is XHTML, but browsers and hOCR tools alike expect it as HTML.
+    # hOCR is XHTML, but browsers and hOCR tools expect HTML.
     Format.HOCR: "text/html; charset=utf-8",
     Format.ALTO: "application/xml",
 }
@@ -67,7 +67,7 @@ def render(
 ) -> bytes:
     """The document as one file of the format, in UTF-8. Pure; never raises on any DocumentResult.
 
-    `coordinates`: None for what the format's readers expect: hOCR and ALTO lie beside the picture that was sent.
+    `coordinates`: None for the format's default: hOCR and ALTO are used together with the image as sent.
     """
     if format in _PLAIN:
         return _PLAIN[format](result)

@@ -1,8 +1,8 @@
-"""ALTO 4.2: the XML that libraries and archives keep beside their page images.
+"""ALTO 4.2: the XML that libraries and archives store with their page images.
 
-Written by the schema at https://www.loc.gov/standards/alto/v4/alto-4-2.xsd. The measurement unit is whole pixels
-from the page's top left corner. What was done to a page, and what went wrong with it, are `Processing`
-notes, which the page refers to; what a block is, and the level of a heading, are `Tags`.
+Schema: https://www.loc.gov/standards/alto/v4/alto-4-2.xsd. The measurement unit is whole pixels from the page's top
+left corner. Processing steps and errors of a page are `Processing` notes, which the page refers to; block types and
+heading levels are `Tags`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _HYPHENATED = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad]$")
 
 
 def render(result: DocumentResult, coordinates: Coordinates = Coordinates.SENT) -> bytes:
-    """The document as one ALTO file in UTF-8, with a `Page` for each page, also for those that failed."""
+    """The document as one ALTO file in UTF-8, with a `Page` for every page, including failed ones."""
     placed = [page_in(page, coordinates) for page in result.pages]
     root = ET.Element("alto", _ROOT)
     _description(root, result)
@@ -57,7 +57,7 @@ def _description(root: ET.Element, result: DocumentResult) -> None:
 
 
 def _notes(page: PageResult) -> list[tuple[str, str, str]]:
-    """What is to be said of the page, as (kind, ALTO's category, text)."""
+    """The page's notes, as (kind, ALTO's category, text)."""
     notes = []
     if page.rotation:
         notes.append(("rotation", "preOperation", f"turned {page.rotation} degrees clockwise"))
@@ -115,7 +115,7 @@ def _page(layout: ET.Element, page: PageResult, placed: AreaPage) -> None:
 
 
 def _block(space: ET.Element, area: Area, number: str) -> ET.Element:
-    """The area as an element: a figure without text as an illustration, all else as a text block."""
+    """The area as an element: a figure without text is an illustration, anything else a text block."""
     tags = [f"type_{area.type}"] + ([] if area.level is None else [f"level_{area.level}"])
     attributes = {"ID": f"block_{number}", "TAGREFS": " ".join(tags), **_place(area.box)}
     turn = _common_angle(area.rows)
@@ -126,7 +126,7 @@ def _block(space: ET.Element, area: Area, number: str) -> ET.Element:
 
 
 def _common_angle(rows: Sequence[LineArea]) -> int:
-    """Degrees counter-clockwise that all rows are turned by, to one degree; 0 where they differ by more."""
+    """The rotation of all rows in degrees counter-clockwise; 0 if they differ by more than one degree."""
     angles = {round(row.angle) % 360 for row in rows}
     return angles.pop() if len(angles) == 1 else 0
 
@@ -134,14 +134,14 @@ def _common_angle(rows: Sequence[LineArea]) -> int:
 def _line(
     line: ET.Element, row: LineArea, hyphen: str, parts: Mapping[int, Mapping[str, str]], numbers: tuple[int, int]
 ) -> int:
-    """Add the row's words; how many the page has now.
+    """Adds the row's words. Returns the page's word count so far.
 
     Args:
         line: of the row.
         row: its words.
-        hyphen: that the last of them breaks off with; empty for none.
-        parts: attributes of words that are parts of a broken one, by their place in the row.
-        numbers: of the page, and of the words before.
+        hyphen: at the end of the last word; empty for none.
+        parts: attributes of words that are parts of a hyphenated word, by index in the row.
+        numbers: of the page, and of words before.
     """
     page, words = numbers
     _shape(line, row.quad, row.box)
@@ -165,15 +165,15 @@ def _line(
 
 
 def _hyphen(row: LineArea, following: LineArea | None) -> str:
-    """The hyphen that the row's last word breaks off with; empty where the next row doesn't go on in lower case."""
+    """The hyphen at the end of the row's last word; empty if the next row does not continue in lower case."""
     end = _HYPHENATED.search(row.words[-1].text)
     return end.group() if end and following is not None and following.text[0].islower() else ""
 
 
 def _parts(rows: Sequence[LineArea], hyphens: Sequence[str]) -> list[dict[int, dict[str, str]]]:
-    """For each row the attributes of its words, by their place in it, that are one of the two parts of a broken word.
+    """For each row, the attributes of words that are one of two parts of a hyphenated word, by index in the row.
 
-    Words of three parts aren't named, nor those of rows whose words aren't known.
+    Words in three parts, and rows without known words, are skipped.
     """
     parts: list[dict[int, dict[str, str]]] = [{} for _ in rows]
     for i, (row, following) in enumerate(pairwise(rows)):
@@ -191,13 +191,13 @@ def _place(box: PixelBox) -> dict[str, str]:
 
 
 def _gap(before: PixelBox, after: PixelBox) -> dict[str, str]:
-    """The place of a space, where there is one between the boxes from left to right."""
+    """Position and width of the space between the boxes, if there is one from left to right."""
     left, top, right = before[2], max(before[1], after[1]), after[0]
     return {"HPOS": str(left), "VPOS": str(top), "WIDTH": str(right - left)} if left < right else {}
 
 
 def _shape(element: ET.Element, quad: Quad, box: PixelBox) -> None:
-    """Add the quad as a polygon, where it isn't the box to one pixel."""
+    """Adds the quad as a polygon if it differs from the box by more than one pixel."""
     left, top, right, bottom = box
     if all(min(abs(x - left), abs(x - right)) <= 1 and min(abs(y - top), abs(y - bottom)) <= 1 for x, y in quad):
         return

@@ -1,7 +1,7 @@
-"""The page as nested boxes, which is how hOCR and ALTO see it: areas, rows of text in them, and words in those.
+"""The page as nested boxes, as in hOCR and ALTO: areas, rows of text, words.
 
-Boxes are whole pixels, rounded outwards, inside the page, and each lies inside that of its parent. Texts hold no
-control characters and no line breaks; the words of a row, with their spaces, add up to its text.
+Boxes are whole pixels, rounded outwards, inside the page, and each is inside its parent. Texts have no control
+characters or line breaks; the words of a row, with their spaces, form its text.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ PixelBox = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class WordArea:
-    """A word of a row, or all of the row where its words aren't known.
+    """A word of a row, or the whole row if its words are unknown.
 
-    `confidence` is None for text of which only the area is known; `spaced`: white space follows in the row.
+    `confidence`: None for text without lines; `spaced`: white space follows in the row.
     """
 
     text: str
@@ -35,7 +35,7 @@ class WordArea:
 
 @dataclass(frozen=True, slots=True)
 class LineArea:
-    """A line of text; `quad` is as the engine found it."""
+    """A line of text; `quad`: from the engine."""
 
     text: str
     box: PixelBox
@@ -44,14 +44,14 @@ class LineArea:
 
     @property
     def angle(self) -> float:
-        """Degrees counter-clockwise, in [0, 360), by which the text is turned from running left to right."""
+        """The text's rotation in degrees counter-clockwise, in [0, 360); 0 runs from left to right."""
         (x0, y0), (x1, y1), (x2, y2), (x3, y3) = self.quad
         return math.degrees(math.atan2((y0 - y1) + (y3 - y2), (x1 - x0) + (x2 - x3))) % 360
 
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A block of the page, or rows that stand together; without rows it is a figure, or an empty region."""
+    """A block of the page, or a group of rows. Without rows it is a figure or an empty region."""
 
     type: BlockType
     level: int | None
@@ -61,14 +61,14 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class AreaPage:
-    """All areas of a page in reading order, and the box of the whole page."""
+    """All areas of a page in reading order, and the page's box."""
 
     box: PixelBox
     areas: tuple[Area, ...]
 
 
 def page_in(page: PageResult, coordinates: Coordinates) -> AreaPage:
-    """The page's areas. Which lines stand together is found on the upright page, whatever the coordinates."""
+    """The page's areas. Lines are always grouped on the upright page."""
     upright = AreaPage(page_box(page), tuple(page_areas(page)))
     if coordinates is Coordinates.UPRIGHT or not page.rotation:
         return upright
@@ -79,7 +79,7 @@ def page_in(page: PageResult, coordinates: Coordinates) -> AreaPage:
 
 @dataclass(frozen=True, slots=True)
 class _BeforeRotation:
-    """Areas of an upright page (`width` x `height`) where they were before it was turned by `rotation` degrees."""
+    """Maps areas of an upright page (`width` x `height`) to the page before its rotation by `rotation` degrees."""
 
     rotation: int
     width: int
@@ -102,7 +102,7 @@ class _BeforeRotation:
 
 
 def page_box(page: PageResult) -> PixelBox:
-    """The whole page; where its size is not known, all that its lines and blocks cover, from the origin."""
+    """The whole page. If its size is unknown: from the origin to the end of its lines and blocks."""
     if page.width and page.height:
         return (0, 0, page.width, page.height)
     boxes = [line.box for line in page.lines] + [block.box for block in page.blocks or ()]
@@ -114,8 +114,8 @@ def page_box(page: PageResult) -> PixelBox:
 def page_areas(page: PageResult) -> list[Area]:
     """The page's areas in reading order.
 
-    Its blocks, where it has them; lines that are in none, and those of a page without blocks, form areas by the
-    gaps between them. Text that has no lines becomes rows that have the box of their block, or of the page.
+    These are its blocks, if any. Lines outside of blocks are grouped by the gaps between them. Text without lines
+    becomes rows with the box of their block or page.
     """
     within = page_box(page)
     lines = dict(enumerate(page.lines))
@@ -155,7 +155,7 @@ def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[LineArea, ...]:
 
 
 def _words(text: str, line: Line, within: PixelBox) -> tuple[WordArea, ...]:
-    """The line's words; characters between two words go to the first. One word where they aren't in the text."""
+    """The line's words; characters between two words belong to the first. One word if the words are not in the text."""
     known = [(one_line(word.text), word) for word in line.words]
     known = [(content, word) for content, word in known if content]
     starts = _starts(text, [content for content, _ in known])
@@ -170,7 +170,7 @@ def _words(text: str, line: Line, within: PixelBox) -> tuple[WordArea, ...]:
 
 
 def _starts(text: str, contents: Sequence[str]) -> list[int]:
-    """Where each of `contents` begins in `text`, one after the other; empty when one isn't there."""
+    """Start of each of `contents` in `text`, in order; empty if one is missing."""
     starts: list[int] = []
     position = 0
     for content in contents:
@@ -183,7 +183,7 @@ def _starts(text: str, contents: Sequence[str]) -> list[int]:
 
 
 def _unplaced_rows(text: str, box: PixelBox) -> tuple[LineArea, ...]:
-    """Rows of text of which only the area is known."""
+    """Rows of text without lines."""
     left, top, right, bottom = box
     quad = ((left, top), (right, top), (right, bottom), (left, bottom))
     contents = [one_line(content) for content in text.splitlines()]
@@ -195,7 +195,7 @@ def _unplaced_rows(text: str, box: PixelBox) -> tuple[LineArea, ...]:
 
 
 def _pixel_box(points: Iterable[Point], within: PixelBox) -> PixelBox:
-    """The smallest box of whole pixels around the points, cut to `within`; without area where it lies outside."""
+    """The smallest box of whole pixels around the points, clipped to `within`; of no area if outside."""
     xs, ys = zip(*points, strict=True)
     left, top, right, bottom = within
     return (

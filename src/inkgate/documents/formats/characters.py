@@ -1,7 +1,7 @@
-"""Characters that a format can't carry, taken out of recognised text.
+"""Removes characters that a format can't represent from recognised text.
 
-A PDF's own text layer may hold anything: lone surrogates, which have no UTF-8 form, and control characters,
-which XML forbids and which would break a text file's page separators.
+A PDF's text layer may contain anything: lone surrogates, which UTF-8 can't encode, and control characters, which XML
+forbids and which would break a text file's page separators.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# Outside XML 1.0's `Char` production, or a control character that it only tolerates; tab and line feed stay.
+# Outside XML 1.0's `Char` production, or a discouraged control character; tab and line feed stay.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _LINE_BREAKS = re.compile("\r\n?")
 

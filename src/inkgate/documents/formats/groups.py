@@ -1,7 +1,7 @@
-"""Lines that stand together, found by the gaps between them, for pages whose blocks nobody asked for.
+"""Groups lines by the gaps between them, for pages without blocks.
 
-Linear in the lines but for one vectorised look at the groups before, so that a drawing with thousands of labels
-doesn't hold up whoever waits for it.
+Linear in the lines except for one vectorised comparison with the earlier groups, so that drawings with thousands of
+labels are fast.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _APART = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Lines that stand together: the index of the first of them on the page, and the box around all of them."""
+    """A group of lines: the index of the first one on the page, and the box around all of them."""
 
     start: int
     lines: tuple[Line, ...]
@@ -30,7 +30,7 @@ class Group:
 
 
 def stand_together(lines: Mapping[int, Line]) -> list[Group]:
-    """The lines, by their indexes on the page, cut wherever the next one doesn't continue what stands before it."""
+    """Groups of line indexes; a new group begins where a line does not continue the group before it."""
     runs: list[list[Line]] = []
     starts: list[int] = []
     before = -2
@@ -49,7 +49,7 @@ def stand_together(lines: Mapping[int, Line]) -> list[Group]:
 
 
 def untangle(groups: Sequence[Group]) -> list[Group]:
-    """The groups in their order, hardly overlapping: those that would become one, with all that comes between."""
+    """The groups in order, with overlapping ones merged together with all groups between them."""
     apart: list[Group] = []
     boxes = np.empty((len(groups), 4))
     for group in groups:
@@ -64,7 +64,7 @@ def untangle(groups: Sequence[Group]) -> list[Group]:
 
 
 def _continues(group: Box, last: Box, line: Box) -> bool:
-    """Whether the line is beside the last one of the group, or close below it and under the group."""
+    """Whether the line is next to the group's last line, or close below it and under the group."""
     left, top, right, bottom = line
     _, last_top, _, last_bottom = last
     if last_top < (top + bottom) / 2 < last_bottom:
@@ -75,7 +75,7 @@ def _continues(group: Box, last: Box, line: Box) -> bool:
 
 
 def _overlapping(boxes: NDArray[np.float64], box: Box) -> NDArray[np.intp]:
-    """Which of `boxes`, (N, 4), share more with `box` than groups may."""
+    """Which of `boxes`, (N, 4), overlap `box` by more than the limit."""
     left, top, right, bottom = box
     across = np.minimum(boxes[:, 2], right) - np.maximum(boxes[:, 0], left)
     down = np.minimum(boxes[:, 3], bottom) - np.maximum(boxes[:, 1], top)

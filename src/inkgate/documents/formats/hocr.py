@@ -1,8 +1,8 @@
-"""hOCR 1.2: XHTML that shows the text in a browser and carries boxes and confidences in `title` attributes.
+"""hOCR 1.2: XHTML that shows the text in a browser and has boxes and confidences in `title` attributes.
 
-Written by the specification at https://kba.github.io/hocr-spec/1.2/. Coordinates are whole pixels from the
-page's top left corner. Beyond the specification there are `x_rotation` (degrees clockwise by which the page was turned
-to be read) and the metadata `inkgate-status` and `inkgate-error`, which name what could not be read.
+Specification: https://kba.github.io/hocr-spec/1.2/. Coordinates are whole pixels from the page's top left corner.
+Additions: `x_rotation` (degrees clockwise by which the page was turned for reading) and the metadata `inkgate-status`
+and `inkgate-error`, which list what could not be read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CLASSES = {
     BlockType.FOOTER: "ocr_footer",
 }
 _CAPABILITIES = ("ocr_page", "ocr_carea", "ocr_par", "ocr_line", "ocrx_word", "ocrp_wconf")
-# The specification's quoted strings are printable ASCII without quotes; most readers split properties at any `;`.
+# Quoted strings are printable ASCII without quotes by the specification; most readers split properties at any `;`.
 _SAFE_IN_NAMES = " !#$&'()*+,-./:<=>?@[]^_`{|}~"
 
 
@@ -50,7 +50,7 @@ def _head(html: ET.Element, result: DocumentResult) -> None:
     title.tail = "\n"
     capabilities = list(_CAPABILITIES)
     if any(page.blocks is not None for page in result.pages):
-        # Declared only where it was looked for: who finds no table may then infer that there is none.
+        # Declared only if layout was read, so that readers may infer that the page has no table.
         capabilities += sorted(set(_CLASSES.values()))
     fields = [
         ("ocr-system", f"inkgate {__version__} {one_line(result.engine)}".strip()),
@@ -88,7 +88,7 @@ def _page(body: ET.Element, page: PageResult, name: str, coordinates: Coordinate
 
 
 def _area(page: ET.Element, area: Area, number: str) -> ET.Element:
-    """The area's paragraph, which its rows go into; the area itself where it has none."""
+    """The area's paragraph, for its rows; the area itself if it has none."""
     element = _element(page, "div", _CLASSES.get(area.type, "ocr_carea"), f"block_{number}", _bbox(area.box))
     if not area.rows:
         return element
@@ -97,7 +97,7 @@ def _area(page: ET.Element, area: Area, number: str) -> ET.Element:
 
 
 def _row(paragraph: ET.Element, row: LineArea, numbers: tuple[int, int, int]) -> int:
-    """Add the row and its words; how many words the page has now. `numbers`: of page, of row, words before it."""
+    """Adds the row and its words. Returns the page's word count. `numbers`: of page, of row, of words before it."""
     page, number, words = numbers
     line = _element(paragraph, "span", "ocr_line", f"line_{page}_{number}", _bbox(row.box) + _direction(row))
     line.text = None
@@ -111,10 +111,10 @@ def _row(paragraph: ET.Element, row: LineArea, numbers: tuple[int, int, int]) ->
 
 
 def _direction(row: LineArea) -> str:
-    """How the row runs, where it isn't level: `textangle` when turned by 45 degrees or more, else `baseline`.
+    """The direction of a row that is not level: `textangle` from 45 degrees on, else `baseline`.
 
-    The lower edge of the quad stands for the baseline, in the coordinates that the specification wants: from the
-    bottom left corner of the bbox, y downwards.
+    The lower edge of the quad serves as the baseline, in the specification's coordinates: from the bottom left corner
+    of the bbox, y downwards.
     """
     if 45 <= row.angle <= 315:
         return f"; textangle {row.angle:.2f}"
@@ -132,6 +132,6 @@ def _bbox(box: PixelBox) -> str:
 
 def _element(parent: ET.Element, tag: str, kind: str, identifier: str, title: str) -> ET.Element:
     element = ET.SubElement(parent, tag, {"class": kind, "id": identifier, "title": title})
-    # The line feed inside keeps an element without content from being written <div/>, which HTML misreads.
+    # The line feed keeps an empty element from being written <div/>, which HTML misreads.
     element.text = element.tail = "\n"
     return element

@@ -1,7 +1,7 @@
-"""JSON: the engine-neutral result, every field of it, as schema.json describes.
+"""JSON: all fields of the engine-neutral result, as schema.json describes.
 
-Coordinates are rounded to 0.1 pixels, confidences to 4 digits, times to 0.1 ms: finer than any engine is sure of,
-and short. Values that nobody asked for, or nobody knows, are null; no key is ever left out.
+Coordinates are rounded to 0.1 pixels, confidences to 4 digits, times to 0.1 ms, which exceeds every engine's precision.
+Values that were not requested or are unknown are null; no key is ever omitted.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from inkgate.types import Attempt, Block, DocumentResult, Line, PageError, PageR
 Json = dict[str, Any]
 
 SCHEMA_VERSION = 1
-"""Counts up when a reader of the JSON would have to change: a key renamed or removed, a meaning changed."""
+"""Incremented if readers of the JSON must change: a key is renamed or removed, or its meaning changes."""
 
 
 def render(result: DocumentResult, coordinates: Coordinates = Coordinates.UPRIGHT) -> bytes:
     """The document as one JSON object in UTF-8, on one line that ends with a line feed.
 
-    Indented, with four corners for each word, it would be three times as large.
+    Indented, with four corners per word, it would be three times as large.
     """
     return orjson.dumps(document_to_dict(result, coordinates), option=orjson.OPT_APPEND_NEWLINE)
 
@@ -132,7 +132,7 @@ def _error(error: PageError) -> Json:
 
 
 def _json(value: object) -> Json | list[object] | str | float | None:
-    """A value as JSON has it, with text that UTF-8 can encode."""
+    """A value for JSON, with text that UTF-8 can encode."""
     if isinstance(value, str):
         return encodable(value)
     if isinstance(value, Mapping):
@@ -155,5 +155,5 @@ def _confidence(value: float | None) -> float | None:
 
 
 def _rounded(value: float, digits: int) -> float:
-    # float(): engines may hand over NumPy scalars, which orjson refuses; + 0.0 turns -0.0 into 0.0.
+    # float(): engines may return NumPy scalars, which orjson refuses; + 0.0 turns -0.0 into 0.0.
     return round(float(value), digits) + 0.0

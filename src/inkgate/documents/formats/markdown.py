@@ -1,8 +1,8 @@
-"""Markdown: what people and language models read.
+"""Markdown, for people and language models.
 
-Pages are set apart by an empty line, as the well-known OCR services join theirs; where there are several, each
-begins with a comment `<!-- page 2 -->`, which is not shown but lets a reader cite the page. Page numbers are
-left out. A page that could not be read is a quoted note.
+An empty line separates pages, as in other OCR services. In documents with several pages, each page begins with a
+comment `<!-- page 2 -->`, which is not displayed but lets a reader cite the page. Printed page numbers are omitted. A
+page that could not be read is a quoted note.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from inkgate.types import DocumentResult, PageError, PageResult
 
 
 def render(result: DocumentResult) -> bytes:
-    """The document as Markdown in UTF-8, ended by a line feed unless it is empty."""
+    """The document as Markdown in UTF-8, with a line feed at the end unless it is empty."""
     several = len(result.pages) > 1
     parts = [part for page in result.pages for part in (_mark(page) if several else "", page_markdown(page)) if part]
     return ("\n\n".join(parts) + "\n" if parts else "").encode()
 
 
 def content_of(page: PageResult) -> str:
-    """What was read of the page as Markdown; where it was read without, its text. Text without lines is a model's, who
-    may have written markup.
+    """The page's Markdown, or its text if it has no Markdown. Text without lines comes from a model and may contain
+    markup.
     """
     if page.markdown is not None:
         return page.markdown
@@ -29,7 +29,7 @@ def content_of(page: PageResult) -> str:
 
 
 def page_markdown(page: PageResult) -> str:
-    """The page's Markdown; its plain text where it was read without; a note where it could not be read."""
+    """The page's Markdown, or its plain text if it has no Markdown; a note if the page could not be read."""
     parts = [printable(content_of(page)).strip("\n")]
     if page.error is not None:
         parts.append(failure_note(page.index, page.error))
@@ -37,7 +37,7 @@ def page_markdown(page: PageResult) -> str:
 
 
 def failure_note(index: int, error: PageError) -> str:
-    """A block quote that says which page (counted from 1) was not read, and why."""
+    """A block quote with the number of the failed page (from 1) and the reason."""
     return f"> **Page {index + 1} could not be read:** {escaped(one_line(error.detail))}"
 
 

@@ -1,7 +1,7 @@
-r"""Plain text: what people paste and search.
+r"""Plain text, for copying and searching.
 
-Pages are set apart by a form feed, as pdftotext and tesseract do, so that splitting at `\f` gives one string for
-each page, also for a blank one. A page that could not be read is one line in brackets that says so.
+A form feed separates pages, as in pdftotext and tesseract, so that splitting at `\f` gives one string per page,
+including blank ones. A page that could not be read is a note in brackets on one line.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def render(result: DocumentResult) -> bytes:
 
 
 def page_text(page: PageResult) -> str:
-    """The page's text, ended by a line feed; empty for a blank page; a note where it could not be read."""
+    """The page's text with a line feed at the end; empty for a blank page; a note if it could not be read."""
     parts = [printable(page.text).strip("\n")]
     if page.error is not None:
         parts.append(failure_note(page.index, page.error))
@@ -26,5 +26,5 @@ def page_text(page: PageResult) -> str:
 
 
 def failure_note(index: int, error: PageError) -> str:
-    """One line for people that says which page (counted from 1) was not read, and why."""
+    """One line with the number of the failed page (from 1) and the reason."""
     return f"[page {index + 1} could not be read: {one_line(error.detail)}]"

@@ -1,9 +1,9 @@
-"""PDF: pages rendered, and their own text read, in worker processes that hostile files can only take down alone.
+"""PDF: renders pages and reads their text layer in worker processes. A hostile file can crash only its worker.
 
-On the service's side: pool.py (who runs next), jobs.py (what is asked, and of which document), lane.py (one worker at a
-time, replaced when it fails), process.py (the operating system's side of it). In the worker: worker.py (the loop),
-pdfium.py, characters.py and objects.py (the library), text_layer.py (characters to lines), trust.py (whether to believe
-them). Between them: wire.py, shared.py.
+In the service: pool.py (scheduling), jobs.py (calls and their documents), lane.py (one worker at a time, replaced when
+it fails), process.py (the worker's process). In the worker: worker.py (the loop), pdfium.py, characters.py and
+objects.py (the library), text_layer.py (characters to lines), trust.py (whether to use the text layer). Between them:
+wire.py, shared.py.
 
-Nothing is imported here: a worker starts by importing this package, and must start fast.
+This module imports nothing: workers import it at start, and must start fast.
 """

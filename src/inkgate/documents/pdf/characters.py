@@ -1,7 +1,6 @@
-"""The characters of a page as pdfium finds them. Blocking, worker processes only.
+"""The characters of a page, from pdfium. Blocking, in worker processes only.
 
-Some 8 ms for a thousand characters, most of it in the calls themselves: five for each character, the rest once for
-each text object.
+Takes about 8 ms per thousand characters, mostly for the calls: five per character, the others once per text object.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from inkgate.documents.pdf.pdfium import Handle, NoticedMemory, PdfiumPage
 from inkgate.types import Box, Size
 
 MAX_CHARACTERS = 100_000
-"""A full newspaper page has 30,000. A page with more than this is read by OCR."""
+"""A full newspaper page has 30,000. Pages with more than this are read by OCR."""
 _INVISIBLE_MODES = {pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP}
 _HYPHENS = {0x02, 0xFFFE}
-"""What pdfium puts in place of the hyphen of a word that goes on in the next line."""
+"""pdfium's replacement for the hyphen of a word that continues in the next line."""
 _NEW_LINES = {0x0A, 0x0D}
 _SPACES = {0x09, 0x20, 0xA0, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200A,
            0x202F, 0x205F, 0x3000}  # fmt: skip
 _BLANKS = _NEW_LINES | _SPACES
 _HIDING_SHARE = 0.1
-"""Of the page's area: images this large, drawn over text, hide it; smaller ones are icons and stamps."""
+"""Share of the page's area from which an image drawn over text hides it; smaller ones are icons and stamps."""
 
 
 def _quick(function: Any, result: type[Any], addresses: int = 0) -> Callable[..., Any]:  # noqa: ANN401 - of ctypes
-    """One of pdfium's functions of a text page and a number, taking plain addresses: a third of the time of a call
-    through the checked binding, which pages of thousands of characters notice.
+    """A pdfium function of a text page and a number that takes plain addresses. A call takes a third of the time of the
+    checked binding, which matters for pages of thousands of characters.
     """
     location = ctypes.cast(function, ctypes.c_void_p).value or 0
     return ctypes.PYFUNCTYPE(result, ctypes.c_void_p, ctypes.c_int, *[ctypes.c_void_p] * addresses)(location)
@@ -50,7 +49,7 @@ _get_origin = _quick(pdfium.FPDFText_GetCharOrigin, ctypes.c_int, 2)
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """What the characters of one text object share."""
+    """Properties that the characters of a text object share."""
 
     ux: float
     uy: float
@@ -60,7 +59,7 @@ class _Style:
 
 
 def glyphs(page: PdfiumPage, objects: PageObjects, to_pixels: Transform, size: Size) -> list[Glyph]:
-    """The page's characters in the file's order; empty where there are more than `MAX_CHARACTERS`.
+    """The page's characters in file order; empty if there are more than `MAX_CHARACTERS`.
 
     Raises:
         MemoryError: there is not enough.
@@ -109,7 +108,7 @@ def _characters(
         if owner not in styles:
             styles[owner] = _style(text, i, order.get(owner, len(order)), to_pixels)
         style = styles[owner]
-        if (owner, code) not in mapped:  # of one font, as all that a text object shows
+        if (owner, code) not in mapped:  # one font, as everything in a text object
             mapped[owner, code] = code in _HYPHENS or (code != 0 and pdfium.FPDFText_HasUnicodeMapError(text, i) != 1)
         _get_box(page, i, left, right, bottom, top)
         _get_origin(page, i, x, y)
@@ -140,7 +139,7 @@ def _style(text: Handle, index: int, order: int, to_pixels: Transform) -> _Style
 
 
 def _is_shown(box: Box, size: Size, order: int, covers: list[Image]) -> bool:
-    """Its middle is on the page, and no image of `covers` is drawn over it later."""
+    """Whether the character's center is on the page, and no image of `covers` is drawn over it later."""
     x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
     if not (0 <= x <= size.width and 0 <= y <= size.height):
         return False

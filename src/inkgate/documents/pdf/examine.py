@@ -1,4 +1,4 @@
-"""What a worker finds out about a page before it is rendered: its size, and its own text if that is to be used."""
+"""Examines a page before rendering: its size, and its text layer if that is to be used."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from inkgate.documents.pdf.wire import Call
 from inkgate.types import Line, Size
 
 ALWAYS, NEVER = "always", "never"
-"""Values of `PdfText`, which is not imported: pydantic takes longer to load than all else a worker needs."""
+"""Values of `PdfText`, which is not imported: pydantic takes longer to load than everything else a worker needs."""
 
 
 def examine(document: PdfiumDocument, call: Call) -> PageFacts:
-    """A page's facts, in the pixels it is going to be rendered in.
+    """A page's facts, in pixels of the future rendering.
 
     Raises:
         PdfFault: page_broken.

@@ -1,4 +1,4 @@
-"""What a worker says about a page, and how it is written down on the wire."""
+"""A worker's facts about a page, and their serialization."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inkgate.types import Line, Quad, Size, Word
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """A page before it is rendered. `lines` is None when its pixels are to be read; `verdict` says why."""
+    """A page before rendering. `lines`: None if OCR must read the page; `verdict` says why."""
 
     size: Size
     dpi: float
@@ -19,7 +19,7 @@ class PageFacts:
     verdict: str
 
     def flat(self) -> dict[str, Any]:
-        """For the wire: numbers, strings and lists."""
+        """The facts as numbers, strings and lists, for the wire."""
         lines = self.lines
         return {
             "width": self.size.width,
@@ -31,10 +31,10 @@ class PageFacts:
 
     @classmethod
     def of(cls, flat: dict[str, Any]) -> Self:
-        """What `flat` was made of.
+        """The facts from `flat`.
 
         Raises:
-            KeyError, ValueError, TypeError: it was not made by `flat`, or it makes no sense.
+            KeyError, ValueError, TypeError: `flat` is invalid.
         """
         size = Size(whole(flat["width"]), whole(flat["height"]))
         if min(size.width, size.height) < 1 or size.pixels > 2 * MAX_PIXELS:
@@ -45,7 +45,7 @@ class PageFacts:
 
 
 def whole(value: object) -> int:
-    """`value` if it is a whole number, else 0."""
+    """`value` if it is an integer, else 0."""
     return value if isinstance(value, int) else 0
 
 

@@ -1,4 +1,4 @@
-"""How large a PDF page is in pixels, and where on it a point of its own coordinates lies."""
+"""Size of a PDF page in pixels, and the transform from its coordinates to pixels."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from inkgate.types import Box, Size
 
 POINTS_PER_INCH = 72.0
 MAX_PIXELS = 100_000_000
-"""Most pixels of a rendered page, whatever `max_side` allows: 300 MB."""
+"""Maximum pixels of a rendered page, whatever `max_side` allows: 300 MB."""
 MIN_SIDE = 1000
-"""Small pages are rendered larger than at the dpi asked for, up to this longest side: their print is small too."""
+"""Small pages are rendered above the requested dpi, up to this longest side, because their print is small too."""
 MAX_DPI = 600.0
-"""As fine as print gets: where enlarging small pages ends."""
+"""Maximum dpi for enlarging small pages: the finest print."""
 MIN_DPI = 72.0
-"""As coarse as a page is rendered because its image is; a page of one stretched pixel has no resolution."""
+"""Minimum dpi for pages that are one image: a page of one stretched pixel has no meaningful resolution."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageScale:
-    """A page's size in pixels, and the pixels per inch that gives."""
+    """A page's size in pixels, and its pixels per inch."""
 
     size: Size
     dpi: float
@@ -28,8 +28,9 @@ class PageScale:
 def fit_page(width: float, height: float, dpi: float, max_side: int, image_dpi: float | None = None) -> PageScale:
     """The size at which to render a page of `width` x `height` points.
 
-    `dpi` is what is asked for: more for pages smaller than `MIN_SIDE`, less where `max_side` (pixels) or `MAX_PIXELS`
-    demand it, or where the page is one scanned image of `image_dpi`: above that nothing is gained.
+    `dpi`: the requested resolution. The result is higher for pages smaller than `MIN_SIDE`, and lower if `max_side`
+    (pixels) or `MAX_PIXELS` require it, or if the page is one scanned image of `image_dpi`, which a higher resolution
+    would not improve.
     """
     longest = max(width, height)
     wanted = max(dpi, min(MAX_DPI, MIN_SIDE * POINTS_PER_INCH / longest))
@@ -68,17 +69,17 @@ class Transform:
         return (self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f)
 
     def direction(self, x: float, y: float) -> tuple[float, float]:
-        """A vector instead of a point: the origin plays no part."""
+        """Transforms a vector: like a point, but without the offset."""
         return (self.a * x + self.c * y, self.b * x + self.d * y)
 
     def box(self, left: float, bottom: float, right: float, top: float) -> Box:
-        """A rectangle in points (as PDF gives them), as a box in pixels."""
+        """Transforms a rectangle in points to a box in pixels."""
         x0, y0 = self.point(left, bottom)
         x1, y1 = self.point(right, top)
         return (min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
 
     def after(self, first: Transform) -> Transform:
-        """This transform applied to what `first` gives."""
+        """The transform that applies `first`, then this one."""
         return Transform(
             *self.direction(first.a, first.b), *self.direction(first.c, first.d), *self.point(first.e, first.f)
         )

@@ -1,4 +1,4 @@
-"""A character as a page shows it: what lies between the library that finds characters and the code that reads them."""
+"""A character on a page: the interface between pdfium's characters and the code that builds lines."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import NamedTuple
 
 
 class Glyph(NamedTuple):
-    """One character and where it stands, in pixels of the rendered page.
+    """One character and its position, in pixels of the rendered page.
 
-    A named tuple and not a dataclass: pages have thousands, and a frozen dataclass takes four times as long to make.
+    A named tuple, because pages have thousands, and creating a frozen dataclass takes four times as long.
 
     Attributes:
-        text: one character as the font maps it; a space stands for any white space, drawn or inferred, and a line feed
-            for where the file goes on somewhere else.
+        text: one character as the font maps it; a space for any white space, drawn or inferred; a line feed where the
+            file continues at another position.
         left, top, right, bottom: around its ink.
         x, y: its origin, on the baseline.
         ux, uy: unit vector along the baseline, in reading direction.
         size: of its font.
-        visible: it is drawn, inside the page, and not under an image.
-        mapped: the font says which character it is.
+        visible: drawn inside the page and not under an image.
+        mapped: the font maps it to a character.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""What a worker is asked for: calls that somebody waits for, and the documents that they are about."""
+"""Jobs for workers: calls with a waiting caller, and the documents that they need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OLDEST_EVERY = 8
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What was uploaded: its length, what stands for its bytes, and the password that came with it; empty for none."""
+    """An uploaded file: its length, the key of its bytes, and its password (empty for none)."""
 
     size: int
     digest: bytes
@@ -27,12 +27,12 @@ class Content:
 
 
 class Source:
-    """A document's bytes in shared memory, ready to be sent to workers: open until the last who holds it leaves.
+    """A document's bytes in shared memory, for workers. Reference-counted: open until its last holder releases it.
 
-    Used from one event loop. `on_close` is called once, when it has been closed.
+    Used from one event loop. `on_close` is called once, after closing.
 
     Attributes:
-        number: of the document, which every opening has its own of: what one password opened serves no other caller.
+        number: of the document. New for each opening, so that no caller uses a document opened by another's password.
     """
 
     def __init__(self, content: Content, number: int, file: FileIO, on_close: Callable[[], None]) -> None:
@@ -50,13 +50,13 @@ class Source:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Keeps the document open inside, whoever else leaves it.
+        """Keeps the document open within the block.
 
         Raises:
             EngineFailed: "engine_unavailable": it is closed.
         """
         if self.closed:
-            raise closed()
+            raise closed_error()
         self._holders += 1
         try:
             yield
@@ -69,7 +69,7 @@ class Source:
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """A call that somebody waits for: `done` is set when either `value` or `error` is there. Rank 0 goes first."""
+    """A call with a waiting caller. `done` is set when `value` or `error` is set. Rank 0 goes first."""
 
     source: Source
     call: Call
@@ -82,7 +82,7 @@ class Job:
 
     @property
     def is_closed(self) -> bool:
-        """Whether a file that would be sent with the call is closed."""
+        """Whether a file for the call is already closed."""
         return self.source.closed or (self.bitmap is not None and self.bitmap.closed)
 
     def finish(self, value: dict[str, object]) -> None:
@@ -95,9 +95,9 @@ class Job:
 
 
 class JobQueue:
-    """Jobs that wait for a worker: the least rank first, and within a rank in the order in which they came.
+    """Jobs that wait for a worker, by rank, then in order of arrival.
 
-    Every `OLDEST_EVERY`th is the one that has waited longest, whatever its rank: so that all of them get on.
+    Every `OLDEST_EVERY`th job is the one that has waited longest, whatever its rank, so that none starves.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class JobQueue:
         self._ranks.setdefault(job.rank, deque()).append((next(self._put), job))
 
     def take(self) -> Job | None:
-        """The next that somebody still waits for."""
+        """The next job whose caller still waits."""
         for jobs in self._ranks.values():
             while jobs and jobs[0][1].abandoned:
                 jobs.popleft()
@@ -124,11 +124,11 @@ class JobQueue:
         return (min(waiting, key=lambda jobs: jobs[0][0]) if is_oldests else waiting[0]).popleft()[1]
 
 
-def stopped() -> EngineFailed:
-    """For calls that come, or still wait, when the pool is closed."""
+def stopped_error() -> EngineFailed:
+    """The error of calls when the pool is closed."""
     return EngineFailed("engine_unavailable", "The service is stopping and reads no more PDFs.")
 
 
-def closed() -> EngineFailed:
-    """For calls on a document that nobody holds open."""
+def closed_error() -> EngineFailed:
+    """The error of calls on a closed document."""
     return EngineFailed("engine_unavailable", "The document was closed before this page was read.")

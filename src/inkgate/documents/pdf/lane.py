@@ -1,4 +1,4 @@
-"""A lane: one worker process at a time, the documents it has open, and what happens when it fails."""
+"""A lane: runs one worker process at a time with its open documents, and handles its failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import anyio
 import structlog
 
 from inkgate.concurrency import Threads
-from inkgate.documents.pdf.jobs import Job, Source, closed, stopped
+from inkgate.documents.pdf.jobs import Job, Source, closed_error, stopped_error
 from inkgate.documents.pdf.process import Cause, WorkerDied, WorkerProcess
 from inkgate.documents.pdf.wire import Call, Op, Reply
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
@@ -19,16 +19,16 @@ log = structlog.get_logger(__name__)
 
 START_TRIES = 3
 MAX_OPEN_DOCUMENTS = 8
-"""Documents that one worker keeps open; the one not used for longest is closed, and opened again when needed."""
+"""Maximum open documents of a worker; the least recently used one is closed, and reopened when needed."""
 MAX_CALLS = 2000
-"""A worker is replaced after so many calls: what little pdfium and malloc lose must not add up."""
+"""A worker is replaced after this many calls, so that small leaks of pdfium and malloc don't add up."""
 MAX_GROWTH_MB = 400.0
-"""A worker is replaced when, between calls, it holds so much more than when it started."""
+"""A worker is replaced if its memory between calls has grown by this much since its start."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneSettings:
-    """How workers are started (`command`, see process.py), and what a call may take."""
+    """How workers are started (`command`, see process.py), and the limits of a call."""
 
     command: Sequence[str]
     memory_mb: int
@@ -36,10 +36,10 @@ class LaneSettings:
 
 
 class Lane:
-    """Serves one job at a time, in the worker process it owns. `idle` is called when it can take the next.
+    """Serves one job at a time, in the worker process it owns. Calls `idle` when it can take the next.
 
     Attributes:
-        deaths: of workers, those that were ended because they took too long or too much included.
+        deaths: number of workers that died, including those killed for exceeding time or memory.
     """
 
     def __init__(self, settings: LaneSettings, reaper: Threads, idle: Callable[[Lane], None]) -> None:
@@ -54,27 +54,27 @@ class Lane:
 
     @property
     def pid(self) -> int | None:
-        """Of the worker process, while there is one."""
+        """PID of the worker process, if there is one."""
         return self._process.pid if self._process else None
 
     def readiness(self, source: Source) -> int:
-        """How soon this lane could serve `source`: 2 when its worker has it open, 1 when there is a worker."""
+        """How ready this lane is for `source`: 2 if its worker has it open, 1 if it has a worker, else 0."""
         return 2 if source.number in self._open else int(self._process is not None)
 
     def give(self, job: Job) -> None:
-        """Only while idle."""
+        """Gives the lane its next job. Only while idle."""
         self._job = job
         self._given.set()
 
     def close_documents(self) -> None:
-        """Have the worker close what nobody uses any more. Only while idle."""
+        """Has the worker close unused documents. Only while idle."""
         for source in [source for source in self._open.values() if source.closed]:
             self._close(source)
 
     async def run(self, warm: bool) -> None:
-        """Serve what is given, until cancelled; then no process is left. `warm`: start the worker at once.
+        """Serves jobs until cancelled; then ends its process. `warm`: starts the worker at once.
 
-        May be run again after it failed. The job that it had then is told.
+        May be run again after a failure. The job in progress then gets an error.
         """
         try:
             if warm:
@@ -90,13 +90,13 @@ class Lane:
         finally:
             job, self._job = self._job, None
             if job is not None and not job.done.is_set():
-                job.fail(stopped())
+                job.fail(stopped_error())
             await self._discard()
 
     async def _serve_one(self, job: Job) -> None:
         try:
             await self._serve(job)
-        except Exception:  # the border of one job: whatever it runs into, the lane serves the next
+        except Exception:  # per-job border: the lane serves the next job after any failure
             log.exception("pdf_job_failed", call=job.call.op.value)
             job.fail(EngineFailed("engine_failed", "The PDF worker failed."))
             await self._discard()
@@ -104,14 +104,14 @@ class Lane:
     async def _warm(self) -> None:
         try:
             await self._start()
-        except EngineFailed as error:  # the first job will say so, to somebody who can do something about it
+        except EngineFailed as error:  # the first job will report it
             log.warning("pdf_worker_not_started", detail=error.detail)
 
     async def _start(self) -> WorkerProcess:
-        """The worker there is, or a new one. One that is killed before it is ready costs nobody anything.
+        """The running worker, or a new one. A worker that is killed before it is ready is replaced.
 
         Raises:
-            EngineFailed: "engine_unavailable": none starts.
+            EngineFailed: "engine_unavailable": no worker starts.
         """
         for _ in range(START_TRIES):
             if self._process is not None:
@@ -130,8 +130,8 @@ class Lane:
         return self._process
 
     async def _serve(self, job: Job) -> None:
-        """Run `job` to its end. What another job may have left behind in the worker isn't held against this one:
-        it is tried again, once, in a fresh process. Nor is the end of a worker that had not been given it.
+        """Runs `job`. A failure that an earlier job in the same worker may have caused is retried once in a new
+        process. So is the death of a worker that had not received the job.
         """
         starts = START_TRIES
         while not job.abandoned:
@@ -162,9 +162,9 @@ class Lane:
 
     async def _attempt(self, job: Job) -> Reply:
         process = await self._start()
-        # From here to the sending nothing is awaited: what is open now is open when it is sent.
+        # No await between here and sending, so that documents stay open until they are sent.
         if job.abandoned or job.is_closed:
-            raise closed()
+            raise closed_error()
         call, source = job.call, job.source
         files = [] if job.bitmap is None else [job.bitmap]
         if source.number not in self._open:
@@ -185,7 +185,7 @@ class Lane:
             self._process.tell(Call(Op.CLOSE, source.number))
 
     async def _recycle(self, reply: Reply) -> None:
-        """End a worker that has served long, has grown, or has run into its memory limit."""
+        """Ends a worker that has served many calls, has grown, or has reached its memory limit."""
         process = self._process
         if process is not None and (
             reply.error == "page_memory"
@@ -204,7 +204,7 @@ class Lane:
 def _rejected(reply: Reply) -> InkgateError:
     try:
         return InputRejected(reply.error, reply.detail)
-    except ValueError:  # a code there is none of: the worker is not itself any more
+    except ValueError:  # unknown code: the worker is corrupted
         return InputRejected("page_broken", "The page could not be rendered.")
 
 

@@ -1,4 +1,4 @@
-"""Whether characters look like a language somebody writes, or like a font without a key. Pure."""
+"""Tells text in a human language from scrambled character codes of a font. Pure."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ _LATIN = dict(
         strict=True,
     )
 )  # fmt: skip
-"""Percent of letters, about the mean of the languages of Europe that are written in them (our own rounding of
-published letter frequencies)."""
+"""Letter frequencies in percent, about the mean of the European languages in Latin script (rounded from published
+tables)."""
 MIN_LETTERS = 80
-"""Fewer letters say nothing."""
+"""Minimum number of letters for a judgement."""
 MIN_CORRELATION = 0.4
-"""With `_LATIN`. Single sentences in 12 languages have 0.53 (pinyin) to 0.88, longer text more; a font's letters
-shuffled have 0 on average, and 0.4 three times in a hundred."""
+"""Correlation with `_LATIN`. Single sentences in 12 languages have 0.53 (pinyin) to 0.88, longer texts more. Shuffled
+letters have 0 on average, and 0.4 in three percent of cases."""
 VOWELS = (0.25, 0.65)
 """Share of a, e, i, o, u, y: 0.36 (Czech) to 0.6 (Hawaiian) in text. Half of the shuffled texts that pass the other
 test have less."""
 MAX_ACCENTED = 0.5
 """Share of Latin letters beyond a to z. Vietnamese has 0.3; Cyrillic or Greek read as Latin-1 has 0.9."""
 MIN_COMMON_HAN = 0.8
-"""Share of Han characters among the common ones of a Chinese or Japanese standard. Text has 0.95 and more; characters
-at random have 0.36."""
+"""Share of Han characters that are common in a Chinese or Japanese standard. Text has 0.95 and more, random characters
+0.36."""
 MAX_MIXED = 0.15
-"""Share of neighbouring letters that belong to different scripts."""
+"""Share of adjacent letters that belong to different scripts."""
 
 
 def looks_written(text: Iterable[str]) -> bool:
-    """False when the letters can't be any language's; True when they can, or when there are too few to tell.
+    """False if the letters can't be any language; True if they can, or if there are too few.
 
-    What is not tested stays out of reach: letters shuffled in scripts other than Latin, or for other common ones.
+    Not detected: shuffled letters in other scripts than Latin, or common Han characters replaced by common ones.
     """
     characters = list(text)
     letters = Counter(char for char in characters if char.isalpha())
@@ -94,7 +94,7 @@ def _is_common_han(char: str) -> bool:
 
 
 def _scripts_stay_apart(characters: list[str]) -> bool:
-    """Scripts change at spaces, in the writing of people; Chinese, Japanese and Korean mix with all."""
+    """Whether scripts change only at spaces, as in real text. Chinese, Japanese and Korean may mix with any script."""
     pairs = mixed = 0
     before = ""
     for char in characters:
@@ -107,7 +107,7 @@ def _scripts_stay_apart(characters: list[str]) -> bool:
 
 
 def _script(char: str) -> str:
-    """A name for the script of a letter; empty for everything that goes with all scripts."""
+    """The name of a letter's script; empty for characters common to all scripts."""
     if not char.isalpha() or is_cjk(char) or unicodedata.category(char) == "Lm":
         return ""
     code = ord(char)

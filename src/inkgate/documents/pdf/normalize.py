@@ -1,4 +1,4 @@
-"""The characters of fonts as characters of text. Pure."""
+"""Normalizes a font's characters to text characters. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 SOFT_HYPHEN = "\xad"
 _BULLETS = {"\uf0b7": "•", "\uf0a7": "▪", "\uf0d8": "➢", "\uf0fc": "✓", "\uf076": "❖", "\uf0e0": "→", "\uf06f": "o"}
-"""List marks of Symbol and Wingdings, which PDFs give as private characters."""
+"""List bullets of Symbol and Wingdings, which PDFs map to private use characters."""
 _MARKS = {
     "´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "˘": "\u0306", "ˇ": "\u030c",
     "¸": "\u0327", "˚": "\u030a", "˙": "\u0307", "˝": "\u030b", "˛": "\u0328", "¯": "\u0304",
@@ -15,12 +15,12 @@ _MARKS = {
 _DOTLESS = {"ı": "i", "ȷ": "j"}
 _DROPPED = {"Cc", "Cf", "Cs", "Cn", "Co"}
 _KEPT = {"\u200c", "\u200d"}
-"""Joiners, without which Persian and Indic words are spelled wrong."""
+"""Joiners, which Persian and Indic spelling needs."""
 
 
 @lru_cache(maxsize=4096)
 def readable(char: str) -> str:
-    """`char` as it is read: ligatures and Arabic presentation forms spelled out; empty for what is no text."""
+    """`char` with ligatures and Arabic presentation forms expanded; empty if it is not text."""
     if char in _BULLETS:
         return _BULLETS[char]
     code = ord(char)
@@ -34,11 +34,11 @@ def readable(char: str) -> str:
 
 
 def accent_of(text: str) -> str:
-    """The combining mark that a spacing accent stands for, or nothing."""
+    """The combining mark for a spacing accent, or an empty string."""
     return _MARKS.get(text, "")
 
 
 def composed(letter: str, mark: str) -> str | None:
-    """The letter with the mark as one character; None where there is no such thing."""
+    """The letter with the mark as one character; None if there is none."""
     text = unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + mark)
     return text if len(text) == 1 else None

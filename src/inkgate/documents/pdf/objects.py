@@ -1,4 +1,4 @@
-"""What is on a page besides its characters: images, and outlines that look like letters. Worker processes only."""
+"""Images on a page, and outlines that look like letters. In worker processes only."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from inkgate.documents.pdf.pdfium import Handle, PdfiumPage
 from inkgate.types import Box
 
 MAX_OBJECTS = 20_000
-"""Objects looked at on one page (some 2 us each); maps and drawings have millions."""
+"""Maximum objects examined per page (about 2 us each); maps and drawings have millions."""
 _MAX_DEPTH = 6
 _LETTER_HEIGHTS = (3.0, 80.0)
-"""Points. What is smaller isn't read, what is larger isn't a line of text."""
+"""Height in points. Smaller shapes are unreadable, larger ones are not lines of text."""
 _MIN_SEGMENTS = 6
-"""Of a letter's outline; rules, boxes and table cells have 5 or fewer."""
+"""Minimum segments of a letter's outline; rules, boxes and table cells have 5 or fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image on the page: its box in pixels of the page, its own resolution, and its place in drawing order."""
+    """An image on the page: its box in page pixels, its resolution, and its position in drawing order."""
 
     box: Box
     dpi: float
@@ -33,7 +33,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class FilledShape:
-    """A filled shape about as high as print: its box in pixels of the page, and how many strokes it is made of."""
+    """A filled shape about as high as print: its box in page pixels, and its number of segments."""
 
     box: Box
     segments: int
@@ -41,12 +41,12 @@ class FilledShape:
 
 @dataclass(slots=True)
 class PageObjects:
-    """What is drawn on a page.
+    """Objects drawn on a page.
 
     Attributes:
-        text_order: the place in drawing order of each text object, by the address of its handle.
+        text_order: position in drawing order of each text object, by the address of its handle.
         outlines: filled shapes that might be letters or words.
-        others: how many things of other kinds there are, shapes and shadings.
+        others: number of other objects, such as shapes and shadings.
     """
 
     images: list[Image] = field(default_factory=list)
@@ -56,7 +56,7 @@ class PageObjects:
 
 
 def page_objects(page: PdfiumPage, to_pixels: Transform) -> PageObjects:
-    """What the page holds, nested forms included, as far as `MAX_OBJECTS` goes."""
+    """The page's objects, including nested forms, up to `MAX_OBJECTS`."""
     found = PageObjects()
     pixels_per_point = math.hypot(*to_pixels.direction(1, 0))
     heights = (_LETTER_HEIGHTS[0] * pixels_per_point, _LETTER_HEIGHTS[1] * pixels_per_point)
@@ -76,7 +76,7 @@ def page_objects(page: PdfiumPage, to_pixels: Transform) -> PageObjects:
 
 
 def address(handle: Handle) -> int:
-    """Of what `handle` points to: handles of one thing differ, this does not."""
+    """The address that `handle` points to. Handles of one object differ, the address does not."""
     return ctypes.cast(handle, ctypes.c_void_p).value or 0
 
 
@@ -113,7 +113,7 @@ def _matrix(handle: Handle) -> Transform:
 
 
 def _image(handle: Handle, transform: Transform, order: int, to_pixels: Transform) -> Image:
-    """An image fills the unit square of its own coordinates."""
+    """The image's box: it fills the unit square of its coordinates."""
     placed = transform.after(_matrix(handle))
     corners = [placed.point(x, y) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1))]
     xs, ys = [x for x, _ in corners], [y for _, y in corners]
@@ -127,7 +127,7 @@ def _image(handle: Handle, transform: Transform, order: int, to_pixels: Transfor
 
 
 def _outline(handle: Handle, transform: Transform, heights: tuple[float, float]) -> FilledShape | None:
-    """A filled path with curves enough for a letter, and of a letter's height."""
+    """A filled path with enough segments for a letter and a letter's height, else None."""
     segments = pdfium.FPDFPath_CountSegments(handle)
     if segments < _MIN_SEGMENTS:
         return None

@@ -1,4 +1,4 @@
-"""Letters drawn as shapes: how many a page has. Pure."""
+"""Counts letters that a page draws as shapes. Pure."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from inkgate.documents.pdf.objects import FilledShape
 from inkgate.types import Size
 
 _SHORTEST = 4
-"""Letters in a row. The dots, arrows and cells of drawings stand in rows too, but seldom this long and this varied."""
+"""Minimum letters in a row. Dots, arrows and cells of drawings form rows too, but seldom as long and varied."""
 _SHAPES = 3
-"""Different ones among them."""
+"""Minimum different letters among them."""
 _GAP = 1.2
-"""To the next letter, in heights of the taller: spaces between words included."""
+"""Maximum distance to the next letter, in heights of the taller one, including spaces between words."""
 _BASELINE = 0.05
-"""How far the bottoms of neighbours may differ, in heights of the taller."""
+"""Maximum difference of adjacent letters' bottoms, in heights of the taller one."""
 _HEIGHTS = 2.2
-"""How many times as high as its neighbour a letter may be: capitals beside small letters."""
+"""Maximum height ratio of adjacent letters: capitals next to small letters."""
 _LETTER_SEGMENTS = 30
-"""Outlines of Vera, DejaVu and Times have 9 (l) to 99 (g), most of them 30 to 60."""
+"""Segments per letter in a shape. Outlines of Vera, DejaVu and Times have 9 (l) to 99 (g), most of them 30 to 60."""
 _OVERLAPS = 2
-"""Neighbours that a letter may touch: italics do, and the dots of i and j lie within their boxes."""
+"""Maximum letters that a letter overlaps: italics do, and the dots of i and j are within their boxes."""
 _MOST = 6000
-"""Outlines looked at; a full page has 4,000 letters. Comparing all their boxes takes 0.1 s."""
+"""Maximum outlines examined; a full page has 4,000 letters. Comparing all their boxes takes 0.1 s."""
 _CHUNK = 256
 _WORD_SEGMENTS = 150
 _WORD_SIDES = (2.5, 40.0)
-"""A word or a line in one shape is this many times as wide as high."""
+"""Minimum and maximum aspect ratio of a word or a line drawn as one shape."""
 
 
 def outlined_letters(outlines: Sequence[FilledShape], size: Size) -> int:
-    """How many letters `outlines` draw on a page of `size`: side by side on a line, or as words in one shape."""
+    """The number of letters that `outlines` draw on a page of `size`: in rows, or as words in one shape."""
     shown = _apart([outline for outline in outlines if _is_shown(outline, size)][:_MOST])
     single = [outline for outline in shown if _width(outline) <= _WORD_SIDES[0] * _height(outline)]
     rows = sum(len(row) for row in _rows(single) if len(row) >= _SHORTEST and _varied(row))
@@ -45,7 +45,7 @@ def _is_shown(outline: FilledShape, size: Size) -> bool:
 
 
 def _apart(outlines: Sequence[FilledShape]) -> list[FilledShape]:
-    """Those that few others overlap: letters stand beside each other, the parts of a drawing lie on each other."""
+    """Outlines that few others overlap: letters are next to each other, parts of a drawing overlap."""
     if not outlines:
         return []
     boxes = np.array([outline.box for outline in outlines], np.float32)
@@ -64,7 +64,7 @@ def _varied(row: Sequence[FilledShape]) -> bool:
 
 
 def _rows(outlines: Sequence[FilledShape]) -> Iterator[list[FilledShape]]:
-    """Outlines side by side: each starts where the one before ends, their feet on one line."""
+    """Rows of outlines: each one starts where the previous one ends, with bottoms on one line."""
     open_rows: list[list[FilledShape]] = []
     for outline in sorted(outlines, key=lambda outline: outline.box[0]):
         for row in open_rows:

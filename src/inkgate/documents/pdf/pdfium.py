@@ -1,7 +1,7 @@
-"""The pdfium library as the workers use it: documents, pages, bitmaps. Blocking, one thread, worker processes only.
+"""Documents, pages and bitmaps of pdfium. Blocking, single-threaded, in worker processes only.
 
-The raw interface and not pypdfium2's classes: handles are closed where they were opened, and tight loops over
-characters stay tight.
+Uses pdfium's C API and not pypdfium2's classes, so that handles are closed where they were opened and loops over
+characters are fast.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from inkgate.types import Box, RgbArray
 
 Handle = Any
-"""One of pdfium's pointers."""
+"""A pointer of pdfium's."""
 
 _errno_location = ctypes.CDLL(None)["__errno_location"]
 _errno_location.restype = ctypes.POINTER(ctypes.c_int)
 
 
 class PdfFault(Exception):
-    """What is wrong with a document or page: a `code` of errors.py, and a sentence."""
+    """A fault of a document or page: a `code` of errors.py, and a detail."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(code, detail)
@@ -36,17 +36,17 @@ class PdfFault(Exception):
 
 
 class MemorySuspected(MemoryError):
-    """An allocation failed while something was done that succeeded all the same: perhaps without a part of it."""
+    """An allocation failed during a call that reported success: its result may be incomplete."""
 
 
 class NoticedMemory:
-    """Whether an allocation failed inside: `failed`, to be asked after the block.
+    """Detects failed allocations: check `failed` after the block.
 
-    Where pdfium can't get the memory for an image it leaves the image out and says nothing: a blank page would look
-    like a page read. The C library's errno tells. (Measured with a 35,000 x 35,000 JBIG2 image under 128 MB.)
+    If pdfium can't get the memory for an image, it silently omits the image, so the page would look blank. The C
+    library's errno reveals it. (Measured with a 35,000 x 35,000 JBIG2 image under 128 MB.)
 
-    It may also tell of an allocation that then succeeded in another way: malloc asks for more heap first, and for a
-    place of its own where the heap can't grow. So `check` raises what is worth a second try: by then malloc has that.
+    errno may also report an allocation that then succeeded in another way: malloc first tries to grow the heap, then
+    to map a separate block. So `check` raises an error that is worth a second try, when malloc has that block.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ def _why_not_open(password: str) -> PdfFault:
 
 
 class PdfiumDocument:
-    """An open document. `data` must live, unchanged, until `close`. `password` is ignored where it needs none.
+    """An open document. `data` must live, unchanged, until `close`. `password` is ignored if it needs none.
 
     Raises:
         PdfFault: pdf_corrupt, pdf_encrypted or pdf_password_wrong.
@@ -109,7 +109,7 @@ class PdfiumDocument:
         self._form_config = pdfium.FPDF_FORMFILLINFO(version=2)
         self._form = pdfium.FPDFDOC_InitFormFillEnvironment(self.handle, self._form_config)
         if self._form:
-            pdfium.FPDF_SetFormFieldHighlightAlpha(self._form, 0)  # the tint of a viewer is not on the paper
+            pdfium.FPDF_SetFormFieldHighlightAlpha(self._form, 0)  # a viewer's highlight colour is not part of the page
 
     @property
     def page_count(self) -> int:
@@ -117,7 +117,7 @@ class PdfiumDocument:
 
     @contextmanager
     def page(self, index: int) -> Iterator[PdfiumPage]:
-        """The page, until the block is left.
+        """Opens the page for the block.
 
         Raises:
             PdfFault: page_broken.
@@ -147,10 +147,10 @@ class PdfiumDocument:
 
 
 class PdfiumPage:
-    """An open page. Sizes are points, as shown (after /Rotate); `box` is in the page's own coordinates.
+    """An open page. Sizes are in points, as displayed (after /Rotate); `box` is in page coordinates.
 
     Raises:
-        PdfFault: page_broken, when it has no area.
+        PdfFault: page_broken, if it has no area.
     """
 
     def __init__(self, handle: Handle, form: Handle, index: int) -> None:
@@ -169,7 +169,7 @@ class PdfiumPage:
 
     @property
     def box(self) -> Box:
-        """What is shown of the page: left, bottom, right, top in points."""
+        """The visible box of the page: left, bottom, right, top in points."""
         across, along = (self.height, self.width) if self.rotation in {90, 270} else (self.width, self.height)
         rect = pdfium.FS_RECTF()
         if not pdfium.FPDF_GetPageBoundingBox(self.handle, rect):
@@ -177,8 +177,8 @@ class PdfiumPage:
         return (float(rect.left), float(rect.bottom), float(rect.left) + across, float(rect.bottom) + along)
 
     def flatten_annotations(self) -> bool:
-        """Make what fields, notes and stamps show part of the page, so that it counts as its text. The page must
-        be opened anew to see it. False when there is no such thing (links and highlights show no text).
+        """Merges fields, notes and stamps into the page's content, so that their text counts as the page's. Reopen the
+        page to see it. Returns False if there are none (links and highlights show no text).
         """
         kinds = {pdfium.FPDF_ANNOT_WIDGET, pdfium.FPDF_ANNOT_FREETEXT, pdfium.FPDF_ANNOT_STAMP}
         for number in range(pdfium.FPDFPage_GetAnnotCount(self.handle)):
@@ -192,7 +192,7 @@ class PdfiumPage:
         return False
 
     def render(self, into: RgbArray) -> None:
-        """Draw the whole page, on white, into `into`: RGB (H, W, 3) uint8, contiguous.
+        """Draws the whole page on white into `into`: RGB (H, W, 3) uint8, contiguous.
 
         Raises:
             MemoryError: there is not enough.

@@ -1,4 +1,4 @@
-"""PDF documents, opened and rendered in worker processes, as many at once as settings allow."""
+"""Opens and renders PDF documents in a pool of worker processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from inkgate.concurrency import Threads, single_error
 from inkgate.documents.content import digest, page_key
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
-from inkgate.documents.pdf.jobs import Content, Job, JobQueue, Source, stopped
+from inkgate.documents.pdf.jobs import Content, Job, JobQueue, Source, stopped_error
 from inkgate.documents.pdf.lane import Lane, LaneSettings
 from inkgate.documents.pdf.room import machine_has_room
 from inkgate.documents.pdf.shared import make_bitmap, map_bitmap, seal_bytes
@@ -34,18 +34,18 @@ USUAL_RANK = 1
 class PdfPool:
     """Runs calls on PDF documents in worker processes, page by page, the most urgent first (jobs.py).
 
-    A worker is started when there is work for it, the first `warm_workers` at once. One that crashes, hangs or takes
-    too much memory costs the page it was at, and is replaced; so a document of a thousand pages holds nobody up for
-    longer than the pages before theirs. A caller that is cancelled leaves at once: its call, if it runs already, ends
-    unheard. A document is open until the last who holds it leaves, which may be long after who opened it.
+    Workers are started on demand, the first `warm_workers` at once. A worker that crashes, hangs or uses too much
+    memory fails only its current page, and is replaced. Scheduling is per page, so a document of a thousand pages does
+    not block others. A cancelled caller returns at once; the result of its running call is dropped. A document is open
+    until its last holder releases it, which may be long after the opener has.
     """
 
     def __init__(
         self, settings: PdfSettings, command: Sequence[str] | None = None, supervisor: Supervisor | None = None
     ) -> None:
-        """`command` starts another program than our worker, which speaks as wire.py says: for tests.
+        """`command`: starts another program with the protocol of wire.py, for tests.
 
-        `supervisor`: keeps what serves each place for a worker running.
+        `supervisor`: runs the lanes.
         """
         self._supervisor = supervisor or Supervisor()
         self._settings = settings
@@ -82,37 +82,37 @@ class PdfPool:
         finally:
             self._idle.clear()
             while (job := self._waiting.take()) is not None:
-                job.fail(stopped())
+                job.fail(stopped_error())
 
     @property
     def worker_pids(self) -> tuple[int, ...]:
-        """The worker processes there are now."""
+        """The current worker processes."""
         return tuple(lane.pid for lane in self._lanes if lane.pid is not None)
 
     @property
     def worker_lives(self) -> tuple[tuple[int, int], ...]:
-        """Of each place for a worker: the process that is there, 0 for none, and 1 + how many have died there.
+        """For each lane: its process, 0 for none, and 1 + the number of its workers that died.
 
-        Places that never had one are left out.
+        Lanes that never had a worker are omitted.
         """
         return tuple((lane.pid or 0, lane.deaths + 1) for lane in self._lanes if lane.pid or lane.deaths)
 
     @property
     def jobs(self) -> tuple[int, int, int]:
-        """Places for workers; those that have a job; jobs that wait for one."""
+        """Number of lanes, of lanes with a job, and of waiting jobs."""
         return len(self._lanes), len(self._lanes) - len(self._idle), len(self._waiting)
 
     @asynccontextmanager
     async def open(
         self, data: bytes, pdf_text: PdfText, password: str = "", rank: int = USUAL_RANK
     ) -> AsyncIterator[PdfDocument]:
-        """The document in `data`. `pdf_text` says whether its pages offer their own text; `rank`, how urgent it is to
-        open it, 0 being the most urgent.
+        """Opens the document in `data`. `pdf_text`: whether its pages provide their text layer. `rank`: priority of
+        opening it; 0 goes first.
 
         Raises:
             InputRejected: pdf_corrupt, pdf_encrypted, pdf_password_wrong, pdf_empty or page_memory.
             EngineFailed: page_timeout.
-            Overloaded: the machine has no room for it.
+            Overloaded: the machine is out of memory or file descriptors.
         """
         if not data:
             raise InputRejected("pdf_corrupt", "The PDF has no bytes.")
@@ -128,18 +128,18 @@ class PdfPool:
             yield PdfDocument(self, source, page_count, self._settings, pdf_text)
 
     def _close_documents(self) -> None:
-        """Idle workers close what nobody holds; the others do so after their job."""
+        """Has idle workers close unused documents; busy workers do so after their job."""
         for lane in self._idle:
             lane.close_documents()
 
     async def call(self, source: Source, call: Call, rank: int, bitmap: FileIO | None = None) -> dict[str, Any]:
-        """What a worker answers to `call`, as soon as it is this call's turn.
+        """Queues `call` and returns a worker's reply.
 
         Raises:
             InputRejected, EngineFailed: as lane.py decides.
         """
         if not self._running:
-            raise stopped()
+            raise stopped_error()
         with source.hold():
             job = Job(source, call, rank, bitmap)
             self._waiting.put(job)
@@ -154,7 +154,7 @@ class PdfPool:
             if error is not None:
                 raise error
         finally:
-            del error  # it holds this frame
+            del error  # the error holds this frame
         return job.value
 
     async def _run(self, lane: Lane, warm: bool) -> None:
@@ -165,12 +165,12 @@ class PdfPool:
                 self._idle.remove(lane)
 
     def _rest(self, lane: Lane) -> None:
-        """A lane can take the next job."""
+        """Called by an idle lane."""
         self._idle.append(lane)
         self._dispatch()
 
     def _dispatch(self) -> None:
-        """The next job to the idle lane that is readiest for its document, until one or the other runs out."""
+        """Gives each waiting job to the idle lane that is most ready for its document, while there are both."""
         while self._idle and (job := self._waiting.take()) is not None:
             lane = max(self._idle, key=lambda lane: lane.readiness(job.source))
             self._idle.remove(lane)
@@ -178,7 +178,7 @@ class PdfPool:
 
 
 class PdfDocument:
-    """An open PDF. Its pages may be asked for in any order, several at once."""
+    """An open PDF. Pages may be requested in any order and concurrently."""
 
     def __init__(
         self, pool: PdfPool, source: Source, page_count: int, settings: PdfSettings, pdf_text: PdfText
@@ -190,7 +190,7 @@ class PdfDocument:
         self._pdf_text = pdf_text
 
     async def page(self, index: int, rank: int = USUAL_RANK) -> PdfPage:
-        """The page's size, and its own text where that is to be used; pixels come later, as urgently as this.
+        """The page, with its size, and its text layer if used. Its pixels are rendered later with the same rank.
 
         Raises:
             InputRejected: page_broken or page_memory.
@@ -218,7 +218,7 @@ class PdfDocument:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Which page it is, and how urgent."""
+    """A page's index and rank."""
 
     content_key: bytes
     index: int
@@ -226,7 +226,7 @@ class _Place:
 
 
 class PdfPage:
-    """A page of an open PDF (`types.Page`). `text_verdict` says why its text is taken, or why not."""
+    """A page of an open PDF (`types.Page`). `text_verdict`: why its text layer is used or not."""
 
     def __init__(self, pool: PdfPool, source: Source, place: _Place, facts: PageFacts) -> None:
         self.content_key = place.content_key
@@ -240,11 +240,11 @@ class PdfPage:
         self._source = source
 
     def hold(self) -> AbstractContextManager[None]:
-        """See `types.Page`: the document's bytes stay open for the workers."""
+        """See `types.Page`: keeps the document's bytes open for the workers."""
         return self._source.hold()
 
     async def pixels(self, longest_side: int | None = None) -> Pixels:
-        """See `types.Page`. Rendered at the size asked for, not shrunk afterwards."""
+        """See `types.Page`. Rendered at the requested size, not shrunk afterwards."""
         size = shrink(self.size, longest_side)
         with machine_has_room():
             bitmap = make_bitmap(size)

@@ -1,4 +1,4 @@
-"""One worker process: started, called, and ended without leaving anything behind."""
+"""A worker process: starts it, sends calls, and ends it without leaving anything behind."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from inkgate.documents.pdf.wire import Call, Reply
 from inkgate.errors import EngineFailed
 
 START_TIMEOUT_S = 60.0
-"""A start takes 0.15 s; a machine that needs this long for it is in trouble."""
+"""Time limit of a start, which usually takes 0.15 s."""
 END_GRACE_S = 1.0
-"""A worker that has closed its end of the socket is dead or dying: how it died is worth this wait."""
+"""How long to wait for the exit status of a worker that has closed its socket."""
 _CHUNK = 2**20
 _OUT_OF_MEMORY_SIGNALS = {signal.SIGABRT, signal.SIGKILL}
-"""How pdfium ends itself when it can't do without an allocation that failed, and how the kernel ends it when the
-machine is out of memory. (A check of pdfium's own that fails is SIGTRAP or SIGILL.)"""
+"""Signals of a process out of memory: pdfium aborts itself after a failed allocation, or the kernel kills it. (A failed
+assertion in pdfium is SIGTRAP or SIGILL.)"""
 
 
 class Cause(StrEnum):
-    """Why a worker is gone."""
+    """Why a worker died."""
 
     CRASH = "crash"
     MEMORY = "memory"
@@ -38,7 +38,7 @@ class Cause(StrEnum):
 
 
 class WorkerDied(Exception):
-    """The call is lost, and the process with it. `had_call`: it had been given the call, and may have died of it."""
+    """The worker died and its call is lost. `had_call`: it had received the call, which may have killed it."""
 
     def __init__(self, cause: Cause, *, had_call: bool = True) -> None:
         super().__init__(cause.value)
@@ -47,9 +47,9 @@ class WorkerDied(Exception):
 
 
 class WorkerProcess:
-    """A running worker. One call at a time; whoever starts it must `stop` it.
+    """A running worker. One call at a time; its starter must `stop` it.
 
-    Start it on the event loop's own thread (see start_child).
+    Start it on the event loop's thread (see start_child).
     """
 
     def __init__(
@@ -70,11 +70,11 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, command: Sequence[str], memory_mb: int, reaper: Threads) -> WorkerProcess:
-        """A worker that has said it is ready.
+        """Starts a worker and waits until it is ready.
 
         Raises:
             EngineFailed: "engine_unavailable": the machine could not start it.
-            WorkerDied: it ended, or took too long, before it was ready.
+            WorkerDied: it ended or timed out before it was ready.
         """
         try:
             with ExitStack() as undo:
@@ -97,10 +97,10 @@ class WorkerProcess:
         return worker
 
     async def call(self, call: Call, files: Sequence[FileIO], timeout_s: float) -> Reply:
-        """The worker's reply. `files` are open, and sent before anything is awaited.
+        """Sends a call and returns the reply. `files` must be open; they are sent before the first await.
 
         Raises:
-            WorkerDied: it crashed, ran out of memory or of time; it is gone when this is raised.
+            WorkerDied: it crashed, ran out of memory, or timed out; the process has ended.
         """
         self.calls += 1
         if not self.tell(call, files):
@@ -110,8 +110,8 @@ class WorkerProcess:
         return reply
 
     def tell(self, call: Call, files: Sequence[FileIO] = ()) -> bool:
-        """Send a call and wait for nothing; False when the worker is gone. Raises ValueError for a closed file."""
-        frame = wire.encode(call)  # some 200 bytes, for which an idle worker's socket always has room
+        """Sends a call without awaiting a reply. False if the worker is gone. Raises ValueError if a file is closed."""
+        frame = wire.encode(call)  # about 200 bytes, which always fit an idle worker's socket buffer
         fds = [file.fileno() for file in files]
         try:
             return socket.send_fds(self._channel, [frame], fds) == len(frame)
@@ -119,16 +119,16 @@ class WorkerProcess:
             return False
 
     async def stop(self, *, grace_s: float = 0.0) -> Cause:
-        """Why it ended. The process is ended, after `grace_s` to do so by itself, and collected; once is enough."""
+        """Ends the process, which has `grace_s` to exit by itself. Returns why it ended. Further calls do nothing."""
         if self._ended is not None:
             return self._ended
         self._channel.close()
-        with anyio.CancelScope(shield=True):  # milliseconds after a SIGKILL; without it a zombie stays
+        with anyio.CancelScope(shield=True):  # takes milliseconds after a SIGKILL; avoids a zombie
             cause = self._ended = await self._reaper.run(self._collect, grace_s)
         return cause
 
     def _collect(self, grace_s: float) -> Cause:
-        """Blocking: waits for the process to end."""
+        """Waits for the process to end. Blocking."""
         try:
             status = self._process.wait(grace_s) if grace_s else None
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""What the machine has no room for: shared memory for a document, or a file number for it."""
+"""Errors if the machine has no shared memory or file descriptors for a document."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from inkgate.errors import Overloaded
 log = structlog.get_logger(__name__)
 
 RETRY_AFTER_S = 5.0
-"""Documents under way give back what they hold in such a time."""
+"""Documents in flight usually free their memory within this time."""
 
 
 @contextmanager
 def machine_has_room() -> Iterator[None]:
-    """Around what takes shared memory.
+    """Context around the allocation of shared memory.
 
     Raises:
-        Overloaded: "service_full": there is none, or too many files are open. The log says which.
+        Overloaded: "service_full": no shared memory is left, or too many files are open. The log says which.
     """
     try:
         yield

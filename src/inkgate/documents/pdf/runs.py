@@ -1,4 +1,4 @@
-"""Characters that follow each other on one baseline, in the file's order. Pure."""
+"""Runs of characters that follow each other on one baseline, in file order. Pure."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from inkgate.documents.pdf.normalize import SOFT_HYPHEN, accent_of, composed, re
 
 # Distances are in ems: multiples of the font's size.
 BACK = -0.6
-"""How far the next character may start before the end of the last: kerning, italics, accents."""
+"""Maximum overlap of the next character with the last: kerning, italics, accents."""
 _AHEAD = 1.2
-"""How far it may start behind it: a space of justified text is 0.2 to 1.0; columns lie further apart."""
+"""Maximum gap: a space of justified text is 0.2 to 1.0; columns are further apart."""
 JOIN_AHEAD = 0.6
-"""The same where the file has moved in between: cells of forms and tables lie as close as 0.7."""
+"""Maximum gap after a move in the file: cells of forms and tables may be 0.7 apart."""
 _BASELINE = 0.25
-"""How far the baseline may move within a line where boxes don't overlap by half: superscripts, wavy settings."""
+"""Maximum baseline shift within a line if boxes don't overlap by half: superscripts, wavy lines."""
 _TWICE = 0.12
-"""The same character twice within this distance is one, drawn twice to look bold, or with a shadow."""
+"""Equal characters within this distance are one, drawn twice for bold or shadow."""
 _BLANKS = {" ", "\n"}
 _STACK = (0.7, 1.35)
-"""From one character of vertical Chinese or Japanese to the next."""
+"""Distance between characters of vertical Chinese or Japanese."""
 
 
 @dataclass(slots=True)
 class PlacedCharacter:
-    """A character in its line's frame: u along the baseline, v down across it. Before it there is a `space` in the
-    file, or the file `moved` there from elsewhere; `accented` when it was put together from two.
+    """A character in its line's coordinates: u along the baseline, v down across it. `space`: the file has a space
+    before it; `moved`: the file moved there from another position; `accented`: composed of two characters.
     """
 
     text: str
@@ -46,7 +46,7 @@ class PlacedCharacter:
 
 @dataclass(slots=True)
 class CharacterRun:
-    """Characters that follow each other. `angle` in whole degrees is the direction they share."""
+    """Characters that follow each other. `angle`: their direction in whole degrees."""
 
     angle: int
     ux: float
@@ -69,8 +69,8 @@ class CharacterRun:
 
 
 def runs_of(glyphs: Sequence[Glyph]) -> list[CharacterRun]:
-    """The file's characters, cut wherever one doesn't continue the one before. Characters drawn twice count once, and
-    accents have gone to their letters.
+    """The file's characters, split wherever one does not continue the previous one. Characters drawn twice count
+    once, and accents are merged with their letters.
     """
     return _place_accents(list(_runs(glyphs)))
 
@@ -85,7 +85,7 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[CharacterRun]:
             space, moved = space or glyph.text == " ", moved or glyph.text == "\n"
             continue
         text = readable(glyph.text)
-        if glyph.text == SOFT_HYPHEN and glyph.right <= glyph.left:  # a place to break, where none was needed
+        if glyph.text == SOFT_HYPHEN and glyph.right <= glyph.left:  # an unused break opportunity
             continue
         if run is not None and before is not None and not space and _is_one_glyph(before, glyph):
             run.pieces[-1].text += text
@@ -109,12 +109,12 @@ def _runs(glyphs: Sequence[Glyph]) -> Iterator[CharacterRun]:
 
 
 def _is_one_glyph(before: Glyph, glyph: Glyph) -> bool:
-    """One glyph that its font maps to several characters, as ligatures are: they stand at one place."""
+    """Whether the characters come from one glyph, such as a ligature: they have one position."""
     return (glyph.x, glyph.y) == (before.x, before.y) and not (accent_of(glyph.text) or accent_of(before.text))
 
 
 class _DrawnCharacters:
-    """Where each character was drawn, to notice a second time: a grid, looked up at the four cells around the place."""
+    """Positions of drawn characters, to detect duplicates: a grid, searched in the four cells around a position."""
 
     def __init__(self) -> None:
         self._cells: dict[tuple[str, int, int], tuple[float, float, float]] = {}
@@ -133,7 +133,7 @@ class _DrawnCharacters:
 
 
 def _direction(glyph: Glyph) -> tuple[int, float, float]:
-    """The reading direction: whole degrees, and its unit vector; nearly upright and level ones are made exact."""
+    """The reading direction in whole degrees, and its unit vector; nearly vertical or level ones become exact."""
     if abs(glyph.uy) < 0.03:
         return (0, 1.0, 0.0) if glyph.ux > 0 else (180, -1.0, 0.0)
     if abs(glyph.ux) < 0.03:
@@ -145,7 +145,7 @@ def _piece(glyph: Glyph, text: str, ux: float, uy: float, *, space: bool) -> Pla
     base = glyph.y * ux - glyph.x * uy
     start = glyph.x * ux + glyph.y * uy
     if ux and uy:
-        # An upright box says little about a slanted character: take a typical one around the origin instead.
+        # The axis-parallel box of a slanted character is inaccurate, so use a typical box around the origin instead.
         width = min(math.hypot(glyph.right - glyph.left, glyph.bottom - glyph.top), 0.5 * glyph.size * len(text))
         return PlacedCharacter(
             text, start, start + width, base - 0.75 * glyph.size, base + 0.2 * glyph.size, base, glyph.size, space
@@ -156,8 +156,8 @@ def _piece(glyph: Glyph, text: str, ux: float, uy: float, *, space: bool) -> Pla
 
 
 def _accented(run: CharacterRun, piece: PlacedCharacter) -> bool:
-    """Whether one of the two, `piece` or the end of `run`, is an accent drawn over the other: then they become one
-    character. TeX sets accents so, before their letter or after it.
+    """If `piece` or the end of `run` is an accent drawn over the other, merges them into one character, and returns
+    whether it did. TeX draws accents so, before or after their letter.
     """
     mark = accent_of(piece.text)
     if mark:
@@ -175,7 +175,7 @@ def _accented(run: CharacterRun, piece: PlacedCharacter) -> bool:
 
 
 def _place_accents(runs: list[CharacterRun]) -> list[CharacterRun]:
-    """`runs` without those that are an accent over a letter of another: it has gone there."""
+    """`runs` without accents over letters of other runs, which are merged into them."""
     accents = [run for run in runs if len(run.pieces) == 1 and accent_of(run.pieces[0].text)]
     placed = {
         id(run) for run in accents if any(_covers(other, run) and _accented(other, run.pieces[0]) for other in runs)
@@ -219,7 +219,7 @@ def _continues(run: CharacterRun, piece: PlacedCharacter) -> bool:
 
 
 def _stacked(run: CharacterRun, last: PlacedCharacter, piece: PlacedCharacter, size: float) -> bool:
-    """One character below the other, as Chinese and Japanese are set in columns."""
+    """Whether characters are below each other, as in vertical Chinese and Japanese."""
     if not (run.vertical or len(run.pieces) == 1) or not (is_cjk(piece.text[0]) and is_cjk(last.text[0])):
         return False
     nearest, furthest = _STACK

@@ -1,11 +1,10 @@
-"""Memory shared with the workers: a document's bytes on the way in, a page's pixels on the way out.
+"""Memory shared with the workers: a document's bytes and a page's pixels.
 
-Both are memfds: they have no name, nothing of them stays behind when everybody has gone, and they count neither as
-files nor against /dev/shm. They are sealed against shrinking, without which a worker gone bad could pull memory away
-from under this process (SIGBUS).
+Both are memfds: they have no name, disappear with their last user, and count neither as files nor against /dev/shm.
+They are sealed against shrinking; otherwise a hijacked worker could crash this process (SIGBUS).
 
-On the service's side they are files and not bare descriptors: a number that was closed here may be another upload's a
-moment later, and a closed file says so instead.
+The service uses file objects and not bare descriptors: a closed descriptor's number may be reused for another upload,
+while a closed file raises an error.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from inkgate.types import RgbArray, Size
 
 
 def seal_bytes(data: bytes) -> FileIO:
-    """A sealed copy of `data` that nobody can change any more. Blocking: a copy of the whole."""
+    """A sealed, immutable copy of `data`. Blocking: copies everything."""
     file = FileIO(os.memfd_create("inkgate-pdf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+")
     try:
         view = memoryview(data)
@@ -35,13 +34,13 @@ def seal_bytes(data: bytes) -> FileIO:
 
 
 def map_bytes(fd: int, size: int) -> mmap.mmap:
-    """The bytes of `seal_bytes`, mapped and not copied. In a worker."""
-    # Private: before Linux 6.7 a file sealed against writing can't be mapped shared, not even for reading.
+    """Maps the bytes of `seal_bytes` without copying. In a worker."""
+    # Private, because before Linux 6.7 a write-sealed file can't be mapped shared, even for reading.
     return mmap.mmap(fd, size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
 
 
 def make_bitmap(size: Size) -> FileIO:
-    """Shared memory for RGB pixels of `size`, of fixed length. Costs nothing until written."""
+    """Shared memory for RGB pixels of `size`, of fixed length. Uses no memory until written."""
     file = FileIO(os.memfd_create("inkgate-page", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+")
     try:
         file.truncate(size.pixels * 3)
@@ -53,6 +52,6 @@ def make_bitmap(size: Size) -> FileIO:
 
 
 def map_bitmap(fd: int, size: Size) -> RgbArray:
-    """The pixels of `make_bitmap`, (H, W, 3) uint8, not copied. The memory is freed with the array."""
+    """Maps the pixels of `make_bitmap`, (H, W, 3) uint8, without copying. The memory is freed with the array."""
     memory = mmap.mmap(fd, size.pixels * 3)
     return np.frombuffer(memory, np.uint8).reshape(size.height, size.width, 3)

@@ -1,7 +1,7 @@
-"""Characters to lines and words: the text a PDF page carries itself, as if an engine had read it. Pure.
+"""Lines and words of a PDF page's text layer, in the form of an engine's result. Pure.
 
-The file's order is kept where it makes sense: characters that follow each other on one baseline are a run, runs that
-continue each other are a line. Which line comes after which is decided by others.
+Characters that follow each other on one baseline, in file order, form a run; runs that continue each other form a line.
+The order of lines is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from inkgate.types import Line, Quad, Word
 
 # Distances are in ems: multiples of the font's size.
 _SIZES = 1.6
-"""How many times larger its neighbour in a line may be, unless it touches it as exponents do."""
+"""Maximum size ratio of neighbours in a line, unless they touch as exponents do."""
 _WORD_GAP = 0.5
-"""A gap that is a space though neither the file nor pdfium has one there (it infers them from 0.2 or so, and knows
-widths better); between CJK characters more, as they are often set wide."""
+"""Minimum gap that counts as a space if neither the file nor pdfium has one there (pdfium infers spaces from about 0.2,
+and knows widths better). More between CJK characters, as they are often set wide."""
 _CJK_WORD_GAP = 0.8
 _MOVED_WORD_GAP = 0.2
-"""The same where the file has moved, and pdfium has a new line in place of the space."""
+"""The same after a move in the file, where pdfium has a new line instead of the space."""
 _LEAST_GAP = 0.08
-"""Beside an accented letter a space narrower than this is none: it was inferred where TeX moved to set the accent."""
+"""Next to an accented letter, a narrower space is not a space: pdfium inferred it from TeX's move to the accent."""
 
 
 def lines_of(glyphs: Sequence[Glyph]) -> tuple[Line, ...]:
-    """Lines with words, confidence 1.0 and quads in the glyphs' pixels, in the file's order of their first character.
+    """Lines with words, confidence 1.0 and quads in the glyphs' pixels, in file order of their first character.
 
-    Hidden characters are lines as well: leave out what should not be. Characters drawn twice count once, ligatures
-    are spelled out, hyphens at the end of a line stay. Right-to-left text is in the order of reading.
+    Hidden characters count too; remove unwanted ones before. Characters drawn twice count once, ligatures are
+    expanded, hyphens at line ends stay. Right-to-left text is in reading order.
     """
     runs = runs_of(glyphs)
     return tuple(line for chain in _chains(runs) if (line := _line(chain)) is not None)
 
 
 def _chains(runs: Sequence[CharacterRun]) -> Iterator[list[CharacterRun]]:
-    """Runs that continue each other on the page, wherever they stand in the file, from left to right."""
+    """Chains of runs that continue each other on the page, in any file order, from left to right."""
     following: dict[int, int] = {}
     led: set[int] = set()
     rows = _Rows(runs)
@@ -45,7 +45,7 @@ def _chains(runs: Sequence[CharacterRun]) -> Iterator[list[CharacterRun]]:
         if run.vertical or run.right_to_left:
             continue
         best = rows.next_of(run, led)
-        if best is not None:  # it ends further right than `run` does: there are no circles
+        if best is not None:  # it ends further right than `run`, so there are no cycles
             following[number] = best
             led.add(best)
     for number, run in enumerate(runs):
@@ -58,7 +58,7 @@ def _chains(runs: Sequence[CharacterRun]) -> Iterator[list[CharacterRun]]:
 
 
 class _Rows:
-    """Runs by direction and height on the page, to find neighbours without looking at every pair."""
+    """Index of runs by direction and height on the page, to find neighbours without comparing all pairs."""
 
     _BAND = 16.0
 
@@ -92,7 +92,7 @@ class _Rows:
 
 
 def _line(chain: Sequence[CharacterRun]) -> Line | None:
-    """One line; None when nothing is left of it to read."""
+    """One line; None if it has no text."""
     run = chain[0]
     pieces = [piece for part in chain for piece in part.pieces]
     words: list[list[PlacedCharacter]] = []

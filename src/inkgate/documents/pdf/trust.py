@@ -1,13 +1,12 @@
-"""Whether a page's own text may stand for the page. Pure.
+"""Decides whether a page's text layer can replace OCR. Pure.
 
-A page is read from its text layer only when nothing speaks against it: reading pixels is slower but always possible,
-while wrong or missing text is believed. So:
+The text layer is used only if nothing speaks against it: OCR is slower but always possible, while users would trust
+wrong or missing text. So:
 
-- Text that is not seen (invisible, or under an image) never counts. That is what scanners leave behind: somebody's
-  earlier OCR, mostly worse than ours (of the scans looked at, one had a tenth of its characters wrong, one ran its
-  words together).
-- Characters must be mapped by their fonts and look like writing (letters.py).
-- Images that the text doesn't explain, and letters drawn as outlines, may hold text that the layer lacks.
+- Invisible text, or text under an image, never counts. Scanners add it by their own OCR, which is mostly worse than
+  inkgate's (in the scans examined, one had a tenth of its characters wrong, one had no spaces between words).
+- Fonts must map the characters, and the characters must look like a language (letters.py).
+- Images without text on them, and letters drawn as outlines, may contain text that the layer lacks.
 """
 
 from __future__ import annotations
@@ -26,25 +25,25 @@ from inkgate.documents.pdf.outlines import outlined_letters
 from inkgate.types import Box, Line, Size
 
 MIN_CHARACTERS = 16
-"""Visible ones, spaces apart. A page with fewer has a number, a stamp, or nothing: OCR is quick there."""
+"""Minimum visible characters, without spaces. Pages with fewer have a number, a stamp, or nothing: OCR is quick."""
 MAX_UNREADABLE = 0.04
-"""Share of characters that fonts don't map, or map to nothing. Mathematics has up to 0.01."""
+"""Maximum share of characters that fonts don't map, or map to nothing. Mathematics has up to 0.01."""
 MIN_ALPHANUMERIC = 0.4
-"""Share of letters and digits, leaders left out. Mathematics has 0.7."""
+"""Minimum share of letters and digits, without leaders. Mathematics has 0.7."""
 MAX_UNEXPLAINED = 0.2
-"""Share of the page under images without text on them. Logos and small figures stay below."""
+"""Maximum share of the page under images without text on them. Logos and small figures stay below."""
 SCAN_SHARE = 0.85
-"""Share of the page under images from which it is a scan, or a picture with captions."""
+"""Share of the page under images from which it counts as a scan, or a picture with captions."""
 MAX_OUTLINES = 0.1
-"""Letters drawn as outlines (outlines.py), for each character of text: a logo is nothing, a title on a cover is."""
+"""Maximum letters drawn as outlines (outlines.py) per character of text: a logo stays below, not a cover's title."""
 MIN_OUTLINES = 12
 _LEADERS = ".·•_-–—…"
-"""What tables of contents and forms fill their lines with."""
+"""Fill characters of tables of contents and forms."""
 _GRID = 100
 
 
 class TextTrust(StrEnum):
-    """`trusted`, or why not."""
+    """`trusted`, or the reason why not."""
 
     TRUSTED = "trusted"
     EMPTY = "too few characters"
@@ -56,7 +55,7 @@ class TextTrust(StrEnum):
 
 
 def judge(visible: Sequence[Glyph], lines: Sequence[Line], objects: PageObjects, size: Size) -> TextTrust:
-    """What speaks against taking `lines`, made of the `visible` characters, for the page's text."""
+    """Judges whether `lines`, made of the `visible` characters, are the page's text."""
     inked = [glyph for glyph in visible if not glyph.text.isspace()]
     if len(inked) < MIN_CHARACTERS:
         return TextTrust.EMPTY
@@ -83,14 +82,14 @@ def _images(lines: Sequence[Line], objects: PageObjects, size: Size) -> TextTrus
     around: list[Box] = []
     for line in lines:
         left, top, right, bottom = line.box
-        reach = 0.7 * min(bottom - top, right - left)  # the space between lines belongs to the text
+        reach = 0.7 * min(bottom - top, right - left)  # space between lines counts as text
         around.append((left - reach, top - reach, right + reach, bottom + reach))
     unexplained = images & ~_painted(around, size)
     return TextTrust.IMAGES if unexplained.mean() > MAX_UNEXPLAINED else TextTrust.TRUSTED
 
 
 def _painted(boxes: Sequence[Box], size: Size) -> NDArray[np.bool_]:
-    """A coarse map of the page, (100, 100) bool: True where one of `boxes` is."""
+    """A coarse map of the page, (100, 100) bool: True within `boxes`."""
     grid = np.zeros((_GRID, _GRID), np.bool_)
     across, along = _GRID / size.width, _GRID / size.height
     for left, top, right, bottom in boxes:
@@ -101,7 +100,7 @@ def _painted(boxes: Sequence[Box], size: Size) -> NDArray[np.bool_]:
 
 
 def image_resolution(objects: PageObjects, size: Size) -> float | None:
-    """The resolution of a page that is nothing but scanned images, in dots per inch; None for every other page."""
+    """The resolution in dots per inch of a page with only scanned images; None for other pages."""
     if objects.text_order or objects.others:
         return None
     large = [image for image in objects.images if _share(image.box, size) >= 0.1]

@@ -1,8 +1,7 @@
-"""What the service and its PDF workers say to each other: frames over a socket pair, file descriptors beside them.
+"""Protocol between the service and its PDF workers: frames with file descriptors over a socket pair.
 
-A frame is its length (4 bytes, big endian), then JSON. Not pickle: a worker that a hostile PDF has taken over may
-lie about a page, but can't run anything here. One call is answered by one reply before the next is sent; only
-`close` has no reply.
+A frame is its length (4 bytes, big endian), then JSON. Not pickle: a worker that a hostile PDF has hijacked may lie
+about a page, but can't run code in the service. Each call has one reply before the next call; only `close` has none.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from typing import Any
 import orjson
 
 MAX_FRAME = 64 * 2**20
-"""Bytes of a frame; a page of 100,000 characters needs about 20 MB."""
+"""Maximum bytes of a frame; a page of 100,000 characters needs about 20 MB."""
 _LENGTH = struct.Struct("!I")
 _MAX_FDS = 2
 
 
 class Op(StrEnum):
-    """What a worker is asked to do."""
+    """A worker's operations."""
 
     OPEN = "open"
     PAGE = "page"
@@ -33,15 +32,15 @@ class Op(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One thing asked of a worker.
+    """A call to a worker.
 
     Attributes:
-        document: the number the service gave the document.
-        document_bytes: its length when its descriptor comes with this call, else 0.
-        password: of the document, with its descriptor; empty for none.
+        document: the document's number in the service.
+        document_bytes: its length if this call carries its descriptor, else 0.
+        password: of the document, sent with its descriptor; empty for none.
         index: of the page, from 0.
-        dpi, max_side, text: for `page`: resolution wanted, longest side in pixels, a value of `PdfText`.
-        width, height: for `render`: pixels of the shared bitmap whose descriptor comes last with this call.
+        dpi, max_side, text: for `page`: requested resolution, longest side in pixels, a value of `PdfText`.
+        width, height: for `render`: size in pixels of the shared bitmap, whose descriptor comes last.
     """
 
     op: Op
@@ -58,9 +57,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A worker's answer: `value`, or `error` (a code of errors.py) with `detail`.
+    """A worker's reply: `value`, or `error` (a code of errors.py) with `detail`.
 
-    `private_mb` is the memory that it holds now, what is shared left out.
+    `private_mb`: the worker's memory without shared memory.
     """
 
     value: dict[str, Any]
@@ -76,7 +75,7 @@ def encode(message: Call | Reply) -> bytes:
 
 
 def frame_length(head: bytes) -> int:
-    """How many bytes of JSON follow `head`, the first `HEAD_BYTES` of a frame. Raises ValueError when too many."""
+    """The bytes of JSON that follow `head`, the first `HEAD_BYTES` of a frame. Raises ValueError if too many."""
     (length,) = _LENGTH.unpack(head)
     if length > MAX_FRAME:
         raise ValueError(f"a frame of {length} bytes")
@@ -87,7 +86,7 @@ HEAD_BYTES = _LENGTH.size
 
 
 def decode_reply(body: bytes) -> Reply:
-    """Raises ValueError or TypeError when `body` is no reply."""
+    """Parses a reply. Raises ValueError or TypeError if `body` is not one."""
     fields = orjson.loads(body)
     if not isinstance(fields, dict):
         raise TypeError("not a reply")
@@ -98,11 +97,11 @@ def decode_reply(body: bytes) -> Reply:
 
 
 def receive_call(channel: socket.socket) -> tuple[Call, list[int]] | None:
-    """The next call and its descriptors, or None when the service has gone. Blocking; used by workers."""
+    """The next call and its descriptors, or None if the service has closed the socket. Blocking; used by workers."""
     fds = array.array("i")
     head = b""
     while len(head) < HEAD_BYTES:
-        # Descriptors ride on the first byte of the frame they were sent with.
+        # Descriptors arrive with the first byte of their frame.
         data, ancillary, _, _ = channel.recvmsg(HEAD_BYTES - len(head), socket.CMSG_SPACE(_MAX_FDS * fds.itemsize))
         if not data:
             return None

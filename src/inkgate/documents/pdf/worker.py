@@ -1,7 +1,7 @@
-"""A PDF worker: a process that opens, examines and renders pages, and may be killed at any time.
+"""PDF worker process: opens, examines and renders pages, and may be killed at any time.
 
-Started by process.py with three arguments: the descriptor of its socket, how many MB of address space it may take
-beyond its start, and the process it belongs to. Ends when that process does.
+process.py starts it with three arguments: the descriptor of its socket, the MB of address space that it may use beyond
+its start, and its parent process. Ends with its parent.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from inkgate.documents.pdf.wire import Call, Op, Reply
 from inkgate.types import Size
 
 MAX_GROWTH_MB = 64.0
-"""A document is closed and opened again when the process has grown by so much since it was opened."""
+"""A document is reopened if the process has grown by this much since it was opened."""
 _PAGE_MB = mmap.PAGESIZE / 2**20
 _RESERVED_BLOCK, _RESERVED_BLOCKS = 64 * 2**10, 256
-"""Of the heap; blocks from 128 KB on may get places of their own."""
+"""Size and number of blocks to reserve in the heap; blocks from 128 KB on may be mapped separately."""
 _M_MMAP_THRESHOLD = -3
-"""Of malloc.h: the size from which a block gets a place of its own."""
+"""M_MMAP_THRESHOLD of malloc.h: the size from which blocks are mapped separately."""
 _libc = ctypes.CDLL(None)
 _libc.malloc.restype = ctypes.c_void_p
 _libc.malloc.argtypes = [ctypes.c_size_t]
@@ -40,20 +40,20 @@ _libc.free.argtypes = [ctypes.c_void_p]
 
 
 class Handler(Protocol):
-    """Answers calls. `fds` stay the caller's, who closes them."""
+    """Handles calls. The caller owns and closes `fds`."""
 
     def handle(self, call: Call, fds: Sequence[int]) -> dict[str, Any]:
         """The reply's value.
 
         Raises:
-            PdfFault: what is wrong with the document or the page.
+            PdfFault: the document or the page is faulty.
             MemoryError: there is not enough.
         """
         ...
 
 
 class PdfHandler:
-    """Answers calls with pdfium. Keeps documents open until told to close them."""
+    """Handles calls with pdfium. Keeps documents open until a `close` call."""
 
     def __init__(self) -> None:
         self._sources: dict[int, tuple[mmap.mmap, str]] = {}
@@ -61,7 +61,7 @@ class PdfHandler:
         self._least_mb = 0.0
 
     def handle(self, call: Call, fds: Sequence[int]) -> dict[str, Any]:
-        """See `Handler`. What may have failed for want of memory is tried a second time."""
+        """See `Handler`. Retries once what may have failed for lack of memory."""
         try:
             return self._handle(call, fds)
         except MemorySuspected:
@@ -84,7 +84,7 @@ class PdfHandler:
         return {}
 
     def _document(self, number: int) -> PdfiumDocument:
-        """Opened, if it isn't; opened anew, if this process has grown: pdfium keeps whatever it has parsed."""
+        """The document, opened if necessary, and reopened if this process has grown: pdfium keeps what it parsed."""
         if number in self._documents and _private_mb() > self._least_mb + MAX_GROWTH_MB:
             self._forget(number)
         if number not in self._documents:
@@ -103,27 +103,27 @@ class PdfHandler:
             document.close()
             del document
             gc.collect()
-            _libc.malloc_trim(0)  # what it took is given back at once, not at the next one's convenience
+            _libc.malloc_trim(0)  # frees its memory at once, not at the next garbage collection
 
 
 def main(handler: Handler | None = None) -> None:
-    """Serve until the socket is closed. `handler` is another in tests."""
+    """Serves until the socket is closed. `handler`: replaced in tests."""
     descriptor, memory_mb, parent = map(int, sys.argv[-3:])
     channel = socket.socket(fileno=descriptor)
     restrict(memory_mb, parent)
     serve(channel, handler or PdfHandler())
-    os._exit(0)  # nothing here needs tidying, and what a broken document left behind shall not run
+    os._exit(0)  # nothing needs cleanup, and finalizers of a broken document must not run
 
 
 def restrict(memory_mb: int, parent: int) -> None:
-    """Bound what this process can take, and tie its life to its parent's."""
+    """Limits this process's memory, and ends it with its parent."""
     live_with(parent)
     limit = _memory_pages()[0] * mmap.PAGESIZE + memory_mb * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def serve(channel: socket.socket, handler: Handler) -> None:
-    """Answer calls until the other side has gone."""
+    """Handles calls until the socket is closed."""
     try:
         channel.sendall(wire.encode(Reply({}, private_mb=_private_mb())))
         while (received := wire.receive_call(channel)) is not None:
@@ -140,7 +140,7 @@ def serve(channel: socket.socket, handler: Handler) -> None:
 
 
 def answer(handler: Handler, call: Call, fds: Sequence[int]) -> Reply:
-    """The reply to `call`, whatever happens short of a crash."""
+    """The reply to `call`; turns every exception into an error reply."""
     what = "The document" if call.op is Op.OPEN else f"Page {call.index + 1}"
     try:
         return Reply(handler.handle(call, fds), private_mb=_private_mb())
@@ -154,15 +154,15 @@ def answer(handler: Handler, call: Call, fds: Sequence[int]) -> Reply:
 
 
 def _memory_pages() -> tuple[int, int, int]:
-    """Of this process: address space, resident memory, and how much of that is shared, in memory pages."""
+    """This process's address space, resident memory, and shared part of it, in memory pages."""
     with open("/proc/self/statm", encoding="ascii") as statm:  # noqa: PTH123 - once a call, and pathlib is slow to import
         size, resident, shared = statm.read().split()[:3]
     return int(size), int(resident), int(shared)
 
 
 def _reserve_heap() -> None:
-    """Has malloc take 16 MB, which it keeps: a second try may need more than the first one left. Large blocks
-    get places of their own again: malloc would put them into the heap once the first try has freed some.
+    """Makes malloc reserve 16 MB and keep them, because a retry may need more than the first try left. Resets the mmap
+    threshold: malloc raises it after freeing large blocks, and would then put large blocks into the heap.
     """
     _libc.mallopt(_M_MMAP_THRESHOLD, 2 * _RESERVED_BLOCK)
     blocks = [_libc.malloc(_RESERVED_BLOCK) for _ in range(_RESERVED_BLOCKS)]
@@ -171,6 +171,6 @@ def _reserve_heap() -> None:
 
 
 def _private_mb() -> float:
-    """Resident memory without what is shared: neither documents nor bitmaps count, which aren't this process's."""
+    """Resident memory without the shared part: documents and bitmaps don't count."""
     _, resident, shared = _memory_pages()
     return (resident - shared) * _PAGE_MB
