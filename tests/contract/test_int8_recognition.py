@@ -64,7 +64,7 @@ def test_it_is_what_auto_takes_where_it_pays() -> None:
 
 def test_another_version_of_the_recogniser_is_refused(another_version: Path) -> None:
     runtime = open_runtime(RuntimeName.OPENVINO, Precision.INT8, 1)
-    with pytest.raises(RuntimeError, match=r"PP-OCRv6_rec_small\.onnx is not the version that was calibrated for int8"):
+    with pytest.raises(RuntimeError, match=r"PP-OCRv6_rec_small\.onnx is not the version calibrated for int8"):
         runtime.open_columns(another_version)
 
 

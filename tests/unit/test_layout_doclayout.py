@@ -125,7 +125,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "text.onnx"
     path.write_text("not a model")
-    assert "no ONNX model" in refused(path)
+    assert "not a valid ONNX model" in refused(path)
 
 
 @pytest.mark.parametrize(

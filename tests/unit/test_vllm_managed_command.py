@@ -182,7 +182,7 @@ def test_without_any_vllm_it_is_said_how_to_get_one(elsewhere: Path) -> None:
 
 
 def test_a_python_that_is_none_is_told_of_at_once(elsewhere: Path) -> None:
-    with pytest.raises(InputRejected, match=r"engine_incomplete: .*nix/python is no program"):
+    with pytest.raises(InputRejected, match=r"engine_incomplete: .*nix/python is not an executable file"):
         server_command(PADDLE, VllmSettings(managed=ManagedSettings(python="nix/python")))
 
 

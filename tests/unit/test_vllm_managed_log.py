@@ -143,7 +143,7 @@ def test_deaths_are_alike_whatever_the_numbers_in_them() -> None:
 def test_a_death_is_told_in_a_line() -> None:
     assert str(Death(DeathCause.KILLED, -9, "")) == "killed (SIGKILL)"
     assert str(Death(DeathCause.CRASH, 2, "no such flag")) == "crash (status 2): no such flag"
-    assert str(Death(DeathCause.STALLED, None, "It stood still.")) == "stalled: It stood still."
+    assert str(Death(DeathCause.STALLED, None, "It stalled.")) == "stalled: It stalled."
 
 
 def test_the_kernel_s_count_is_that_of_our_group_where_it_has_one(tmp_path: Path) -> None:

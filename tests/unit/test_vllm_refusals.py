@@ -19,7 +19,7 @@ def test_a_request_that_is_too_long_is_told_with_both_numbers() -> None:
                 "input tokens, which exceeds this limit even without any output tokens. Please reduce the length of "
                 "the input prompt. (parameter=input_tokens, value=4097)"
             ),
-            "The prompt has 4097 tokens; the model takes 4096, its answer included.",
+            "The prompt has 4097 tokens; the model's limit is 4096, including the answer.",
         ),
         (
             (
@@ -33,18 +33,18 @@ def test_a_request_that_is_too_long_is_told_with_both_numbers() -> None:
                 "This model's maximum context length is 2048 tokens. However, you requested 3000 tokens (1000 in the "
                 "messages, 2000 in the completion)."
             ),
-            "The request asks for 3000 tokens; the model takes 2048, prompt and answer together.",
+            "The request asks for 3000 tokens; the model's limit is 2048 for prompt and answer together.",
         ),
         (
             (
                 "max_completion_tokens=1000000 cannot be greater than max_model_len=2048. Please request fewer output "
                 "tokens."
             ),
-            "`max_completion_tokens` is 1000000; the model takes 2048 tokens, prompt and answer together.",
+            "`max_completion_tokens` is 1000000; the model's limit is 2048 tokens for prompt and answer together.",
         ),
         (
             "The decoder prompt (length 5000) is longer than the maximum model length of 4096. Make sure that",
-            "The prompt has 5000 tokens; the model takes 4096, its answer included.",
+            "The prompt has 5000 tokens; the model's limit is 4096, including the answer.",
         ),
     ]
     wrong = [

@@ -76,7 +76,7 @@ class DocLayout:
         return sorted(regions, key=lambda region: -region.confidence)
 
     def _rows(self, pixels: RgbArray) -> FloatArray:
-        """The boxes of the model's first output: as many as its second says; all if that is missing."""
+        """The boxes of the model's first output: as many as its second output says."""
         height, width = pixels.shape[:2]
         resized = cv2.resize(pixels, (SIDE, SIDE), interpolation=cv2.INTER_CUBIC)
         tensor = resized.astype(np.float32).transpose(2, 0, 1)[None] / np.float32(255.0)
@@ -101,7 +101,7 @@ class DocLayout:
         except Exception as error:  # ONNX Runtime raises any exception, and so does numpy for an output it can't read
             raise _unusable(self._path, "it fails on an empty page") from error
         if rows.ndim != 2 or rows.shape[1] not in COLUMNS:
-            detail = f"its first output is {_shape(rows.shape)}, where N x 7 or N x 8 is expected"
+            detail = f"its first output is {_shape(rows.shape)}; expected N x 7 or N x 8"
             raise _unusable(self._path, detail)
         if len(rows) and rows[:, 0].max() >= len(CLASSES):
             raise _unusable(self._path, f"it gives class {int(rows[:, 0].max())}, and there are {len(CLASSES)}")
@@ -113,9 +113,9 @@ def _opened(path: Path, threads: int) -> OnnxGraph:
     try:
         model = OnnxGraph(path, threads)
     except Exception as error:  # ONNX Runtime raises any exception for a broken file
-        raise _unusable(path, "it is no ONNX model, or a broken one") from error
+        raise _unusable(path, "it is not a valid ONNX model") from error
     if set(model.inputs) != set(INPUTS):
-        detail = f"its inputs are {', '.join(model.inputs)}, where {', '.join(INPUTS)} are expected"
+        detail = f"its inputs are {', '.join(model.inputs)}; expected {', '.join(INPUTS)}"
         raise _unusable(path, detail)
     for name, expected in INPUTS.items():
         found = model.inputs[name]
@@ -123,9 +123,9 @@ def _opened(path: Path, threads: int) -> OnnxGraph:
             not isinstance(a, int) or a in (b, -1) for a, b in zip(found, expected, strict=True)
         )
         if not fits:
-            raise _unusable(path, f"its input {name} is {_shape(found)}, where {_shape(expected)} is expected")
+            raise _unusable(path, f"its input {name} is {_shape(found)}; expected {_shape(expected)}")
     if len(model.outputs) < 2:
-        raise _unusable(path, f"it has {len(model.outputs)} output, where boxes and their number are expected")
+        raise _unusable(path, f"it has {len(model.outputs)} output; expected boxes and their number")
     return model
 
 

@@ -50,6 +50,6 @@ def calibrated(model: Path) -> bool:
     if calibration is None or not model.exists():
         return False
     if not calibration.fits(model):
-        log.warning("int8_not_used", model=model.name, reason="It is not the version that was calibrated for int8.")
+        log.warning("int8_not_used", model=model.name, reason="It is not the version calibrated for int8.")
         return False
     return True

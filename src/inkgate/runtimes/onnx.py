@@ -60,7 +60,7 @@ class OnnxRuntime:
     def fell_back(self) -> str:
         """See Runtime. When a provider fails, ONNX Runtime itself switches to the next one."""
         lost = lost_by(list(self._sessions.items()), self._on)
-        return self._refused or (f"{NAMES[self._on.provider]} failed, and computes no more: {lost}" if lost else "")
+        return self._refused or (f"{NAMES[self._on.provider]} failed and is no longer used for: {lost}" if lost else "")
 
     def open_columns(self, path: Path) -> ColumnModel:
         """Raises as `open`."""

@@ -83,7 +83,7 @@ class OpenVinoRuntime:
             return model
         if not calibration.fits(path):
             raise RuntimeError(
-                f"{path.name} is not the version that was calibrated for int8 (its sha256 is not "
+                f"{path.name} is not the version calibrated for int8 (its sha256 is not "
                 f"{calibration.sha256}): set engine.ppocr.precision to auto, bf16 or f32."
             )
         return with_int8(model, calibration.ranges)

@@ -108,7 +108,7 @@ def accelerator(wanted: ProviderRequest, available: Sequence[str]) -> Accelerato
         raise EngineFailed(
             "provider_unavailable",
             f"This ONNX Runtime has no {' and no '.join(sorted(needed - set(available)))}, but {', '.join(available)}: "
-            "install onnxruntime-gpu in the place of onnxruntime.",
+            "install onnxruntime-gpu instead of onnxruntime.",
         )
     return Accelerator(asked, wanted)
 

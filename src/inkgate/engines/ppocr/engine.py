@@ -74,7 +74,7 @@ class PpOcr:
     async def read(self, page: Page, task: Task) -> PageResult:
         """As Engine.read. `timings_ms` has: render, orient, detect, recognize, layout, ruling, arrange."""
         if task.kind not in KINDS:
-            raise InputRejected("task_unsupported", f"The embedded engine can't do {task.kind.value!r}.")
+            raise InputRejected("task_unsupported", f"The embedded engine does not support {task.kind.value!r}.")
         if self._models is None:
             raise EngineFailed("engine_unavailable", "The embedded engine has not been started.")
         reading = PageRead(self._models, self._layout, self._threads, self._detections, self._settings, task)

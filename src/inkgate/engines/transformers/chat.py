@@ -30,7 +30,7 @@ def question_of(body: bytes) -> ChatPrompt:
         messages = [_message(message, images) for message in request["messages"]]
         return ChatPrompt(messages, tuple(images), _sampling(request))
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputRejected("upstream_rejected", "The request is no chat with images as data URLs.") from error
+        raise InputRejected("upstream_rejected", "The request is not a chat with images as data URLs.") from error
 
 
 def event_of(piece: GeneratedPiece) -> bytes:

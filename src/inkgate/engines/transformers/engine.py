@@ -57,6 +57,6 @@ def weights_of(preset: Preset, own: TransformersSettings) -> str:
     """
     name = own.model or preset.launch.model
     if name is None:
-        detail = f"The weights of {preset.name} are in a folder: name it in `engine.transformers.model`."
+        detail = f"The weights of {preset.name} are in a folder: set `engine.transformers.model` to its path."
         raise InputRejected("engine_incomplete", detail)
     return name

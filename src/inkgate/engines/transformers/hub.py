@@ -129,7 +129,7 @@ class _Loaded:
             )
         except (ValueError, KeyError, TypeError) as error:
             log.warning("question_refused", error=str(error))
-            raise InputRejected("upstream_rejected", f"The model can't take the page: {error}") from error
+            raise InputRejected("upstream_rejected", f"The model's processor refused the page: {error}") from error
         inputs = inputs.to(self._model.device)
         return {name: self._typed(value) for name, value in inputs.items()}
 

@@ -110,5 +110,5 @@ def _error_of(elements: Sequence[Element]) -> PageError | None:
     if not failed:
         return None
     asked = sum(element.read is not None or element.failure is not None for element in elements)
-    detail = f"{len(failed)} of {asked} parts of the page were not read, the first because of {failed[0].code}."
+    detail = f"{len(failed)} of {asked} blocks of the page failed, the first with {failed[0].code}."
     return EngineFailed("elements_failed", detail).as_page_error()

@@ -73,7 +73,7 @@ class ChatClient:
             if answer.status != 200:
                 raise await self._refusal(answer, str(request.get("model", "")), deadline)
             if "text/event-stream" not in answer.headers.get("content-type", ""):
-                raise garbled("The model server answered with something else than an event stream.")
+                raise garbled("The model server's response is not an event stream.")
             yield await stack.enter_async_context(aclosing(self._deltas(answer, deadline)))
 
     async def _refusal(self, answer: ModelAnswer, model: str, deadline: float) -> InkgateError:
@@ -114,7 +114,7 @@ class ChatClient:
                     deadline = anyio.current_time() + self._patience.progress
                 yield delta
         if not whole:
-            raise EngineFailed("upstream_cut_off", "The model server's answer ended before it was whole.")
+            raise EngineFailed("upstream_cut_off", "The model server ended its answer before it was complete.")
 
 
 async def _next(chunks: AsyncIterator[bytes], *, whole: bool) -> bytes | None:
@@ -132,7 +132,7 @@ async def _next(chunks: AsyncIterator[bytes], *, whole: bool) -> bytes | None:
 
 
 def _stalled(awaited: str) -> EngineFailed:
-    return EngineFailed("upstream_stalled", f"The {awaited} did not come in time.")
+    return EngineFailed("upstream_stalled", f"The model server timed out: no {awaited} in time.")
 
 
 def model_unknown(model: str, served: tuple[str, ...]) -> EngineFailed:

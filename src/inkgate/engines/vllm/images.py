@@ -58,7 +58,7 @@ class ImageLimits:
         """
         width, height = self._started(size)
         if max(width, height) > self.aspect * min(width, height):
-            detail = f"the image is {size.width} x {size.height} pixels; the model takes up to {self.aspect:g}:1"
+            detail = f"the image is {size.width} x {size.height} pixels; the model's limit is {self.aspect:g}:1"
             raise InputRejected("image_too_narrow", detail)
         wide, high = round(width / self.factor), round(height / self.factor)
         pixels = wide * high * self.factor**2

@@ -75,7 +75,9 @@ class TaskPrompt:
         text = self.prompt
         if self.languages:
             if language is None or language not in self.languages:
-                raise InputRejected("options_invalid", f"translation is into one of: {', '.join(self.languages)}")
+                raise InputRejected(
+                    "options_invalid", f"translation supports only these languages: {', '.join(self.languages)}"
+                )
             text = self.languages[language]
         if FIELDS not in text:
             return text
@@ -192,13 +194,13 @@ class Preset:
 
     def __post_init__(self) -> None:
         if not self.name or not self.served_names:
-            raise ValueError("a preset has a name, and at least one name that servers call the model")
+            raise ValueError("a preset needs a name and at least one of `served_names`")
         unread = {kind for kind in (self.elements or {}).values() if kind not in self.tasks}
         if unread:
-            raise ValueError(f"{self.name}: elements are read as {', '.join(sorted(unread))}, which are not in tasks")
+            raise ValueError(f"{self.name}: `elements` uses {', '.join(sorted(unread))}, not in `tasks`")
         unknown = {name for name in self.classes.values() if name not in self.tasks and name not in self.others}
         if unknown:
-            raise ValueError(f"{self.name}: classes are read as {', '.join(sorted(unknown))}, which it doesn't have")
+            raise ValueError(f"{self.name}: `classes` uses {', '.join(sorted(unknown))}, not in `tasks` or `others`")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -223,13 +225,15 @@ class Preset:
             InputRejected: `task_unsupported` for the task, `options_invalid` for the other arguments.
         """
         if kind not in self.tasks:
-            raise InputRejected("task_unsupported", f"{self.name} can't do {kind}; it does: {', '.join(self.tasks)}")
+            raise InputRejected(
+                "task_unsupported", f"{self.name} does not support {kind}; it supports: {', '.join(self.tasks)}"
+            )
         return self._planned(self.tasks[kind], names, language)
 
     def other_plan(self, name: str) -> PromptPlan:
         """The request for a prompt of the model that no TaskKind covers. Raises as `plan`."""
         if name not in self.others:
-            known = ", ".join(self.others) or "nothing besides the tasks"
+            known = ", ".join(self.others) or "none besides its tasks"
             raise InputRejected("task_unsupported", f"{self.name} has no prompt {name!r}; it has: {known}")
         return self._planned(self.others[name], (), None)
 

@@ -13,8 +13,8 @@ from inkgate.errors import EngineFailed, InkgateError, InputRejected
 log = structlog.get_logger(__name__)
 
 _REFUSED = frozenset({400, 413, 415, 422})
-_PROMPT_TOO_LONG = "The prompt has {1} tokens; the model takes {0}, its answer included."
-_ANSWER_TOO_LONG = "`{0}` is {1}; the model takes {2} tokens, prompt and answer together."
+_PROMPT_TOO_LONG = "The prompt has {1} tokens; the model's limit is {0}, including the answer."
+_ANSWER_TOO_LONG = "`{0}` is {1}; the model's limit is {2} tokens for prompt and answer together."
 _TOO_LONG = (
     (re.compile(r"context length is (\d+) tokens.*?contains (?:at least )?(\d+) input tokens"), _PROMPT_TOO_LONG),
     (
@@ -23,16 +23,16 @@ _TOO_LONG = (
     ),
     (
         re.compile(r"context length is (\d+) tokens.*?requested (\d+) (?:output )?tokens"),
-        "The request asks for {1} tokens; the model takes {0}, prompt and answer together.",
+        "The request asks for {1} tokens; the model's limit is {0} for prompt and answer together.",
     ),
     (re.compile(r"\b(max_\w*tokens)=(\d+) cannot be greater than \w+ ?= ?(\d+)"), _ANSWER_TOO_LONG),
     (
         re.compile(r"prompt \(length (\d+)\).*?maximum model length of (\d+)"),
-        "The prompt has {0} tokens; the model takes {1}, its answer included.",
+        "The prompt has {0} tokens; the model's limit is {1}, including the answer.",
     ),
     (
         re.compile(r"Input length \((\d+)\) exceeds model's maximum context length \((\d+)\)"),
-        "The prompt has {0} tokens; the model takes {1}, its answer included.",
+        "The prompt has {0} tokens; the model's limit is {1}, including the answer.",
     ),
 )
 """How vLLM (0.32 and earlier) reports that a request is too long, and our wording."""
@@ -52,9 +52,9 @@ def upstream_error(status: int, body: bytes) -> InkgateError:
     if status in _REFUSED:
         return InputRejected("upstream_rejected", reason or f"The model server refused the request ({status}).")
     if status in {401, 403}:
-        return EngineFailed("upstream_denied", f"The model server did not let us in ({status}).")
+        return EngineFailed("upstream_denied", f"The model server rejected inkgate's API key ({status}).")
     if status in {429, 503}:
-        return EngineFailed("upstream_busy", f"The model server takes no more requests ({status}).")
+        return EngineFailed("upstream_busy", f"The model server is full ({status}).")
     return EngineFailed("upstream_failed", f"The model server failed ({status}).")
 
 
@@ -63,7 +63,7 @@ def chat_error(status: int, body: bytes, model: str) -> InkgateError:
     if status != 404:
         return upstream_error(status, body)
     if not _error_of(body):  # an error of the chat protocol is more specific than one of the server's framework
-        return EngineFailed("upstream_garbled", "The model server's address has no chat completions.")
+        return EngineFailed("upstream_garbled", "The model server's address has no endpoint for chat completions.")
     upstream_error(status, body)  # for the log
     return InputRejected("engine_unknown", f"The model server has no model {model!r}.")
 

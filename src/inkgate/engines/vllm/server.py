@@ -123,7 +123,7 @@ class ModelServer:
         except aiohttp.ClientError as error:
             raise self._unreachable() from error
         except TimeoutError as error:
-            raise EngineFailed("upstream_stalled", "The model server does not answer.") from error
+            raise EngineFailed("upstream_stalled", "The model server does not respond.") from error
         if status == 404:
             raise garbled("The model server's address has no /models; does it end in /v1?")
         if status != 200:
@@ -183,7 +183,7 @@ class ModelServer:
         """
         served = await self.models()
         if not served:
-            raise garbled("The model server has no model.")
+            raise garbled("The model server serves no model.")
         model = next((name for name in self._model_names if name in served), served[0])
         image = {"type": "image_url", "image_url": {"url": probe_image()}}
         message = {"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}
@@ -222,7 +222,7 @@ class ModelServer:
     def _unreachable(self) -> EngineFailed:
         """The error. Also forgets what is known of the server, which may be another one next time."""
         self._without_mm_kwargs_until = -math.inf
-        return EngineFailed("upstream_unreachable", "No connection to the model server.")
+        return EngineFailed("upstream_unreachable", "Can't connect to the model server.")
 
 
 async def _start_of(chunks: AsyncIterator[bytes]) -> bytes:

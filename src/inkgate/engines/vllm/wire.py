@@ -62,12 +62,12 @@ class EventLines:
         """
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) > _MAX_LINE:
-            raise garbled("The model server sent a line without end.")
+            raise garbled("The model server sent a line that is too long.")
         for line in (line.rstrip(b"\r") for line in lines):
             if line.startswith(b"data:"):
                 yield line[5:].strip()
             elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
-                raise garbled("The model server sent something else than an event stream.")
+                raise garbled("The model server's response is not an event stream.")
 
 
 def delta_of(payload: bytes) -> Delta:
@@ -83,7 +83,7 @@ def delta_of(payload: bytes) -> Delta:
             raise upstream_error(_status(chunk["error"]), payload)
         return _delta(chunk)
     except (orjson.JSONDecodeError, TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
-        raise garbled("The model server sent an event that is no part of a chat completion.") from error
+        raise garbled("The model server sent an event that is not a chunk of a chat completion.") from error
 
 
 def event_error(payload: bytes) -> InkgateError | None:

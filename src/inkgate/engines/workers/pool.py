@@ -129,13 +129,13 @@ class WorkerPool:
                 log.warning("engine_worker_lost", pid=worker.pid, model=model, items=len(items), cause=death.cause)
             finally:
                 self._give_back(worker)
-        raise EngineFailed("engine_failed", "The engine's workers died at this.")
+        raise EngineFailed("engine_failed", "The engine's workers crashed on this page.")
 
     def _take(self) -> Worker:
         with self._changed:
             waited_s = _PATIENCE * self._settings.timeout_s
             if not self._changed.wait_for(lambda: self._free or self._closed, waited_s):
-                raise EngineFailed("engine_failed", "No worker of the engine was free for too long.")
+                raise EngineFailed("engine_failed", "Timed out waiting for a free engine worker.")
             if self._closed:
                 raise _closed()
             return self._free.pop()
@@ -169,10 +169,10 @@ class WorkerPool:
         try:
             await self._ready(worker)
             await anyio.wait_readable(worker.pid_fd)
-        except Exception as error:  # noqa: BLE001 - a runtime raises what it likes for a model it can't load
+        except Exception as error:  # noqa: BLE001 - a runtime may raise any exception for a model it can't load
             self._failed(error)
         finally:
-            with anyio.CancelScope(shield=True):  # milliseconds; without it a zombie stays
+            with anyio.CancelScope(shield=True):  # takes milliseconds; without it a zombie remains
                 status = await self._reaper.run(worker.collect)
             self._lives[place] = (0, started)
             self._withdraw(worker)

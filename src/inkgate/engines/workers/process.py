@@ -121,7 +121,7 @@ class Worker:
             results, error, raised = pickle.loads(self._channel.recv_bytes())  # noqa: S301 - of our own making
         except BlockingIOError:
             self.end()
-            raise WorkerDied("took too long", had_call=True) from None
+            raise WorkerDied("timed out", had_call=True) from None
         except (EOFError, OSError):
             self.end()
             raise WorkerDied("ended", had_call=True) from None

@@ -81,7 +81,7 @@ def server_command(preset: Preset, settings: VllmSettings, tracing: TracingSetti
     if not model:
         raise InputRejected(
             "engine_incomplete",
-            f"The weights of {preset.name} are in no repository of their own: give the folder of a copy as "
+            f"The weights of {preset.name} have no repository of their own on the hub: put the folder of a copy into "
             "`engine.vllm.managed.model`.",
         )
     path = os.environ.get("PATH", "")  # noqa: TID251 - where to look, no setting
@@ -139,7 +139,7 @@ def free_port() -> int:
 
 def _given_python(python: str) -> str:
     if shutil.which(python) is None:
-        raise InputRejected("engine_incomplete", f"`engine.vllm.managed.python`: {python} is no program.")
+        raise InputRejected("engine_incomplete", f"`engine.vllm.managed.python`: {python} is not an executable file.")
     return str(Path(python).absolute()) if os.sep in python else python
 
 
@@ -156,9 +156,9 @@ def _found_python(path: str) -> str:
                 return candidate
     raise InputRejected(
         "engine_incomplete",
-        "No vLLM was found to start. Install it into an environment of its own (`python3 -m venv .venv-vllm && "
-        ".venv-vllm/bin/pip install vllm`), or name the Python of one as `engine.vllm.managed.python`, or give the "
-        "address of one that runs with `--vllm-url http://127.0.0.1:8000/v1`.",
+        "vLLM was not found. Install it into an environment of its own (`python3 -m venv .venv-vllm && "
+        ".venv-vllm/bin/pip install vllm`), set `engine.vllm.managed.python` to the Python of an environment that has "
+        "it, or connect to a running server with `--vllm-url http://127.0.0.1:8000/v1`.",
     )
 
 

@@ -73,9 +73,7 @@ def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0
     first_hand = [line for line in loud if _FIRST_HAND.search(line) and line not in second_hand]
     killed = status in (None, -signal.SIGKILL)
     if oom_kills != 0 and (killed or (second_hand and not first_hand)):
-        return Death(
-            DeathCause.OUT_OF_MEMORY, status, "The machine is out of memory: its kernel has killed the process."
-        )
+        return Death(DeathCause.OUT_OF_MEMORY, status, "Out of memory: the kernel killed the process.")
     if killed:
         return Death(DeathCause.KILLED, status, "")
     said = first_hand or second_hand or loud or [bare(line) for line in lines] or [""]

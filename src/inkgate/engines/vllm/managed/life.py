@@ -93,7 +93,7 @@ class ServerRun:
     async def end_stalled(self) -> None:
         """Ends the process because it is stalled."""
         if self._child is not None:
-            self._ended_for = Death(DeathCause.STALLED, None, "It stood still.")
+            self._ended_for = Death(DeathCause.STALLED, None, "It stalled.")
             await self._child.stop()
 
     async def _find_ready(
@@ -104,7 +104,7 @@ class ServerRun:
             while not await self._answers(server):  # noqa: ASYNC110 - it happens in another process
                 await anyio.sleep(_POLL_S)
         if scope.cancelled_caught:
-            self._ended_for = Death(DeathCause.NOT_READY, None, "It did not answer in time.")
+            self._ended_for = Death(DeathCause.NOT_READY, None, "It did not become ready in time.")
             await child.stop()
             return
         self.ready_at = anyio.current_time()

@@ -32,7 +32,7 @@ def json_fields(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a P
             continue
         text = without_surrogates(json.dumps(found, ensure_ascii=False))
         return ParsedAnswer(text=text, fields=json.loads(text))
-    raise EngineFailed("engine_output_invalid", "the model was to answer with a JSON object, and did not")
+    raise EngineFailed("engine_output_invalid", "the model's answer is not a JSON object")
 
 
 def _integer(digits: str) -> int | str:

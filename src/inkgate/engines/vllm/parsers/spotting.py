@@ -31,7 +31,7 @@ def spotting_json(output: str, size: Size) -> ParsedAnswer:
     """
     lines = tuple(_json_lines(output, size))
     if not lines and output.strip() and "[" not in output:
-        raise EngineFailed("engine_output_invalid", "the model was to answer with a JSON array, and did not")
+        raise EngineFailed("engine_output_invalid", "the model's answer is not a JSON array")
     return _answer(lines)
 
 
