@@ -16,7 +16,7 @@ from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.engines import embedded_engine, page_layout, runtime_of
 from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.documents.open import Opener
-from inkgate.engines.alone import each_alone
+from inkgate.engines.alone import unbatched
 from inkgate.engines.base import Engine
 from inkgate.runtimes.base import ColumnModel, Model, Runtime
 from inkgate.runtimes.onnx import OnnxColumns
@@ -100,7 +100,7 @@ async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[Ow
             background.start_soon(workers.run)
         await anyio.wait_all_tasks_blocked()
         layout = page_layout(settings, runtime)
-        engine = embedded_engine(settings, layout, workers or runtime, batchers if step.batched else each_alone)
+        engine = embedded_engine(settings, layout, workers or runtime, batchers if step.batched else unbatched)
         await engine.start()
         name = f"{runtime.name}, {settings.engine.ppocr.workers} workers" if workers else runtime.name
         yield Own(engine, opener, name, batchers.figures[0] if batchers.figures else None)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from benchmarks.simulate.batch import Batch, Flags, Sequence, Step
 from benchmarks.simulate.card import Card
 from benchmarks.simulate.workload import PageWork
-from inkgate.engines.vllm.metrics import ServerReading, Total
+from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
 
 
 class ServerGone(Exception):
@@ -80,8 +80,8 @@ class Server:
             preemptions=self.batch.preemptions,
             generation_tokens=self.batch.tokens,
             requests=self._ended,
-            queue_s=Total(self._queue_s, self._queued),
-            inter_token_s=Total(self._inter_token_s, self._inter_tokens),
+            queue_s=HistogramTotal(self._queue_s, self._queued),
+            inter_token_s=HistogramTotal(self._inter_token_s, self._inter_tokens),
         )
 
     async def generate(self, page: PageWork, on_tokens: Callable[[int], None] | None = None) -> None:

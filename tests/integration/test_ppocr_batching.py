@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from inkgate.bootstrap.batchers import Batchers
-from inkgate.engines.alone import each_alone
+from inkgate.engines.alone import unbatched
 from inkgate.engines.base import NewBatching
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
@@ -86,7 +86,7 @@ def without_confidences(page: PageResult) -> PageResult:
 async def test_pages_share_calls_and_read_as_they_do_alone() -> None:
     pages = [drawn(texts) for texts in TEXTS]
     runtime = OnnxRuntime(1)
-    async with started(runtime, each_alone) as engine:
+    async with started(runtime, unbatched) as engine:
         alone = await read_at_once(engine, pages)
     together, recognizer = await read_batched(runtime, pages)
     assert [page.text for page in together] == [page.text for page in alone]
@@ -103,7 +103,7 @@ def runtime(request: pytest.FixtureRequest) -> Runtime:
 
 async def test_a_page_reads_the_same_to_the_last_bit_alone_and_beside_seven_others(runtime: Runtime) -> None:
     settings = SETTINGS.model_copy(update={"concurrent_pages": len(PAGES)})
-    async with started(runtime, each_alone, settings) as engine:
+    async with started(runtime, unbatched, settings) as engine:
         alone = [(await read_at_once(engine, [page]))[0] for page in PAGES]
     together, recognizer = await read_batched(runtime, PAGES, settings)
     assert recognizer.calls < recognizer.items

@@ -14,8 +14,8 @@ import pytest
 
 from inkgate.bootstrap import build_parts
 from inkgate.engines.transformers import hub
-from inkgate.engines.transformers.engine import Transformers, asking_settings
-from inkgate.engines.transformers.in_process import InProcess
+from inkgate.engines.transformers.engine import TransformersEngine, asking_settings
+from inkgate.engines.transformers.in_process import InProcessUpstream
 from inkgate.engines.transformers.model import GenerativeModel
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
@@ -36,10 +36,10 @@ PRESET = find_preset("hunyuanocr-1.5")
 @asynccontextmanager
 async def engine_of(
     model: GenerativeModel, settings: TransformersSettings | None = None
-) -> AsyncIterator[Transformers]:
-    server = InProcess(PRESET.served_names[0], lambda: model)
+) -> AsyncIterator[TransformersEngine]:
+    server = InProcessUpstream(PRESET.served_names[0], lambda: model)
     asking = asking_settings(settings or TransformersSettings(), VllmSettings())
-    engine = Transformers(server, Vllm(PRESET, asking, server))
+    engine = TransformersEngine(server, Vllm(PRESET, asking, server))
     async with anyio.create_task_group() as group:
         group.start_soon(server.run)
         await engine.start()
@@ -126,7 +126,7 @@ async def test_a_caller_who_leaves_ends_the_answer_and_the_next_is_answered() ->
 
 async def test_who_left_while_waiting_is_not_answered() -> None:
     model = ScriptedModel(GOOD)
-    server = InProcess("tiny", lambda: model)
+    server = InProcessUpstream("tiny", lambda: model)
     await server.start()
     async with server.send(ModelCall(b"{}")):
         pass
@@ -157,7 +157,7 @@ async def test_a_fault_of_the_model_is_that_of_one_page(
 
 
 async def test_nothing_is_read_before_the_start_and_after_the_stop() -> None:
-    server = InProcess("tiny", lambda: ScriptedModel(GOOD))
+    server = InProcessUpstream("tiny", lambda: ScriptedModel(GOOD))
     for _ in range(2):
         with pytest.raises(EngineFailed, match="engine_unavailable"):
             await server.models()

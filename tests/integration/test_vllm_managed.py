@@ -11,9 +11,9 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from inkgate.engines.vllm.managed.child import Child
+from inkgate.engines.vllm.managed.child import ServerProcess
 from inkgate.engines.vllm.managed.diagnose import DeathCause
-from inkgate.engines.vllm.managed.engine import Managed
+from inkgate.engines.vllm.managed.engine import ManagedEngine
 from inkgate.engines.vllm.managed.supervisor import ManagedState
 from inkgate.errors import EngineFailed
 from support.managed import FakeVllm, managed, parent, until
@@ -194,7 +194,7 @@ async def test_stopped_while_it_starts_it_leaves_nothing(fake: FakeVllm) -> None
 
 
 async def test_an_order_to_stop_that_comes_before_the_program_is_not_lost() -> None:
-    child = Child.spawn(["sleep", "60"], {"PATH": os.defpath}, grace_s=20)
+    child = ServerProcess.spawn(["sleep", "60"], {"PATH": os.defpath}, grace_s=20)
     await child.stop()
     status = await child.wait()
     child.close()
@@ -233,7 +233,7 @@ async def test_an_engine_that_does_not_start_stops_its_server(fake: FakeVllm) ->
 
     async with managed(fake) as server:
         with pytest.raises(EngineFailed, match="model_unknown"):
-            await Managed(server, Broken()).start()
+            await ManagedEngine(server, Broken()).start()
         assert server.state is ManagedState.STOPPED
         assert fake.alive() == set()
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from inkgate.engines.vllm.metrics import ServerReading, Total
+from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
 
 TICK_S = 0.1
 
@@ -52,9 +52,9 @@ class Plant:
     preemptions: int = 0
     tokens: float = 0.0
     requests: int = 0
-    queue_s: Total = Total()
-    inter_token_s: Total = Total()
-    request_s: Total = Total()
+    queue_s: HistogramTotal = HistogramTotal()
+    inter_token_s: HistogramTotal = HistogramTotal()
+    request_s: HistogramTotal = HistogramTotal()
 
     def __post_init__(self) -> None:
         self._rng = random.Random(self.seed)
@@ -82,14 +82,14 @@ class Plant:
         self.now += TICK_S
         while self.waiting and len(self.running) < self.slots and self._kv() + self.waiting[0].prompt < self.kv_tokens:
             request = self.waiting.popleft()
-            self.queue_s = Total(self.queue_s.sum + self.now - request.came_at, self.queue_s.count + 1)
+            self.queue_s = HistogramTotal(self.queue_s.sum + self.now - request.came_at, self.queue_s.count + 1)
             self.running.append(request)
         if not self.running:
             return
         each_per_s = min(self.fastest, self.tokens_per_s / len(self.running))
         made = each_per_s * TICK_S * len(self.running)
         self.tokens += made
-        self.inter_token_s = Total(self.inter_token_s.sum + made / each_per_s, self.inter_token_s.count + made)
+        self.inter_token_s = HistogramTotal(self.inter_token_s.sum + made / each_per_s, self.inter_token_s.count + made)
         for request in self.running:
             request.done += each_per_s * TICK_S
         self._end()
@@ -127,6 +127,6 @@ class Plant:
         for request in [each for each in self.running if each.done >= each.output]:
             self.running.remove(request)
             self.requests += 1
-            self.request_s = Total(self.request_s.sum + self.now - request.came_at, self.request_s.count + 1)
+            self.request_s = HistogramTotal(self.request_s.sum + self.now - request.came_at, self.request_s.count + 1)
             if not request.foreign and self.on_end is not None:
                 self.on_end(request, self.now)

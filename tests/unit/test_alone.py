@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
-from inkgate.engines.alone import each_alone
+from inkgate.engines.alone import unbatched
 
 pytestmark = pytest.mark.anyio
 
@@ -34,7 +34,7 @@ class Lengths:
 
 async def test_each_who_asks_gets_a_call_of_its_own() -> None:
     model = Lengths()
-    batching = each_alone(model, "model")
+    batching = unbatched(model, "model")
     answers: dict[str, list[int]] = {}
 
     async def ask(*items: str) -> None:

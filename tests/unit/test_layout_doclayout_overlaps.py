@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.layout.doclayout_classes import CLASSES
-from inkgate.layout.doclayout_overlaps import kept
+from inkgate.layout.doclayout_overlaps import remove_duplicates
 from inkgate.runtimes.base import FloatArray
 from support.strategies import examples
 
@@ -24,7 +24,7 @@ def rows(*boxes: Named) -> FloatArray:
 
 def numbers(*boxes: Named, width: int = PAGE, height: int = PAGE) -> list[int]:
     """Which of the boxes are kept."""
-    return sorted(int(row[6]) for row in kept(rows(*boxes), width, height))
+    return sorted(int(row[6]) for row in remove_duplicates(rows(*boxes), width, height))
 
 
 def test_of_two_boxes_of_one_class_the_better_stays() -> None:
@@ -87,7 +87,7 @@ def test_specks_are_nothing() -> None:
 @examples
 def test_any_boxes_are_sorted_out(boxes: list[Named]) -> None:
     given_rows = rows(*boxes)
-    found = kept(given_rows, PAGE, PAGE)
+    found = remove_duplicates(given_rows, PAGE, PAGE)
     assert {tuple(row) for row in found} <= {tuple(row) for row in given_rows}
     assert list(found[:, 1]) == sorted(found[:, 1], reverse=True)
-    assert len(kept(found, PAGE, PAGE)) == len(found)
+    assert len(remove_duplicates(found, PAGE, PAGE)) == len(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inkgate.layout.ink import joined_with, text_outside
+from inkgate.layout.ink import merge_boxes, text_outside
 from inkgate.types import BlockType, Box, RgbArray, Size
 from support.layouts import region
 from support.ppocr import drawn
@@ -65,19 +65,19 @@ def test_boxes_of_a_large_page_are_in_its_own_pixels() -> None:
 
 def test_the_end_of_a_regions_lines_widens_it() -> None:
     text = region(BlockType.TEXT, 100, 100, 600, 200)
-    (wider,) = joined_with([text], [(604, 120, 640, 160)], Size(800, 1000))
+    (wider,) = merge_boxes([text], [(604, 120, 640, 160)], Size(800, 1000))
     assert wider.box == (100.0, 100.0, 640.0, 200.0)
     assert wider.type is BlockType.TEXT
 
 
 def test_what_stands_apart_is_a_region_of_its_own() -> None:
     text = region(BlockType.TEXT, 100, 100, 600, 200)
-    kept, other = joined_with([text], [(100, 400, 300, 430)], Size(800, 1000))
+    kept, other = merge_boxes([text], [(100, 400, 300, 430)], Size(800, 1000))
     assert kept == text
     assert (other.type, other.box) == (BlockType.TEXT, (100, 400, 300, 430))
 
 
 def test_a_region_never_grows_into_another() -> None:
     left, right = region(BlockType.TEXT, 100, 100, 390, 200), region(BlockType.TEXT, 400, 100, 700, 200)
-    found = joined_with([left, right], [(391, 120, 405, 150)], Size(800, 1000))
+    found = merge_boxes([left, right], [(391, 120, 405, 150)], Size(800, 1000))
     assert found[0] == left

@@ -47,9 +47,9 @@ def test_a_single_narrow_character_among_lines_stays_upright() -> None:
 def test_no_boxes_are_no_lines() -> None:
     empty = np.zeros((0, 4, 2), np.float32)
     assert lines.crops_of(np.zeros((5, 5, 3), np.uint8), empty) == []
-    assert not upright.lies_flat(empty)
-    assert len(upright.witnesses(empty)) == 0
-    assert not upright.stands([], [])
+    assert not upright.is_horizontal(empty)
+    assert len(upright.longest_lines(empty)) == 0
+    assert not upright.is_upright([], [])
 
 
 def test_a_crop_is_the_pixels_of_its_quad_made_upright() -> None:
@@ -75,7 +75,7 @@ def test_lines_are_cut_out_with_a_margin_and_keep_their_tight_quads() -> None:
     assert item.quad.tolist() == quad(20, 20, 80, 40).tolist()
     assert np.abs(item.pixels - rgb[14:66, 12:108].astype(int)).max() <= 1
 
-    (turned,) = lines.turned(rgb, [item])
+    (turned,) = lines.rotate_boxes(rgb, [item])
     assert turned.quad[0].tolist() == [100, 60]
     assert np.abs(turned.pixels - item.pixels[::-1, ::-1].astype(int)).max() <= 1
 
@@ -108,15 +108,15 @@ def test_a_line_is_turned_when_it_is_clearly_read_better() -> None:
     wrong = [
         (first, second, found)
         for first, second, turned in cases
-        if (found := lines.clearly_better(second, than=first)) is not turned
+        if (found := lines.is_clearly_better(second, than=first)) is not turned
     ]
     assert wrong == []
 
 
 def test_lines_are_doubtful_by_the_classifier_or_by_their_reading() -> None:
-    assert lines.doubtful(reading("word", 0.99), 0.7)
-    assert lines.doubtful(reading("word", 0.5), 0.1)
-    assert not lines.doubtful(reading("word", 0.99), 0.1)
+    assert lines.may_be_upside_down(reading("word", 0.99), 0.7)
+    assert lines.may_be_upside_down(reading("word", 0.5), 0.1)
+    assert not lines.may_be_upside_down(reading("word", 0.99), 0.1)
 
 
 def test_lines_that_say_nothing_or_say_it_unsurely_are_left_out() -> None:
@@ -136,10 +136,10 @@ def test_a_line_is_in_pixels_of_the_page() -> None:
 @pytest.mark.parametrize("degrees", [0, 90, 180, 270])
 def test_pages_are_turned_clockwise(degrees: int) -> None:
     page = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
-    turned = upright.turned_page(page, degrees)
+    turned = upright.rotate_page(page, degrees)
     corner = {0: page[0, 0], 90: page[-1, 0], 180: page[-1, -1], 270: page[0, -1]}[degrees]
     assert turned[0, 0].tolist() == corner.tolist()
-    assert np.array_equal(upright.turned_page(turned, (360 - degrees) % 360), page)
+    assert np.array_equal(upright.rotate_page(turned, (360 - degrees) % 360), page)
 
 
 def test_only_sure_guesses_of_a_rotation_are_tried() -> None:
@@ -149,14 +149,14 @@ def test_only_sure_guesses_of_a_rotation_are_tried() -> None:
 
 
 def test_a_page_lies_flat_when_most_of_its_text_runs_across() -> None:
-    assert upright.lies_flat(quads(*FLAT, (300, 0, 20, 200)))
-    assert not upright.lies_flat(quads((0, 0, 100, 18), (300, 0, 20, 200)))
-    assert not upright.lies_flat(quads((0, 0, 20, 20)))
+    assert upright.is_horizontal(quads(*FLAT, (300, 0, 20, 200)))
+    assert not upright.is_horizontal(quads((0, 0, 100, 18), (300, 0, 20, 200)))
+    assert not upright.is_horizontal(quads((0, 0, 20, 20)))
 
 
 def test_the_longest_lines_across_the_page_are_witnesses() -> None:
     many = [(0.0, 20.0 * row, 100.0 + row, 18.0) for row in range(20)]
-    chosen = upright.witnesses(quads(*many, (300, 0, 20, 900)))
+    chosen = upright.longest_lines(quads(*many, (300, 0, 20, 900)))
     assert len(chosen) == 6
     assert chosen[0, 1, 0] == 119
 
@@ -164,10 +164,10 @@ def test_the_longest_lines_across_the_page_are_witnesses() -> None:
 def test_a_page_stands_when_far_more_is_read_of_it_than_upside_down() -> None:
     upright_lines = [reading("Invoice number 20417", 0.99), reading("Total amount", 0.98)]
     upside_down = [reading("Inn0 881", 0.7), reading("", 0.0)]
-    assert upright.stands(upright_lines, upside_down)
-    assert not upright.stands(upside_down, upright_lines)
-    assert not upright.stands(upright_lines, upright_lines)
-    assert not upright.stands([reading("", 0.0)], [reading("m", 0.4)])
+    assert upright.is_upright(upright_lines, upside_down)
+    assert not upright.is_upright(upside_down, upright_lines)
+    assert not upright.is_upright(upright_lines, upright_lines)
+    assert not upright.is_upright([reading("", 0.0)], [reading("m", 0.4)])
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_page_stands_when_far_more_is_read_of_it_than_upside_down() -> None:
     [("8.00", 0.96, True), ("Total", 0.94, False), ("8 00", 0.99, False), ("", 0.0, False)],
 )
 def test_who_reads_four_letters_well_is_not_asked_which_way_up(text: str, confidence: float, sure: bool) -> None:
-    assert lines.sure(reading(text, confidence)) == sure
+    assert lines.is_certain(reading(text, confidence)) == sure
 
 
 def test_pixels_are_written_blue_first_between_minus_one_and_one_and_the_rest_is_left() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.ppocr.page_size import longest_side_of, padded, shown_side, working_size
+from inkgate.engines.ppocr.page_size import longest_side_of, pad_page, padded_side, working_size
 from inkgate.types import Size
 
 LIMITS = (2000, 736)
@@ -38,14 +38,14 @@ def test_pages_are_looked_at_at_a_legible_size(page: Size, looked_at: Size) -> N
 
 @given(side=st.integers(1, 5000))
 def test_few_lengths_are_shown(side: int) -> None:
-    shown = shown_side(side)
+    shown = padded_side(side)
     assert side <= shown < side + 64
     assert shown % (64 if shown > 768 else 32) == 0
 
 
 def test_a_page_goes_on_as_it_ends() -> None:
     page = np.random.default_rng(1).integers(0, 256, (800, 780, 3), np.uint8)
-    shown = padded(page)
+    shown = pad_page(page)
     assert shown.shape == (832, 832, 3)
     assert (shown[:800, :780] == page).all()
     assert (shown[800:, :780] == page[-1]).all()
@@ -54,7 +54,7 @@ def test_a_page_goes_on_as_it_ends() -> None:
 
 def test_a_page_of_a_size_that_is_shown_is_left_alone() -> None:
     page = np.zeros((832, 736, 3), np.uint8)
-    assert padded(page) is page
+    assert pad_page(page) is page
 
 
 def test_an_elongated_page_has_the_area_of_a_2_to_1_page_at_most() -> None:

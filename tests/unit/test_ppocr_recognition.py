@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.ppocr.recognition import RecognizedText, decoded, joined, padded_width, pieces_of
+from inkgate.engines.ppocr.recognition import RecognizedText, decode_line, join_pieces, padded_width, pieces_of
 
 
 def reading_of(labels: list[str], spaces: dict[int, float] | None = None, confidence: float = 0.9) -> RecognizedText:
@@ -15,7 +15,7 @@ def reading_of(labels: list[str], spaces: dict[int, float] | None = None, confid
     probabilities = np.zeros(len(labels), np.float32)
     for column, probability in (spaces or {}).items():
         probabilities[column] = probability
-    return decoded(labels, np.full(len(labels), confidence, np.float32), probabilities, 1 / len(labels))
+    return decode_line(labels, np.full(len(labels), confidence, np.float32), probabilities, 1 / len(labels))
 
 
 def test_repeats_count_once_unless_something_stands_between() -> None:
@@ -35,7 +35,7 @@ def test_characters_stand_in_the_middle_of_their_columns() -> None:
 
 def test_confidence_leaves_spaces_out() -> None:
     confidences = np.array([0.9, 0.4, 0.7], np.float32)
-    reading = decoded(["a", " ", "b"], confidences, np.zeros(3, np.float32), 1 / 3)
+    reading = decode_line(["a", " ", "b"], confidences, np.zeros(3, np.float32), 1 / 3)
     assert reading.text == "a b"
     assert reading.confidence == pytest.approx(0.8)
 
@@ -109,7 +109,7 @@ def test_a_line_of_usual_length_stays_whole() -> None:
 
 def test_pieces_are_joined_where_they_were_cut() -> None:
     left, right = reading_of(["a", "", "b", ""]), reading_of(["", "c"])
-    whole = joined([left, right], [300, 100])
+    whole = join_pieces([left, right], [300, 100])
     assert whole.text == "ab c"
     assert whole.positions == pytest.approx([0.75 / 8, 0.75 * 2.5 / 4, 0.75, 0.75 + 0.25 * 0.75])
     assert len(whole.confidences) == 4
@@ -117,6 +117,6 @@ def test_pieces_are_joined_where_they_were_cut() -> None:
 
 def test_chinese_pieces_are_joined_without_a_space_and_empty_ones_leave_no_trace() -> None:
     han, empty = reading_of(["中"]), reading_of([""])
-    assert joined([han, han], [100, 100]).text == "中中"
-    assert joined([empty, han, empty], [100, 100, 100]).text == "中"
-    assert joined([empty, empty], [100, 100]).text == ""
+    assert join_pieces([han, han], [100, 100]).text == "中中"
+    assert join_pieces([empty, han, empty], [100, 100, 100]).text == "中"
+    assert join_pieces([empty, empty], [100, 100]).text == ""

@@ -7,14 +7,14 @@ import pytest
 
 from inkgate.engines.ppocr.lines import LineCrop
 from inkgate.engines.ppocr.recognition import RecognizedText
-from inkgate.engines.ppocr.upright import needed_turn, turned_page, turned_quads
+from inkgate.engines.ppocr.upright import needed_rotation, rotate_page, rotate_quads
 from inkgate.runtimes.base import FloatArray
 
 RIGHT = np.array([[10, 10], [210, 10], [210, 40], [10, 40]], np.float32)
 """A line that runs from left to right, on a page 300 wide and 100 high."""
 WIDTH, HEIGHT = 300, 100
-RUNS = {0: RIGHT, 90: turned_quads(RIGHT, 270, WIDTH, HEIGHT), 180: turned_quads(RIGHT, 180, WIDTH, HEIGHT)}
-RUNS[270] = turned_quads(RIGHT, 90, WIDTH, HEIGHT)
+RUNS = {0: RIGHT, 90: rotate_quads(RIGHT, 270, WIDTH, HEIGHT), 180: rotate_quads(RIGHT, 180, WIDTH, HEIGHT)}
+RUNS[270] = rotate_quads(RIGHT, 90, WIDTH, HEIGHT)
 """Lines as they run on a page that has to be turned clockwise by the key."""
 
 
@@ -26,7 +26,7 @@ def read(text: str, quad: FloatArray, confidence: float = 0.95) -> tuple[LineCro
 
 @pytest.mark.parametrize("turn", [0, 90, 180, 270])
 def test_a_page_is_turned_as_its_lines_run(turn: int) -> None:
-    assert needed_turn([read("Return to sender", RUNS[turn]), read("Paris", RUNS[turn])]) == turn
+    assert needed_rotation([read("Return to sender", RUNS[turn]), read("Paris", RUNS[turn])]) == turn
 
 
 def test_a_page_is_left_as_it_is_where_its_lines_say_too_little() -> None:
@@ -39,18 +39,18 @@ def test_a_page_is_left_as_it_is_where_its_lines_say_too_little() -> None:
         "a few letters": [read("8 9", RUNS[180])],
         "Chinese written downwards": [read("这是一个段落的文字", RUNS[270])],
     }
-    assert {name: needed_turn(lines) for name, lines in cases.items()} == dict.fromkeys(cases, 0)
+    assert {name: needed_rotation(lines) for name, lines in cases.items()} == dict.fromkeys(cases, 0)
 
 
 def test_chinese_upside_down_is_turned() -> None:
-    assert needed_turn([read("这是一个段落的文字", RUNS[180])]) == 180
+    assert needed_rotation([read("这是一个段落的文字", RUNS[180])]) == 180
 
 
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_quads_are_turned_with_their_page(degrees: int) -> None:
     page = np.zeros((HEIGHT, WIDTH, 3), np.uint8)
     page[10:40, 10:210] = 255
-    quad = turned_quads(RIGHT, degrees, WIDTH, HEIGHT)
-    rows, columns = np.nonzero(turned_page(page, degrees)[:, :, 0])
+    quad = rotate_quads(RIGHT, degrees, WIDTH, HEIGHT)
+    rows, columns = np.nonzero(rotate_page(page, degrees)[:, :, 0])
     assert quad.min(axis=0).tolist() == [columns.min(), rows.min()]
     assert quad.max(axis=0).tolist() == [columns.max() + 1, rows.max() + 1]

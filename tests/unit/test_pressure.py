@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.metrics import ServerReading, Total
+from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
 from inkgate.serving.pressure import Baselines, Pressure, PressureGauge, PressureTargets
 
 QUIET = ServerReading(kv_usage=0.0)
@@ -41,8 +41,8 @@ def test_targets_can_be_set() -> None:
 
 def test_counters_become_what_happened_between_two_readings() -> None:
     gauge = PressureGauge()
-    first = ServerReading(3, 1, 0.5, None, 1, 2, 0, 1000, 10, Total(10.0, 10), Total(5.0, 1000))
-    then = ServerReading(4, 2, 0.6, None, 1, 5, 0, 1800, 20, Total(25.0, 20), Total(21.0, 1800))
+    first = ServerReading(3, 1, 0.5, None, 1, 2, 0, 1000, 10, HistogramTotal(10.0, 10), HistogramTotal(5.0, 1000))
+    then = ServerReading(4, 2, 0.6, None, 1, 5, 0, 1800, 20, HistogramTotal(25.0, 20), HistogramTotal(21.0, 1800))
     assert gauge.read(first, 100.0, 4) is None
     pressure = gauge.read(then, 104.0, 6)
     assert pressure is not None
@@ -57,7 +57,9 @@ def test_the_service_time_is_learned_from_requests_that_ended_without_what_they_
     pressure = None
     for second in range(1, 200):
         ended = 2 * second
-        reading = ServerReading(requests=ended, queue_s=Total(3.0 * ended, ended), request_s=Total(33.0 * ended, ended))
+        reading = ServerReading(
+            requests=ended, queue_s=HistogramTotal(3.0 * ended, ended), request_s=HistogramTotal(33.0 * ended, ended)
+        )
         pressure = gauge.read(reading, float(second), 60)
     assert pressure is not None
     assert pressure.queue_s == 3.0
@@ -67,9 +69,9 @@ def test_the_service_time_is_learned_from_requests_that_ended_without_what_they_
 def test_the_service_time_stays_while_nothing_ends_and_one_short_page_hardly_moves_it() -> None:
     gauge = PressureGauge()
     gauge.read(QUIET, 1.0, 8)
-    long = gauge.read(replace(QUIET, request_s=Total(300.0, 10)), 2.0, 8)
-    still = gauge.read(replace(QUIET, request_s=Total(300.0, 10)), 3.0, 8)
-    short = gauge.read(replace(QUIET, request_s=Total(301.0, 11)), 4.0, 8)
+    long = gauge.read(replace(QUIET, request_s=HistogramTotal(300.0, 10)), 2.0, 8)
+    still = gauge.read(replace(QUIET, request_s=HistogramTotal(300.0, 10)), 3.0, 8)
+    short = gauge.read(replace(QUIET, request_s=HistogramTotal(301.0, 11)), 4.0, 8)
     assert long is not None
     assert still is not None
     assert short is not None
@@ -116,10 +118,10 @@ def test_images_that_wait_to_be_prepared_are_those_the_engine_does_not_count() -
 
 def test_the_wait_of_those_who_left_lately_is_told_after_they_left() -> None:
     gauge = PressureGauge()
-    gauge.read(ServerReading(queue_s=Total(100.0, 10)), 0.0, 4)
-    at_once = gauge.read(ServerReading(queue_s=Total(106.0, 12)), 0.5, 4)
-    nobody_since = gauge.read(ServerReading(queue_s=Total(106.0, 12)), 10.0, 4)
-    shorter = gauge.read(ServerReading(queue_s=Total(107.0, 13)), 10.5, 4)
+    gauge.read(ServerReading(queue_s=HistogramTotal(100.0, 10)), 0.0, 4)
+    at_once = gauge.read(ServerReading(queue_s=HistogramTotal(106.0, 12)), 0.5, 4)
+    nobody_since = gauge.read(ServerReading(queue_s=HistogramTotal(106.0, 12)), 10.0, 4)
+    shorter = gauge.read(ServerReading(queue_s=HistogramTotal(107.0, 13)), 10.5, 4)
     assert at_once is not None
     assert nobody_since is not None
     assert shorter is not None
@@ -133,9 +135,9 @@ def test_the_wait_of_those_who_left_lately_is_told_after_they_left() -> None:
 @pytest.mark.parametrize(("waiting", "waited_s"), [(0, 0.0), (3, None)])
 def test_when_nobody_left_for_long_nobody_waited_unless_somebody_waits(waiting: int, waited_s: float | None) -> None:
     gauge = PressureGauge()
-    gauge.read(ServerReading(queue_s=Total(0.0, 0)), 0.0, 4)
-    gauge.read(ServerReading(queue_s=Total(5.0, 1)), 1.0, 4)
-    pressure = gauge.read(ServerReading(queue_s=Total(5.0, 1), waiting=waiting), 120.0, 4)
+    gauge.read(ServerReading(queue_s=HistogramTotal(0.0, 0)), 0.0, 4)
+    gauge.read(ServerReading(queue_s=HistogramTotal(5.0, 1)), 1.0, 4)
+    pressure = gauge.read(ServerReading(queue_s=HistogramTotal(5.0, 1), waiting=waiting), 120.0, 4)
     assert pressure is not None
     assert pressure.waited_s == waited_s
 
@@ -192,9 +194,9 @@ READING = st.builds(
     preemptions=COUNT,
     generation_tokens=COUNT,
     requests=COUNT,
-    queue_s=st.builds(Total, COUNT, COUNT),
-    inter_token_s=st.builds(Total, COUNT, COUNT),
-    request_s=st.builds(Total, COUNT, COUNT),
+    queue_s=st.builds(HistogramTotal, COUNT, COUNT),
+    inter_token_s=st.builds(HistogramTotal, COUNT, COUNT),
+    request_s=st.builds(HistogramTotal, COUNT, COUNT),
 )
 
 

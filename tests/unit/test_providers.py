@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inkgate.errors import EngineFailed
-from inkgate.runtimes.onnx import OnnxRuntime, lost_by
+from inkgate.runtimes.onnx import OnnxRuntime, files_off_provider
 from inkgate.runtimes.providers import Accelerator, ProviderRequest, ShapeRange, accelerator
 from inkgate.settings import OnnxRuntimeSettings, Provider
 
@@ -76,9 +76,11 @@ class Session:
 def test_models_whose_provider_failed_are_named() -> None:
     on = Accelerator(Provider.TENSORRT, wanted())
     sessions = [(Session(*EVERY), "lines.onnx"), (Session(CUDA, CPU), "boxes.onnx")]
-    assert lost_by(sessions, on) == ""
-    assert lost_by([*sessions, (Session(CUDA, CPU), "lines.onnx")], on) == "lines.onnx"
-    assert lost_by([(Session(CPU), "lines.onnx"), (Session(CPU), "boxes.onnx")], on) == "boxes.onnx, lines.onnx"
+    assert files_off_provider(sessions, on) == ""
+    assert files_off_provider([*sessions, (Session(CUDA, CPU), "lines.onnx")], on) == "lines.onnx"
+    assert (
+        files_off_provider([(Session(CPU), "lines.onnx"), (Session(CPU), "boxes.onnx")], on) == "boxes.onnx, lines.onnx"
+    )
 
 
 def test_the_cpu_is_last_and_has_nothing_to_choose() -> None:

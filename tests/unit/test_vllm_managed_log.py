@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inkgate.engines.vllm.managed.diagnose import Death, DeathCause, diagnose, kernel_oom_kills, own_memory_events
-from inkgate.engines.vllm.managed.lines import Levels, Lines, StartProgress, is_bar, progress_of
+from inkgate.engines.vllm.managed.lines import LogLevels, LogLines, StartProgress, is_progress_bar, progress_of
 from inkgate.engines.vllm.managed.supervisor import fewer_sequences
 
 BAR = "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:01<00:01,  1.00s/it]"
@@ -18,20 +18,20 @@ def test_lines_are_cut_wherever_the_bytes_are() -> None:
     text = "one\n\x1b[36mtwo\x1b[0m\r\n\n50%\r100%\nGröße \xff"
     data = text.encode().replace("ÿ".encode(), b"\xff")
     for cut in range(len(data)):
-        lines = Lines()
+        lines = LogLines()
         found = [*lines.feed(data[:cut]), *lines.feed(data[cut:]), *lines.rest(), *lines.rest()]
         assert found == ["one", "two", "50%", "100%", "Größe \ufffd"]
 
 
 def test_a_line_without_end_takes_no_memory() -> None:
-    lines = Lines()
+    lines = LogLines()
     for _ in range(100):
         assert list(lines.feed(b"x" * 1000)) == []
     assert list(lines.feed(b"\nnext\n")) == ["x" * 4000, "next"]
 
 
 def test_levels_are_the_server_s_own_and_stay_for_what_belongs_to_a_line() -> None:
-    levels = Levels()
+    levels = LogLevels()
     lines = [
         ("INFO:     Started server process [7]", "info"),
         ("(EngineCore pid=7) WARNING 11-20 23:00:00 [core.py:1] slow", "warning"),
@@ -64,8 +64,8 @@ def test_progress_is_recognised() -> None:
 
 
 def test_only_states_of_bars_are_left_out_of_the_log() -> None:
-    assert is_bar(BAR)
-    assert not is_bar("INFO [kv_cache_utils.py:1] GPU KV cache size: 1,234 tokens")
+    assert is_progress_bar(BAR)
+    assert not is_progress_bar("INFO [kv_cache_utils.py:1] GPU KV cache size: 1,234 tokens")
 
 
 @pytest.mark.parametrize(

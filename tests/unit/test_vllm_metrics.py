@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.vllm.metrics import ServerReading, Total, parse_metrics
+from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading, parse_metrics
 
 RECORDED = (Path(__file__).parents[1] / "data" / "vllm-0.32-metrics.txt").read_text(encoding="utf-8")
 LEAST = "vllm:num_requests_running 3.0\nvllm:num_requests_waiting 2.0\nvllm:generation_tokens_total 5.0\n"
@@ -28,10 +28,10 @@ def test_what_a_real_vllm_says_is_read() -> None:
         prompt_tokens=128.0,
         generation_tokens=5.0,
         requests=4.0,
-        queue_s=Total(0.00015760399401187897, 4.0),
-        inter_token_s=Total(0.004256117998011177, 1.0),
-        first_token_s=Total(0.04915618896484375, 4.0),
-        request_s=Total(0.0532679557800293, 4.0),
+        queue_s=HistogramTotal(0.00015760399401187897, 4.0),
+        inter_token_s=HistogramTotal(0.004256117998011177, 1.0),
+        first_token_s=HistogramTotal(0.04915618896484375, 4.0),
+        request_s=HistogramTotal(0.0532679557800293, 4.0),
     )
 
 
@@ -84,9 +84,9 @@ def test_old_names_are_not_taken_for_an_empty_cache() -> None:
 
 
 def test_a_mean_is_of_what_came_since() -> None:
-    assert Total(10.0, 5.0).mean_since(Total(4.0, 3.0)) == 3.0
-    assert Total(4.0, 3.0).mean_since(Total(4.0, 3.0)) is None
-    assert Total(0.0, 0.0).mean_since(Total(4.0, 3.0)) is None
+    assert HistogramTotal(10.0, 5.0).mean_since(HistogramTotal(4.0, 3.0)) == 3.0
+    assert HistogramTotal(4.0, 3.0).mean_since(HistogramTotal(4.0, 3.0)) is None
+    assert HistogramTotal(0.0, 0.0).mean_since(HistogramTotal(4.0, 3.0)) is None
 
 
 @given(st.lists(st.sampled_from(RECORDED.splitlines())), st.text(), st.integers(0, len(RECORDED)))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html as lxml_html
 
-from inkgate.engines.vllm.parsers.markup import cell_rows, sanitised, table_text
+from inkgate.engines.vllm.parsers.markup import cell_rows, sanitize_html, table_text
 from inkgate.engines.vllm.parsers.otsl import otsl_table, otsl_to_html
 from inkgate.types import Size
 
@@ -111,7 +111,7 @@ def test_html_keeps_its_tables_and_loses_the_rest() -> None:
         ("<scr<script>x</script>ipt>alert(1)</script>", "&lt;scrxipt&gt;alert(1)"),
         ("a <!-- b --> c", "a &lt;!-- b --&gt; c"),
     ]
-    assert [(html, found) for html, safe in cases if (found := sanitised(html)) != safe] == []
+    assert [(html, found) for html, safe in cases if (found := sanitize_html(html)) != safe] == []
 
 
 def test_table_text_is_rows_of_cells() -> None:
@@ -151,8 +151,8 @@ html_pieces = st.sampled_from(
 
 @given(st.lists(html_pieces, max_size=30).map("".join) | st.text())
 def test_any_html_comes_out_safe_well_formed_and_stable(html: str) -> None:
-    safe = sanitised(html)
-    assert sanitised(safe) == safe
+    safe = sanitize_html(html)
+    assert sanitize_html(safe) == safe
     allowed = {
         "div",
         "table",
@@ -180,4 +180,4 @@ def test_any_html_comes_out_safe_well_formed_and_stable(html: str) -> None:
 
 
 def test_a_loop_of_nested_tables_is_cut_at_a_depth() -> None:
-    assert sanitised("<table><tr><td>" * 5000).count("<table>") < 64
+    assert sanitize_html("<table><tr><td>" * 5000).count("<table>") < 64

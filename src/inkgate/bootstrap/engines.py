@@ -9,17 +9,17 @@ from pathlib import Path
 from inkgate.bootstrap.calls import model_servers
 from inkgate.bootstrap.model_names import loaded_model, served_model
 from inkgate.bootstrap.parts import Reading
-from inkgate.engines.alone import each_alone
+from inkgate.engines.alone import unbatched
 from inkgate.engines.base import Engine, NewBatching
 from inkgate.engines.fallback import Fallback
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.shape_ranges import shape_ranges
 from inkgate.engines.transformers import hub
-from inkgate.engines.transformers.engine import Transformers, asking_settings, weights_of
-from inkgate.engines.transformers.in_process import InProcess
+from inkgate.engines.transformers.engine import TransformersEngine, asking_settings, weights_of
+from inkgate.engines.transformers.in_process import InProcessUpstream
 from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.managed.command import server_command
-from inkgate.engines.vllm.managed.engine import Managed
+from inkgate.engines.vllm.managed.engine import ManagedEngine
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset, preset_names
@@ -59,7 +59,7 @@ def runtime_of(settings: Settings) -> Runtime:
 
 
 def embedded_engine(
-    settings: Settings, layout: Layout, models: Runtime | WorkerPool, batching: NewBatching = each_alone
+    settings: Settings, layout: Layout, models: Runtime | WorkerPool, batching: NewBatching = unbatched
 ) -> PpOcr:
     """The embedded engine, which needs no configuration."""
     return PpOcr(settings.engine.ppocr, layout, models, batching)
@@ -112,10 +112,10 @@ def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
 def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) -> Reading:
     """The engine for a model in this process. Raises as `reading`."""
     own = engine.transformers
-    model = InProcess(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
+    model = InProcessUpstream(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
     inner = Vllm(preset, asking_settings(own, engine.vllm), model, BlockReaders(embedded.layout, embedded.engine))
     background = (BackgroundTask("transformers", model.run, needed=True),)
-    return Reading(Transformers(model, inner), background=background, model=loaded_model(preset, own))
+    return Reading(TransformersEngine(model, inner), background=background, model=loaded_model(preset, own))
 
 
 def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut, observer: Observer) -> Reading:
@@ -128,7 +128,7 @@ def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut,
     background = servers.background
     if managed is not None:
         engine, background = (
-            Managed(managed, engine),
+            ManagedEngine(managed, engine),
             (
                 BackgroundTask("managed_vllm", managed.run, needed=True),
                 *background,

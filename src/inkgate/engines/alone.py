@@ -12,7 +12,7 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 
-class Alone(Generic[ItemT, ResultT]):
+class UnbatchedModel(Generic[ItemT, ResultT]):
     """A Batching that calls the model once per request."""
 
     def __init__(self, model: BatchModel[ItemT, ResultT], threads: Threads) -> None:
@@ -24,6 +24,6 @@ class Alone(Generic[ItemT, ResultT]):
         return await self._threads.run(self._model.predict, items)
 
 
-def each_alone(model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
+def unbatched(model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
     """A NewBatching: one call at a time."""
-    return Alone(model, Threads(name, 1))
+    return UnbatchedModel(model, Threads(name, 1))

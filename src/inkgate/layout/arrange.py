@@ -22,7 +22,7 @@ from inkgate.layout.paragraphs import Paragraph, paragraphs_of
 from inkgate.layout.ranks import ranked_groups
 from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.ruled import RuledTable, ruled_tables
-from inkgate.layout.running import is_left_out, told_apart
+from inkgate.layout.running import is_omitted, mark_running_lines
 from inkgate.layout.tables import Grid, grid_of, widened, with_stubs
 from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.types import Block, BlockType, Box, Line, Size
@@ -78,7 +78,7 @@ def arrange(
             zone = zones[paragraph.zone] if paragraph.zone >= 0 else None
             drafts.append(draft_of(paragraph, zone, grids.get(paragraph.zone), parse=regions is not None))
     if regions is not None:
-        drafts = told_apart(drafts, lines, size, frame.unit)
+        drafts = mark_running_lines(drafts, lines, size, frame.unit)
     return _arranged(drafts, lines, frame.unit)
 
 
@@ -194,7 +194,7 @@ def _arranged(drafts: Sequence[BlockDraft], lines: Sequence[Line], unit: float) 
     levels = levels_of(drafts, unit)
     ordered: list[Line] = []
     blocks: list[Block] = []
-    left_out = [is_left_out(draft) for draft in drafts]
+    left_out = [is_omitted(draft) for draft in drafts]
     for i, draft in enumerate(drafts):
         blocks.append(block_of(draft, lines, len(ordered), levels.get(i)))
         ordered += [lines[member] for member in draft.members]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from inkgate.errors import EngineFailed
 from inkgate.layout.base import Region
 from inkgate.layout.doclayout_classes import BLOCK_TYPES, CLASSES
-from inkgate.layout.doclayout_overlaps import kept
+from inkgate.layout.doclayout_overlaps import remove_duplicates
 from inkgate.runtimes.base import FloatArray
 from inkgate.runtimes.onnx import OnnxGraph
 from inkgate.types import BlockType, RgbArray
@@ -70,7 +70,7 @@ class DocLayout:
         known = (rows[:, 0] >= 0) & (rows[:, 0] < len(CLASSES)) & np.isfinite(rows[:, :6]).all(axis=1)
         rows = rows[known & (rows[:, 1] > self._least)]
         rows[:, 2:6] = np.clip(rows[:, 2:6], 0.0, (width, height, width, height))
-        rows = kept(rows, width, height)
+        rows = remove_duplicates(rows, width, height)
         ranks = _ranks(rows)
         regions = [_region(row, int(ranks[i]), height) for i, row in enumerate(rows)]
         return sorted(regions, key=lambda region: -region.confidence)

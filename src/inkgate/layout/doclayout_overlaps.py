@@ -31,7 +31,7 @@ LEAST_SIDE = 6
 """Boxes with a shorter side, in pixels, are dropped."""
 
 
-def kept(rows: FloatArray, width: int, height: int) -> FloatArray:
+def remove_duplicates(rows: FloatArray, width: int, height: int) -> FloatArray:
     """The rows worth keeping, best first; `width` and `height` of the page, in pixels. Boxes lie inside it."""
     rows = rows[np.argsort(-rows[:, 1], kind="stable")]
     rows = rows[(rows[:, 4:6] - rows[:, 2:4]).min(axis=1, initial=np.inf) >= LEAST_SIDE]

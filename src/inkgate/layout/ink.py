@@ -55,7 +55,7 @@ def text_outside(pixels: RgbArray, boxes: Sequence[Box]) -> list[Box]:
     return sorted(found, key=lambda box: (box[1], box[0]))
 
 
-def joined_with(regions: Sequence[Region], boxes: Sequence[Box], size: Size) -> list[Region]:
+def merge_boxes(regions: Sequence[Region], boxes: Sequence[Box], size: Size) -> list[Region]:
     """The regions and the boxes, which become regions of text with low confidence.
 
     A box beside a region, within its height, is the end of its lines: then the region is extended by it instead, unless

@@ -50,14 +50,16 @@ def is_page_number(text: str) -> bool:
     return bool(_BARE.fullmatch(text) or _NAMED.fullmatch(text))
 
 
-def is_left_out(draft: BlockDraft) -> bool:
+def is_omitted(draft: BlockDraft) -> bool:
     """Whether the Markdown omits this running line."""
     if draft.type not in RUNNING:
         return False
     return is_page_number(plain(draft.paragraph)) or all(piece.turned for piece in draft.paragraph.pieces)
 
 
-def told_apart(drafts: Sequence[BlockDraft], lines: Sequence[Line], size: Size, unit: float) -> list[BlockDraft]:
+def mark_running_lines(
+    drafts: Sequence[BlockDraft], lines: Sequence[Line], size: Size, unit: float
+) -> list[BlockDraft]:
     """The drafts; headers and footers get their types: those from the layout, and isolated page numbers."""
     boxes = [box_of(draft, lines) for draft in drafts]
     text = [i for i, draft in enumerate(drafts) if draft.type not in RUNNING]

@@ -59,7 +59,7 @@ class OnnxRuntime:
     @property
     def fell_back(self) -> str:
         """See Runtime. When a provider fails, ONNX Runtime itself switches to the next one."""
-        lost = lost_by(list(self._sessions.items()), self._on)
+        lost = files_off_provider(list(self._sessions.items()), self._on)
         return self._refused or (f"{NAMES[self._on.provider]} failed and is no longer used for: {lost}" if lost else "")
 
     def open_columns(self, path: Path) -> ColumnModel:
@@ -154,7 +154,7 @@ class _Session(Protocol):
     def get_providers(self) -> list[str]: ...
 
 
-def lost_by(sessions: Iterable[tuple[_Session, str]], on: Accelerator) -> str:
+def files_off_provider(sessions: Iterable[tuple[_Session, str]], on: Accelerator) -> str:
     """The files of sessions whose first provider is no longer in use."""
     return ", ".join(
         sorted(file for session, file in sessions if on.providers(file)[0][0] not in session.get_providers())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from inkgate.engines.vllm.metrics import ServerReading, Total
+from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class RecentMean:
         self._sum = 0.0
         self._count = 0.0
 
-    def update(self, now: Total, before: Total, span_s: float, *, waiting: bool) -> float | None:
+    def update(self, now: HistogramTotal, before: HistogramTotal, span_s: float, *, waiting: bool) -> float | None:
         """Adds the values of the last `span_s`. Without recent values: None if something is `waiting`, else 0."""
         keep = math.exp(-span_s / _RECENT_S)
         self._sum = keep * self._sum + now.sum - before.sum

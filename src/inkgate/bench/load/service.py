@@ -17,7 +17,7 @@ from pathlib import Path
 import anyio
 
 from inkgate.concurrency import single_error
-from inkgate.engines.vllm.managed.child import Child
+from inkgate.engines.vllm.managed.child import ServerProcess
 from inkgate.errors import EngineFailed
 
 Value = int | float | str | bool
@@ -64,7 +64,7 @@ class Serve:
 class ServiceProcess:
     """A running service. `ended` is set at its end."""
 
-    def __init__(self, child: Child) -> None:
+    def __init__(self, child: ServerProcess) -> None:
         self._child = child
         self._ready = anyio.Event()
         self._log_ended = anyio.Event()
@@ -120,7 +120,7 @@ async def serving(serve: Serve) -> AsyncIterator[ServiceProcess]:
         ServiceNotStarted: it could not be started, ended, or took too long.
     """
     try:
-        child = Child.spawn(_command(serve), _environment(serve.settings), serve.stop_s)
+        child = ServerProcess.spawn(_command(serve), _environment(serve.settings), serve.stop_s)
     except EngineFailed as error:
         raise ServiceNotStarted(error.detail) from error
     service = ServiceProcess(child)

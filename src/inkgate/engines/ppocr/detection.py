@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.engines.ppocr.page_size import padded, scaled_to, shown_side, working_size
+from inkgate.engines.ppocr.page_size import pad_page, padded_side, scale_page, working_size
 from inkgate.runtimes.base import FloatArray, Model
 from inkgate.types import RgbArray, Size
 
@@ -87,7 +87,7 @@ class TextDetector:
     def _detect(self, rgb: RgbArray, options: DetectionOptions) -> TextBoxes:
         height, width = rgb.shape[:2]
         size = working_size(Size(width, height), options.longest_side, options.shortest_side)
-        page = padded(scaled_to(rgb, size))
+        page = pad_page(scale_page(rgb, size))
         # The models were trained on cv2.imread's channel order: blue, green, red.
         tensor = cv2.dnn.blobFromImage(page, scalefactor=1 / 127.5, mean=(127.5, 127.5, 127.5), swapRB=True)
         probabilities = self._model.run(np.asarray(tensor, np.float32))[0][0, 0]
@@ -104,7 +104,7 @@ def _scaled(item: DetectionInput) -> Size:
 
 def _shown(item: DetectionInput) -> Size:
     size = _scaled(item)
-    return Size(shown_side(size.width), shown_side(size.height))
+    return Size(padded_side(size.width), padded_side(size.height))
 
 
 def boxes_from_map(probabilities: FloatArray, options: DetectionOptions) -> TextBoxes:

@@ -7,7 +7,7 @@ from functools import partial
 import anyio
 
 from inkgate.concurrency import Threads
-from inkgate.engines.alone import each_alone
+from inkgate.engines.alone import unbatched
 from inkgate.engines.base import NewBatching
 from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
 from inkgate.engines.ppocr.page_read import PageRead
@@ -33,7 +33,7 @@ class PpOcr:
         settings: PpocrSettings,
         layout: Layout,
         models: Runtime | WorkerPool,
-        batching: NewBatching = each_alone,
+        batching: NewBatching = unbatched,
     ) -> None:
         """`layout` is used for Markdown and blocks only. `models`: run in this process or in workers. `batching`: for
         the models that read lines.

@@ -59,7 +59,7 @@ def in_reading_order(quads: FloatArray) -> FloatArray:
     return np.where(tall[:, None, None], np.roll(quads, -1, axis=1), quads)
 
 
-def turned(rgb: RgbArray, items: Sequence[LineCrop]) -> list[LineCrop]:
+def rotate_boxes(rgb: RgbArray, items: Sequence[LineCrop]) -> list[LineCrop]:
     """The same boxes with their text rotated by 180 degrees."""
     return [_crop(rgb, np.roll(item.quad, 2, axis=0)) for item in items]
 
@@ -68,30 +68,30 @@ def _crop(rgb: RgbArray, quad: FloatArray) -> LineCrop:
     return LineCrop(quad, crop(rgb, with_margin(quad)))
 
 
-def sure(reading: RecognizedText) -> bool:
+def is_certain(reading: RecognizedText) -> bool:
     """Whether a line was read so well that it must be upright."""
     letters = sum(character != " " for character in reading.text)
     return letters >= _SURE_LETTERS and reading.confidence >= _SURE
 
 
-def doubtful(reading: RecognizedText, upside_down_probability: float) -> bool:
+def may_be_upside_down(reading: RecognizedText, upside_down_probability: float) -> bool:
     """Whether a line may be upside down: by the classifier, or because it was read poorly."""
     return upside_down_probability >= _UPSIDE_DOWN or reading.confidence < _DOUBTFUL
 
 
-def clearly_better(reading: RecognizedText, than: RecognizedText) -> bool:
+def is_clearly_better(reading: RecognizedText, than: RecognizedText) -> bool:
     """Whether a line rotated by 180 degrees was read so much better that this is its right way up."""
     return reading.worth > _CLEARLY * than.worth
 
 
-def legible(reading: RecognizedText, least: float) -> bool:
+def is_legible(reading: RecognizedText, least: float) -> bool:
     """Whether a reading is not empty and has at least that confidence."""
     return bool(reading.text.strip()) and reading.confidence >= least
 
 
 def lines_of(read: Sequence[tuple[LineCrop, RecognizedText]], scale: float, least: float) -> list[Line]:
     """The legible lines, in page pixels, with `scale` page pixels per pixel of the image."""
-    lines = [RecognizedCrop(item.quad, reading) for item, reading in read if legible(reading, least)]
+    lines = [RecognizedCrop(item.quad, reading) for item, reading in read if is_legible(reading, least)]
     return [line_of(own_text(line, lines), line.quad, scale) for line in lines]
 
 

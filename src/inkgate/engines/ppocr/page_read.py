@@ -27,7 +27,7 @@ Number = TypeVar("Number", int, float)
 
 
 @dataclass(frozen=True, slots=True)
-class _View:
+class _RotatedImage:
     """An image of the page rotated clockwise by `degrees`, and the boxes (N, 4, 2) found on it, in its pixels."""
 
     rgb: RgbArray
@@ -94,11 +94,11 @@ class PageRead:
             footer=arranged.footer,
         )
 
-    async def _find(self, rgb: RgbArray) -> _View:
+    async def _find(self, rgb: RgbArray) -> _RotatedImage:
         """The page, rotated upright if that is certain, and its boxes."""
         degrees = await self._likely_rotation(rgb) if self.task.detect_rotation else 0
         if degrees:
-            view = await self._detect(await self.threads.run(upright.turned_page, rgb, degrees), degrees)
+            view = await self._detect(await self.threads.run(upright.rotate_page, rgb, degrees), degrees)
             if await self._stands(view):
                 return view
         return await self._detect(rgb, 0)
@@ -108,11 +108,11 @@ class PageRead:
             (rotation,) = await self.threads.run(self.models.page_orientation.predict, [rgb])
         return rotation.degrees if upright.worth_trying(rotation) else 0
 
-    async def _detect(self, rgb: RgbArray, degrees: int) -> _View:
+    async def _detect(self, rgb: RgbArray, degrees: int) -> _RotatedImage:
         with self.stages.stage("detect"):
             item = DetectionInput(rgb, self._detection_options())
             (boxes,) = await self.detections.run(self.models.detector.predict, [item])
-        return _View(rgb, boxes.quads, degrees)
+        return _RotatedImage(rgb, boxes.quads, degrees)
 
     def _scaled(self, side: int) -> int:
         return max(1, round(side * self.task.image_scale))
@@ -127,19 +127,19 @@ class PageRead:
             unclip_ratio=_or(task.detection_unclip_ratio, settings.unclip_ratio),
         )
 
-    async def _stands(self, view: _View) -> bool:
+    async def _stands(self, view: _RotatedImage) -> bool:
         """Whether the lines of a rotated page show that it is now upright."""
-        if not upright.lies_flat(view.quads):
+        if not upright.is_horizontal(view.quads):
             return False
         with self.stages.stage("orient"):
-            asked = await self.threads.run(text_lines.crops_of, view.rgb, upright.witnesses(view.quads))
-            turned = await self.threads.run(text_lines.turned, view.rgb, asked)
-            return upright.stands(await self._read(asked), await self._read(turned))
+            asked = await self.threads.run(text_lines.crops_of, view.rgb, upright.longest_lines(view.quads))
+            turned = await self.threads.run(text_lines.rotate_boxes, view.rgb, asked)
+            return upright.is_upright(await self._read(asked), await self._read(turned))
 
     async def _read(self, found: Sequence[LineCrop]) -> list[RecognizedText]:
         return await self.models.recognizer.predict([item.pixels for item in found])
 
-    async def _recognize(self, view: _View, scale: float) -> tuple[_View, list[Line]]:
+    async def _recognize(self, view: _RotatedImage, scale: float) -> tuple[_RotatedImage, list[Line]]:
         """The page, upright according to its lines; and its legible lines, in page pixels, in no particular order."""
         with self.stages.stage("recognize"):
             found = await self.threads.run(text_lines.crops_of, view.rgb, view.quads)
@@ -153,13 +153,13 @@ class PageRead:
 
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> None:
         """Replaces upside-down lines by their rotated versions."""
-        unsure = [at for at, (_, reading) in enumerate(read) if not text_lines.sure(reading)]
+        unsure = [at for at, (_, reading) in enumerate(read) if not text_lines.is_certain(reading)]
         upside_down = await self.models.line_orientation.predict([read[at][0].pixels for at in unsure])
         asked = zip(unsure, upside_down, strict=True)
-        doubtful = [at for at, probability in asked if text_lines.doubtful(read[at][1], probability)]
-        turned = await self.threads.run(text_lines.turned, rgb, [read[index][0] for index in doubtful])
+        doubtful = [at for at, probability in asked if text_lines.may_be_upside_down(read[at][1], probability)]
+        turned = await self.threads.run(text_lines.rotate_boxes, rgb, [read[index][0] for index in doubtful])
         for index, item, reading in zip(doubtful, turned, await self._read(turned), strict=True):
-            if text_lines.clearly_better(reading, than=read[index][1]):
+            if text_lines.is_clearly_better(reading, than=read[index][1]):
                 read[index] = item, reading
 
     async def _regions(self, rgb: RgbArray, scale: float) -> list[Region]:
@@ -172,20 +172,20 @@ class PageRead:
 
 
 def _set_upright(
-    view: _View, read: list[tuple[LineCrop, RecognizedText]]
-) -> tuple[_View, list[tuple[LineCrop, RecognizedText]]]:
+    view: _RotatedImage, read: list[tuple[LineCrop, RecognizedText]]
+) -> tuple[_RotatedImage, list[tuple[LineCrop, RecognizedText]]]:
     """The page and its lines, rotated the way most of these were read."""
-    degrees = upright.needed_turn(read)
+    degrees = upright.needed_rotation(read)
     if not degrees:
         return view, read
     height, width = view.rgb.shape[:2]
 
     def turned(quads: FloatArray) -> FloatArray:
-        return upright.turned_quads(quads, degrees, width, height)
+        return upright.rotate_quads(quads, degrees, width, height)
 
-    rgb = upright.turned_page(view.rgb, degrees)
+    rgb = upright.rotate_page(view.rgb, degrees)
     lines = [(replace(item, quad=turned(item.quad)), reading) for item, reading in read]
-    return _View(rgb, turned(view.quads), (view.degrees + degrees) % 360), lines
+    return _RotatedImage(rgb, turned(view.quads), (view.degrees + degrees) % 360), lines
 
 
 def _or(chosen: Number | None, default: Number) -> Number:

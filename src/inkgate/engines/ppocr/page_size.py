@@ -41,23 +41,23 @@ def longest_side_of(size: Size, limit: int) -> int:
     return round(limit * max(1.0, math.sqrt(elongation / 2)))
 
 
-def shown_side(length: int) -> int:
+def padded_side(length: int) -> int:
     """The padded length of a side with this many pixels."""
     stride = _STRIDE if length <= _COARSE_FROM else 2 * _STRIDE
     return math.ceil(length / stride) * stride
 
 
-def scaled_to(rgb: RgbArray, size: Size) -> RgbArray:
+def scale_page(rgb: RgbArray, size: Size) -> RgbArray:
     """The page (H, W, 3) at another size."""
     shrinks = size.width < rgb.shape[1]
     by = cv2.INTER_AREA if shrinks else cv2.INTER_LINEAR
     return np.asarray(cv2.resize(rgb, (size.width, size.height), interpolation=by), np.uint8)
 
 
-def padded(rgb: RgbArray) -> RgbArray:
+def pad_page(rgb: RgbArray) -> RgbArray:
     """The scaled page, padded to the right and below with its last column and row."""
     height, width = rgb.shape[:2]
-    below, right = shown_side(height) - height, shown_side(width) - width
+    below, right = padded_side(height) - height, padded_side(width) - width
     if not below and not right:
         return rgb
     return np.asarray(cv2.copyMakeBorder(rgb, 0, below, 0, right, cv2.BORDER_REPLICATE), np.uint8)

@@ -81,7 +81,7 @@ class TextRecognizer:
         """The text of each crop. Crops longer than 85:1 are read in pieces."""
         pieces = [pieces_of(item) for item in items]
         readings = iter(self._readings([piece for parts in pieces for piece in parts]))
-        return [joined([next(readings) for _ in parts], [part.shape[1] for part in parts]) for parts in pieces]
+        return [join_pieces([next(readings) for _ in parts], [part.shape[1] for part in parts]) for parts in pieces]
 
     @staticmethod
     def shape_of(item: RgbArray) -> Hashable:
@@ -115,12 +115,12 @@ class TextRecognizer:
         labels = self._alphabet[columns.best].tolist()
         columns_px = width / columns.best.shape[1]
         return [
-            decoded(labels[row], columns.probability[row], columns.last[row], columns_px / used)
+            decode_line(labels[row], columns.probability[row], columns.last[row], columns_px / used)
             for row, used in enumerate(widths)
         ]
 
 
-def decoded(labels: list[str], confidences: FloatArray, spaces: FloatArray, column: float) -> RecognizedText:
+def decode_line(labels: list[str], confidences: FloatArray, spaces: FloatArray, column: float) -> RecognizedText:
     """The text of one line from T columns of the model's output.
 
     Args:
@@ -168,7 +168,7 @@ def pieces_of(crop: RgbArray) -> list[RgbArray]:
     return np.split(crop, cuts, axis=1)
 
 
-def joined(readings: Sequence[RecognizedText], widths: Sequence[int]) -> RecognizedText:
+def join_pieces(readings: Sequence[RecognizedText], widths: Sequence[int]) -> RecognizedText:
     """The text of a crop from those of its pieces, joined by spaces. `widths`: of the pieces."""
     if len(readings) == 1:
         return readings[0]

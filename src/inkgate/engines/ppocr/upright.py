@@ -35,7 +35,7 @@ _MOST = 0.8
 """Minimum share of these lines, by worth, that must run the same way for the page to be rotated."""
 
 
-def turned_page(rgb: RgbArray, degrees: int) -> RgbArray:
+def rotate_page(rgb: RgbArray, degrees: int) -> RgbArray:
     """The page rotated clockwise by 0, 90, 180 or 270 degrees."""
     return np.ascontiguousarray(np.rot90(rgb, -degrees // 90)) if degrees else rgb
 
@@ -44,7 +44,7 @@ def worth_trying(rotation: Rotation) -> bool:
     return rotation.degrees != 0 and rotation.confidence >= SURE
 
 
-def lies_flat(quads: FloatArray) -> bool:
+def is_horizontal(quads: FloatArray) -> bool:
     """Whether most of the text, by length, is horizontal. False without text."""
     widths, heights = side_lengths(quads)
     # Boxes about as wide as high give no direction.
@@ -53,20 +53,20 @@ def lies_flat(quads: FloatArray) -> bool:
     return across > along
 
 
-def witnesses(quads: FloatArray) -> FloatArray:
+def longest_lines(quads: FloatArray) -> FloatArray:
     """The quads (M, 4, 2), M <= 6, best suited to tell up from down: the longest horizontal ones."""
     widths, heights = side_lengths(quads)
     flat = np.flatnonzero(widths >= TALL * heights)
     return quads[flat[np.argsort(-widths[flat], kind="stable")][:WITNESSES]]
 
 
-def stands(readings: Sequence[RecognizedText], turned: Sequence[RecognizedText]) -> bool:
+def is_upright(readings: Sequence[RecognizedText], turned: Sequence[RecognizedText]) -> bool:
     """Whether these lines were read, and far better as they are than rotated by 180 degrees."""
     read = sum(one.worth for one in readings if one.confidence >= _READ)
     return read > _CLEARLY * sum(one.worth for one in turned)
 
 
-def needed_turn(read: Sequence[tuple[LineCrop, RecognizedText]]) -> int:
+def needed_rotation(read: Sequence[tuple[LineCrop, RecognizedText]]) -> int:
     """Degrees clockwise (0, 90, 180, 270) that make most of the text run from left to right; 0 in doubt.
 
     Lines of scripts that are also written vertically don't count for a page on its side.
@@ -92,7 +92,7 @@ def _turn_of(quad: FloatArray) -> int:
     return 270 if down > 0 else 90
 
 
-def turned_quads(quads: FloatArray, degrees: int, width: int, height: int) -> FloatArray:
+def rotate_quads(quads: FloatArray, degrees: int, width: int, height: int) -> FloatArray:
     """Quads (..., 4, 2) of an image, `width` x `height`, on the image rotated clockwise by 90, 180 or 270 degrees."""
     x, y = quads[..., 0], quads[..., 1]
     moved = {90: (height - y, x), 180: (width - x, height - y), 270: (y, width - x)}[degrees]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
-from inkgate.engines.transformers.in_process import InProcess
+from inkgate.engines.transformers.in_process import InProcessUpstream
 from inkgate.engines.vllm.preset import Preset
 from inkgate.errors import InputRejected
 from inkgate.settings import TransformersSettings, VllmSettings
@@ -15,10 +15,10 @@ _PATIENCE_S = 86_400.0
 """Timeout for a token. The model can't be unreachable but may be slow on a CPU; documents have their own deadline."""
 
 
-class Transformers(EngineWrapper):
+class TransformersEngine(EngineWrapper):
     """An Engine: `inner`, which calls `model` as it would call a model server."""
 
-    def __init__(self, model: InProcess, inner: Engine) -> None:
+    def __init__(self, model: InProcessUpstream, inner: Engine) -> None:
         self._model = model
         super().__init__(inner)
 

@@ -67,10 +67,10 @@ def load(
         detail = f"transformers {library.__version__} can't run {name!r} on {device!r}: {said}."
         raise EngineFailed("model_unusable", detail) from error
     log.info("model_loaded", model=name, device=device, dtype=str(model.dtype), transformers=library.__version__)
-    return _Loaded(torch, model, processor)
+    return _TransformersModel(torch, model, processor)
 
 
-class _Loaded:
+class _TransformersModel:
     """A GenerativeModel of transformers."""
 
     def __init__(self, torch: Any, model: Any, processor: Any) -> None:  # noqa: ANN401 - see the module
@@ -88,7 +88,7 @@ class _Loaded:
         inputs = self._inputs(question)
         asked = int(inputs["input_ids"].shape[1])
         decode = partial(self._decode, skip_special_tokens=sampling.skip_special_tokens)
-        watch = _Watch(torch, Detokenizer(decode), self._ends, heard, stopped)
+        watch = _TokenObserver(torch, Detokenizer(decode), self._ends, heard, stopped)
         penalty = sampling.repetition_penalty or self._model.generation_config.repetition_penalty or 1.0
         if sampling.seed is not None:
             torch.manual_seed(sampling.seed)
@@ -144,7 +144,7 @@ class _Loaded:
         return str(text)
 
 
-class _Watch:
+class _TokenObserver:
     """Sees each generated token: a StoppingCriteria of `generate`, and the first of its logits processors."""
 
     def __init__(

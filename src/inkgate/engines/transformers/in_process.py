@@ -35,7 +35,7 @@ class _PendingAnswer:
     left: threading.Event
 
 
-class InProcess:
+class InProcessUpstream:
     """An Upstream: one model, one answer at a time, in the thread `transformers`; the others are queued.
 
     Its background task is `run`.

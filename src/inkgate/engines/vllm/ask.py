@@ -65,11 +65,11 @@ async def ask(client: ChatClient, request: Mapping[str, object], about: ModelCal
     if loop is not None:
         text, error = text[: loop.start + len(loop.unit)], _repeats(loop.count)
     else:
-        text, error = judged(text, reason)
+        text, error = apply_finish_reason(text, reason)
     return ModelReply(text, tuple(heard), error, ((first or ended) - started) * 1000, (ended - started) * 1000)
 
 
-def judged(text: str, reason: str | None) -> tuple[str, EngineFailed | None]:
+def apply_finish_reason(text: str, reason: str | None) -> tuple[str, EngineFailed | None]:
     """The part of `text` to keep and its error, by the finish reason.
 
     Raises:

@@ -28,7 +28,7 @@ class Element:
         return "" if self.read is None else self.read.answer.text
 
 
-def assembled(elements: Sequence[Element], page: Page, task: Task, timings_ms: Mapping[str, float]) -> PageResult:
+def assemble_page(elements: Sequence[Element], page: Page, task: Task, timings_ms: Mapping[str, float]) -> PageResult:
     """The page. `elements` are in reading order; failed ones become blocks with an error."""
     blocks = blocks_of(elements, page.size)
     text, words = _text_of(elements)

@@ -12,7 +12,7 @@ import orjson
 
 from inkgate.engines.vllm.refusals import upstream_error
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
-from inkgate.engines.vllm.wire import Delta, EventLines, delta_of, garbled
+from inkgate.engines.vllm.wire import Delta, EventLines, delta_of, garbled_error
 from inkgate.errors import EngineFailed, InkgateError
 
 UNKNOWN = ModelCall(b"")
@@ -73,7 +73,7 @@ class ChatClient:
             if answer.status != 200:
                 raise await self._refusal(answer, str(request.get("model", "")), deadline)
             if "text/event-stream" not in answer.headers.get("content-type", ""):
-                raise garbled("The model server's response is not an event stream.")
+                raise garbled_error("The model server's response is not an event stream.")
             yield await stack.enter_async_context(aclosing(self._deltas(answer, deadline)))
 
     async def _refusal(self, answer: ModelAnswer, model: str, deadline: float) -> InkgateError:
@@ -90,7 +90,7 @@ class ChatClient:
         if answer.status != 404:
             return upstream_error(answer.status, body)
         served = await self.models()
-        return upstream_error(404, body) if model in served else model_unknown(model, served)
+        return upstream_error(404, body) if model in served else model_unknown_error(model, served)
 
     async def _deltas(self, answer: ModelAnswer, deadline: float) -> AsyncGenerator[Delta, None]:
         lines = EventLines()
@@ -135,7 +135,7 @@ def _stalled(awaited: str) -> EngineFailed:
     return EngineFailed("upstream_stalled", f"The model server timed out: no {awaited} in time.")
 
 
-def model_unknown(model: str, served: tuple[str, ...]) -> EngineFailed:
+def model_unknown_error(model: str, served: tuple[str, ...]) -> EngineFailed:
     """The error if the server does not serve `model`; lists the models it serves."""
     names = ", ".join(repr(name) for name in served[:8]) or "none"
     return EngineFailed("model_unknown", f"The model server has no model {model!r}; it has {names}.")

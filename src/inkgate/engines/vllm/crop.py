@@ -14,7 +14,7 @@ MARGIN = 0.002
 """Margin around a block, as a share of the page's longer side: layout models draw tight boxes."""
 
 
-def cut_out(rgb: RgbArray, box: Box) -> RgbArray:
+def crop_pixels(rgb: RgbArray, box: Box) -> RgbArray:
     """A view of the pixels in the box and a small margin, at least one pixel."""
     height, width = rgb.shape[:2]
     margin = MARGIN * max(width, height)

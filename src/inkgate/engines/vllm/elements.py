@@ -10,8 +10,8 @@ import anyio
 
 from inkgate.concurrency import single_error
 from inkgate.engines.base import Engine
-from inkgate.engines.vllm.assemble import Element, assembled
-from inkgate.engines.vllm.crop import PageCrop, cut_out
+from inkgate.engines.vllm.assemble import Element, assemble_page
+from inkgate.engines.vllm.crop import PageCrop, crop_pixels
 from inkgate.engines.vllm.encode import is_blank
 from inkgate.engines.vllm.image_read import RETRIED, ImageRead, ImageReader, Picture, Timings
 from inkgate.engines.vllm.page_read import PageReader
@@ -19,7 +19,7 @@ from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.engines.vllm.preset import Preset, PromptPlan
 from inkgate.errors import InkgateError
 from inkgate.layout.base import Layout, Region
-from inkgate.layout.ink import joined_with, text_outside
+from inkgate.layout.ink import merge_boxes, text_outside
 from inkgate.layout.order import in_reading_order
 from inkgate.types import Attempt, Box, Page, PageResult, Pixels, RgbArray, Size, Task, TaskKind
 
@@ -69,7 +69,7 @@ class ElementReader:
         failed = [element.failure for element in read if element.failure is not None]
         if len(failed) == sum(element.read is not None or element.failure is not None for element in read):
             raise failed[0]
-        result = assembled(read, page, task, timings.spent_ms)
+        result = assemble_page(read, page, task, timings.spent_ms)
         return replace(result, engine=self.images.preset.name)
 
     async def _all(
@@ -79,7 +79,7 @@ class ElementReader:
         read = [Element(region.scaled(pixels.scale)) for region in regions]
 
         async def one(number: int, region: Region, plan: PromptPlan) -> None:
-            crop = PageCrop(page, cut_out(pixels.rgb, region.box), pixels.scale)
+            crop = PageCrop(page, crop_pixels(pixels.rgb, region.box), pixels.scale)
             plan = plan.reduced(task.image_scale, task.max_output_tokens)
             read[number] = await self._element(f"block {number + 1}", read[number].region, crop, plan, timings)
 
@@ -136,7 +136,7 @@ def regions_of(layout: Layout, rgb: RgbArray, preset: Preset) -> list[Region]:
     overlooked = text_outside(rgb, [region.box for region in found])
     if not overlooked:
         return found
-    return in_reading_order(joined_with(found, overlooked, size), size)
+    return in_reading_order(merge_boxes(found, overlooked, size), size)
 
 
 def _is_line(size: Size) -> bool:

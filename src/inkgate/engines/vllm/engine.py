@@ -9,7 +9,7 @@ import structlog
 
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
-from inkgate.engines.vllm.client import ChatClient, ServerTimeouts, model_unknown
+from inkgate.engines.vllm.client import ChatClient, ServerTimeouts, model_unknown_error
 from inkgate.engines.vllm.elements import ElementReader
 from inkgate.engines.vllm.image_read import ImageReader
 from inkgate.engines.vllm.page_read import PageReader
@@ -127,4 +127,4 @@ class Vllm:
         if not self._settings.model and len(served) == 1:
             log.warning("model_name_unknown", model=served[0], preset=self._preset.name)
             return served[0]
-        raise model_unknown(wanted[0], served)
+        raise model_unknown_error(wanted[0], served)

@@ -19,13 +19,13 @@ _MOST = 1e18
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class HistogramTotal:
     """A histogram's sum and count since the server started; two of them give the mean over the time between."""
 
     sum: float = 0.0
     count: float = 0.0
 
-    def mean_since(self, before: Total) -> float | None:
+    def mean_since(self, before: HistogramTotal) -> float | None:
         """The mean of the observations after `before`; None if there were none."""
         more = self.count - before.count
         return (self.sum - before.sum) / more if more > 0 else None
@@ -53,10 +53,10 @@ class ServerReading:
     prompt_tokens: float = 0.0
     generation_tokens: float = 0.0
     requests: float = 0.0
-    queue_s: Total = Total()
-    inter_token_s: Total = Total()
-    first_token_s: Total = Total()
-    request_s: Total = Total()
+    queue_s: HistogramTotal = HistogramTotal()
+    inter_token_s: HistogramTotal = HistogramTotal()
+    first_token_s: HistogramTotal = HistogramTotal()
+    request_s: HistogramTotal = HistogramTotal()
 
 
 def parse_metrics(text: str) -> ServerReading | None:
@@ -120,5 +120,5 @@ def _kv_tokens(said: Mapping[str, int]) -> int:
     return said.get("kv_cache_size_tokens") or said.get("num_gpu_blocks", 0) * said.get("block_size", 0)
 
 
-def _total(sums: dict[str, float], name: str) -> Total:
-    return Total(sums.get(f"{name}_sum", 0.0), sums.get(f"{name}_count", 0.0))
+def _total(sums: dict[str, float], name: str) -> HistogramTotal:
+    return HistogramTotal(sums.get(f"{name}_sum", 0.0), sums.get(f"{name}_count", 0.0))

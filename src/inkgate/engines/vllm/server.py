@@ -19,7 +19,7 @@ from inkgate.engines.vllm.encode import probe_image
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
 from inkgate.engines.vllm.refusals import upstream_error
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, ServedModelName
-from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled, refuses_mm_kwargs, without_mm_kwargs
+from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled_error, refuses_mm_kwargs, without_mm_kwargs
 from inkgate.errors import EngineFailed
 from inkgate.telemetry.tracing import event, outgoing_headers
 
@@ -38,7 +38,7 @@ _REFUSAL_S = 600.0
 server that refuses connections is being restarted."""
 
 
-class _Json(BytesPayload):
+class _JsonPayload(BytesPayload):
     """A body of any size, written at once because it is already in memory. (BytesPayload itself warns from 1 MB on.)"""
 
     def __init__(self, value: bytes) -> None:
@@ -125,13 +125,13 @@ class ModelServer:
         except TimeoutError as error:
             raise EngineFailed("upstream_stalled", "The model server does not respond.") from error
         if status == 404:
-            raise garbled("The model server's address has no /models; does it end in /v1?")
+            raise garbled_error("The model server's address has no /models; does it end in /v1?")
         if status != 200:
             raise upstream_error(status, body)
         try:
             return tuple(_model_name(model) for model in orjson.loads(body)["data"])
         except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-            raise garbled("The model server's list of models can't be read.") from error
+            raise garbled_error("The model server's list of models can't be read.") from error
 
     @asynccontextmanager
     async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
@@ -161,7 +161,7 @@ class ModelServer:
         event("sent", {"server.address": self._host})
         url = f"{self.base_url}/{call.path}"
         async with AsyncExitStack() as stack:
-            begun = session.post(url, data=_Json(body), headers=outgoing_headers())
+            begun = session.post(url, data=_JsonPayload(body), headers=outgoing_headers())
             try:
                 response = await stack.enter_async_context(self._answer(begun))
             except aiohttp.ClientError as error:
@@ -183,7 +183,7 @@ class ModelServer:
         """
         served = await self.models()
         if not served:
-            raise garbled("The model server serves no model.")
+            raise garbled_error("The model server serves no model.")
         model = next((name for name in self._model_names if name in served), served[0])
         image = {"type": "image_url", "image_url": {"url": probe_image()}}
         message = {"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}

@@ -62,12 +62,12 @@ class EventLines:
         """
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) > _MAX_LINE:
-            raise garbled("The model server sent a line that is too long.")
+            raise garbled_error("The model server sent a line that is too long.")
         for line in (line.rstrip(b"\r") for line in lines):
             if line.startswith(b"data:"):
                 yield line[5:].strip()
             elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
-                raise garbled("The model server's response is not an event stream.")
+                raise garbled_error("The model server's response is not an event stream.")
 
 
 def delta_of(payload: bytes) -> Delta:
@@ -83,7 +83,7 @@ def delta_of(payload: bytes) -> Delta:
             raise upstream_error(_status(chunk["error"]), payload)
         return _delta(chunk)
     except (orjson.JSONDecodeError, TypeError, KeyError, AttributeError, ValueError, IndexError) as error:
-        raise garbled("The model server sent an event that is not a chunk of a chat completion.") from error
+        raise garbled_error("The model server sent an event that is not a chunk of a chat completion.") from error
 
 
 def event_error(payload: bytes) -> InkgateError | None:
@@ -153,6 +153,6 @@ def without_mm_kwargs(body: bytes) -> tuple[bytes, tuple[str, ...]]:
     return (orjson.dumps(fields) if found else body), found
 
 
-def garbled(detail: str) -> EngineFailed:
+def garbled_error(detail: str) -> EngineFailed:
     """The error for a response that violates the protocol."""
     return EngineFailed("upstream_garbled", detail)

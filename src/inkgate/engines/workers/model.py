@@ -12,7 +12,7 @@ ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
 ResultT = TypeVar("ResultT")
 
 
-class Sizes(Protocol[ItemT_contra]):
+class ItemSizes(Protocol[ItemT_contra]):
     """The sizes of a BatchModel's items, computed without the model: see there."""
 
     def shape_of(self, item: ItemT_contra) -> Hashable: ...
@@ -25,7 +25,7 @@ class Sizes(Protocol[ItemT_contra]):
 class WorkerModel(Generic[ItemT, ResultT]):
     """A BatchModel that calls the model `name` in the workers: as many calls at once as there are workers."""
 
-    def __init__(self, pool: WorkerPool, name: str, sizes: Sizes[ItemT]) -> None:
+    def __init__(self, pool: WorkerPool, name: str, sizes: ItemSizes[ItemT]) -> None:
         """`sizes`: of the model's items, computed in this process."""
         self._pool = pool
         self._name = name

@@ -39,9 +39,9 @@ def _serve(channel: Connection, block: SharedBlock, load: Load) -> None:
     try:
         models = load(sys.argv[-1])
     except Exception as error:  # noqa: BLE001 - the border of this process
-        channel.send_bytes(packed(error))
+        channel.send_bytes(pack_answer(error))
         return
-    channel.send_bytes(packed(None))
+    channel.send_bytes(pack_answer(None))
     while True:
         if not channel.poll(_IDLE_S):
             return_free_memory()
@@ -52,12 +52,12 @@ def _answer(models: Mapping[str, Predict], block: SharedBlock, frame: bytes) -> 
     """The packed result of one call; its arrays are released on return."""
     try:
         name, items = block.unpack(frame)
-        return packed(models[name](items))
+        return pack_answer(models[name](items))
     except Exception as error:  # noqa: BLE001 - the border of one call
-        return packed(error)
+        return pack_answer(error)
 
 
-def packed(answer: object) -> bytes:
+def pack_answer(answer: object) -> bytes:
     """A frame: results, which are small, and no exception; or an exception and its traceback as text.
 
     An exception that can't be pickled is sent as text, too.

@@ -15,7 +15,7 @@ import anyio
 
 from inkgate.concurrency import Threads
 from inkgate.engines.vllm.managed import guardian
-from inkgate.engines.vllm.managed.lines import Lines
+from inkgate.engines.vllm.managed.lines import LogLines
 from inkgate.errors import EngineFailed
 
 _PIPE_BYTES = 2**20
@@ -25,7 +25,7 @@ _GONE_S = 10.0
 """Seconds that we wait for the guardian beyond its grace before we kill it."""
 
 
-class Child:
+class ServerProcess:
     """A running vLLM and its guardian. The caller must `wait` for its end or `stop` it."""
 
     def __init__(self, process: subprocess.Popen[bytes], lifeline: socket.socket, log: int, grace_s: float) -> None:
@@ -39,7 +39,7 @@ class Child:
         self._ended = False
 
     @classmethod
-    def spawn(cls, command: Sequence[str], environment: Mapping[str, str], grace_s: float) -> Child:
+    def spawn(cls, command: Sequence[str], environment: Mapping[str, str], grace_s: float) -> ServerProcess:
         """Starts `command`. `grace_s`: from SIGTERM to SIGKILL.
 
         Raises:
@@ -78,7 +78,7 @@ class Child:
 
     async def lines(self) -> AsyncIterator[str]:
         """VLLM's log, line by line, until the last process that could write has ended. Iterate it once."""
-        lines = Lines()
+        lines = LogLines()
         while True:
             try:
                 chunk = os.read(self._log, _CHUNK)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from inkgate.engines.vllm.managed.lines import bare
+from inkgate.engines.vllm.managed.lines import message_of
 
 
 class DeathCause(StrEnum):
@@ -65,10 +65,10 @@ def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0
     process died of. Processes that were killed or ended without a message count as killed by the kernel unless the
     kernel reports no kill.
     """
-    told = next((bare(line) for line in reversed(lines) if _OUT_OF_MEMORY.search(bare(line))), None)
+    told = next((message_of(line) for line in reversed(lines) if _OUT_OF_MEMORY.search(message_of(line))), None)
     if told is not None:
         return Death(DeathCause.OUT_OF_MEMORY, status, told)
-    loud = [bare(line) for line in lines if not _QUIET.match(line)]
+    loud = [message_of(line) for line in lines if not _QUIET.match(line)]
     second_hand = [line for line in loud if _SECOND_HAND.search(line)]
     first_hand = [line for line in loud if _FIRST_HAND.search(line) and line not in second_hand]
     killed = status in (None, -signal.SIGKILL)
@@ -76,7 +76,7 @@ def diagnose(status: int | None, lines: Sequence[str], oom_kills: int | None = 0
         return Death(DeathCause.OUT_OF_MEMORY, status, "Out of memory: the kernel killed the process.")
     if killed:
         return Death(DeathCause.KILLED, status, "")
-    said = first_hand or second_hand or loud or [bare(line) for line in lines] or [""]
+    said = first_hand or second_hand or loud or [message_of(line) for line in lines] or [""]
     return Death(DeathCause.EXIT if status == 0 and not second_hand else DeathCause.CRASH, status, said[-1])
 
 

@@ -9,7 +9,7 @@ from inkgate.engines.base import Engine
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 
 
-class Managed(EngineWrapper):
+class ManagedEngine(EngineWrapper):
     """An Engine: `inner` and its server, which starts before and stops after it. `server.run` must be running."""
 
     def __init__(self, server: ManagedServer, inner: Engine) -> None:

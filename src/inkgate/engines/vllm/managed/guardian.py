@@ -41,11 +41,11 @@ def main() -> None:
     grace_s, command = float(sys.argv[2]), sys.argv[3:]
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     signals = _signals()
-    pid = started(command)
-    tell(lifeline, f"pid {pid}\n")
+    pid = start_command(command)
+    notify(lifeline, f"pid {pid}\n")
     status = wait(pid, lifeline, signals, grace_s)
     end_all(time.monotonic())
-    tell(lifeline, f"exit {status}\n")
+    notify(lifeline, f"exit {status}\n")
 
 
 def _signals() -> int:
@@ -59,7 +59,7 @@ def _signals() -> int:
     return readable
 
 
-def started(command: list[str]) -> int:
+def start_command(command: list[str]) -> int:
     """The started process. It leads its own process group and dies with this one."""
     ours = os.getpid()
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)  # blocked until the child has its own handlers
@@ -86,7 +86,7 @@ def wait(pid: int, lifeline: socket.socket, signals: int, grace_s: float) -> int
     poll.register(lifeline, select.POLLIN)
     poll.register(signals, select.POLLIN)
     kill_at: float | None = None
-    while (status := reaped(pid)) is None:
+    while (status := reap(pid)) is None:
         timeout_ms = None if kill_at is None else max(0.0, kill_at - time.monotonic()) * 1000
         ready = {descriptor for descriptor, _ in poll.poll(timeout_ms)}
         asked = lifeline.fileno() in ready
@@ -102,7 +102,7 @@ def wait(pid: int, lifeline: socket.socket, signals: int, grace_s: float) -> int
     return status
 
 
-def reaped(pid: int) -> int | None:
+def reap(pid: int) -> int | None:
     """The status of `pid`; None while it runs. Also reaps every other process that has ended."""
     found = None
     try:
@@ -123,7 +123,7 @@ def end_all(now: float) -> None:
     """
     while time.monotonic() < now + _GONE_S:
         for pid in descendants(os.getpid()):
-            if time.monotonic() < now + _TIDY_S and tidies(pid):
+            if time.monotonic() < now + _TIDY_S and is_resource_tracker(pid):
                 continue
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -137,7 +137,7 @@ def end_all(now: float) -> None:
         time.sleep(0.01)
 
 
-def tidies(pid: int) -> bool:
+def is_resource_tracker(pid: int) -> bool:
     """Whether a process is a resource tracker, which only waits to clean up after others."""
     try:
         return _TIDIES in Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -166,7 +166,7 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def tell(lifeline: socket.socket, message: str) -> None:
+def notify(lifeline: socket.socket, message: str) -> None:
     """Sends `message` to the gateway if it still runs."""
     try:
         lifeline.sendall(message.encode())

@@ -9,10 +9,10 @@ from collections.abc import Callable
 import anyio
 import structlog
 
-from inkgate.engines.vllm.managed.child import Child
+from inkgate.engines.vllm.managed.child import ServerProcess
 from inkgate.engines.vllm.managed.command import ServerCommand
 from inkgate.engines.vllm.managed.diagnose import Death, DeathCause, diagnose
-from inkgate.engines.vllm.managed.lines import Levels, StartProgress, is_bar, progress_of
+from inkgate.engines.vllm.managed.lines import LogLevels, StartProgress, is_progress_bar, progress_of
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InkgateError
 
@@ -47,7 +47,7 @@ class ServerRun:
         self._arguments = command.arguments(max_num_seqs)
         self._stop_s = stop_s
         self._oom_kills = oom_kills
-        self._child: Child | None = None
+        self._child: ServerProcess | None = None
         self._ended_for: Death | None = None
         self._told: tuple[str, int | None] | None = None
         self._log = log.bind(source="vllm", replica=command.url)
@@ -68,7 +68,7 @@ class ServerRun:
             EngineFailed: "engine_unavailable": no process can be started.
         """
         killed_before = self._oom_kills()
-        child = self._child = Child.spawn(self._arguments, self._command.environment, self._stop_s)
+        child = self._child = ServerProcess.spawn(self._arguments, self._command.environment, self._stop_s)
         followed = anyio.Event()
         try:
             async with anyio.create_task_group() as tasks:
@@ -97,7 +97,7 @@ class ServerRun:
             await self._child.stop()
 
     async def _find_ready(
-        self, child: Child, server: ModelServer, deadline: float, on_ready: Callable[[], None]
+        self, child: ServerProcess, server: ModelServer, deadline: float, on_ready: Callable[[], None]
     ) -> None:
         """Polls the list of models until ours is in it; ends the process if that takes too long."""
         with anyio.CancelScope(deadline=deadline) as scope:
@@ -116,17 +116,17 @@ class ServerRun:
         except InkgateError:
             return False
 
-    async def _stop_when_asked(self, child: Child, stopping: anyio.Event) -> None:
+    async def _stop_when_asked(self, child: ServerProcess, stopping: anyio.Event) -> None:
         await stopping.wait()
         await child.stop()
 
-    async def _follow(self, child: Child, followed: anyio.Event) -> None:
-        levels = Levels()
+    async def _follow(self, child: ServerProcess, followed: anyio.Event) -> None:
+        levels = LogLevels()
         async for line in child.lines():
             progress = progress_of(line)
             if progress is not None:
                 self._note(progress)
-            if not is_bar(line):
+            if not is_progress_bar(line):
                 self.lines.append(line)
                 self._log.log(logging.getLevelNamesMapping()[levels.of(line).upper()], "model_server_log", line=line)
         followed.set()

@@ -15,7 +15,7 @@ _PREFIX = re.compile("^" + _PROCESS + r"(?:[A-Z]+ \S+ \S+ \[[^\]]*\] )?")
 _TRACEBACK = re.compile(_PROCESS + r"Traceback \(most recent call last\)")
 
 
-class Lines:
+class LogLines:
     """Splits bytes that arrive in chunks into lines. A carriage return ends a line, too: progress bars use them."""
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ class Lines:
             yield text
 
 
-def bare(line: str) -> str:
+def message_of(line: str) -> str:
     """A line's message, without the process, level, time and source that vLLM puts before it."""
     return _PREFIX.sub("", line, count=1).strip()
 
 
-class Levels:
+class LogLevels:
     """Finds the level of each line; a line without one has that of the line before it."""
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ def progress_of(line: str) -> StartProgress | None:
     return next((progress for pattern, progress in _MOMENTS if pattern.search(line)), None)
 
 
-def is_bar(line: str) -> bool:
+def is_progress_bar(line: str) -> bool:
     """Whether a line is one state of a progress bar and nothing else."""
     return any(pattern.search(line) for pattern, _ in _STAGES)
 

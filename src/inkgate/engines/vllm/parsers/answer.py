@@ -59,7 +59,7 @@ class Parser(Protocol):
         ...
 
 
-def placed(grid: tuple[float, ...], size: Size) -> Quad:
+def quad_on_page(grid: tuple[float, ...], size: Size) -> Quad:
     """The quad in pixels of eight grid values, x and y of four corners. Values outside the grid are clipped to its
     edge.
     """
@@ -69,11 +69,11 @@ def placed(grid: tuple[float, ...], size: Size) -> Quad:
     return (a, b, c, d)
 
 
-def upright(box: tuple[float, ...], size: Size) -> Quad:
+def box_on_page(box: tuple[float, ...], size: Size) -> Quad:
     """The quad in pixels of an upright box on the grid, given by any two opposite corners."""
     left, right = sorted((box[0], box[2]))
     top, bottom = sorted((box[1], box[3]))
-    return placed((left, top, right, top, right, bottom, left, bottom), size)
+    return quad_on_page((left, top, right, top, right, bottom, left, bottom), size)
 
 
 def without_surrogates(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from html import unescape
 
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer
-from inkgate.engines.vllm.parsers.markup import INLINE, sanitised, table_text
+from inkgate.engines.vllm.parsers.markup import INLINE, sanitize_html, table_text
 from inkgate.types import Size
 
 _FENCE = re.compile(
@@ -113,7 +113,7 @@ def _safe_prose(text: str) -> str:
     def between(rest: str) -> str:
         return _apart(_VERBATIM, rest, lambda match: _OPENING.sub("< ", match[0]), _safe_tags)
 
-    return _apart(_TABLE, text, lambda match: sanitised(match[0]), between)
+    return _apart(_TABLE, text, lambda match: sanitize_html(match[0]), between)
 
 
 def _safe_tags(text: str) -> str:

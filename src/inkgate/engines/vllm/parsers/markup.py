@@ -25,7 +25,7 @@ MOST_OPEN = 64
 MOST_SPAN = 1000
 
 
-def sanitised(html: str) -> str:
+def sanitize_html(html: str) -> str:
     """Well-formed HTML of the same tables and text; tags that were left open or cut off are closed."""
     builder = _Builder()
     end = 0
@@ -42,7 +42,7 @@ def sanitised(html: str) -> str:
 
 def cell_rows(html: str) -> list[list[str]]:
     """The plain text of the cells of HTML tables, row by row; a caption is a row of its own."""
-    head, *rows = re.sub(r"\s+", " ", sanitised(html)).split("<tr>")
+    head, *rows = re.sub(r"\s+", " ", sanitize_html(html)).split("<tr>")
     cells = [[plain(cell) for cell in re.split(r"<t[dh](?: [^<>]*)?>", row)[1:]] for row in rows]
     caption = plain(head)
     return [[caption], *cells] if caption else cells

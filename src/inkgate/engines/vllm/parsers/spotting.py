@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from inkgate.engines.vllm.parsers.answer import ParsedAnswer, PlacedText, placed, upright, without_surrogates
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer, PlacedText, box_on_page, quad_on_page, without_surrogates
 from inkgate.errors import EngineFailed
 from inkgate.types import Size
 
@@ -49,7 +49,7 @@ def _json_lines(output: str, size: Size) -> Iterator[PlacedText]:
         box, text = (element.get("box"), element.get("text")) if isinstance(element, dict) else (None, None)
         corners = _corners(box)
         if isinstance(text, str) and text.strip() and corners:
-            yield PlacedText(without_surrogates(text.strip()), upright(corners, size), start, end)
+            yield PlacedText(without_surrogates(text.strip()), box_on_page(corners, size), start, end)
         start = output.find("{", end)
 
 
@@ -74,7 +74,7 @@ def spotting_hunyuan(output: str, size: Size) -> ParsedAnswer:
         text = _HUNYUAN_TAG.sub("", output[end : match.start()]).strip()
         if text:
             box = tuple(float(value) for value in match.groups())
-            lines.append(PlacedText(text, upright(box, size), end, match.start()))
+            lines.append(PlacedText(text, box_on_page(box, size), end, match.start()))
             texts.append(text)
         end = match.end()
     rest = _HUNYUAN_TAG.sub("", output[end:]).strip()
@@ -98,7 +98,7 @@ def spotting_paddle(output: str, size: Size) -> ParsedAnswer:
         if text:
             texts.append(text)
         if text and len(corners) >= 8:
-            lines.append(PlacedText(text, placed(corners, size), end, run.start()))
+            lines.append(PlacedText(text, quad_on_page(corners, size), end, run.start()))
         end = run.end()
     return _answer(tuple(lines), [*texts, _PADDLE_MARKER.sub("", output[end:]).strip()])
 
