@@ -17,21 +17,21 @@ settings.register_profile("inkgate", deadline=None, derandomize=True)
 settings.register_profile("fresh", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("inkgate")
 
-# A shell that runs this in the background has Ctrl-C ignored, and nohup SIGHUP. All that is started here inherits that.
+# A shell ignores Ctrl-C in background jobs, and nohup ignores SIGHUP. All processes started here would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 _REAL_MODEL = "_real"
-"""In the names of files whose tests load a real model; these run in one process, one after the other."""
+"""Substrings of file names whose tests load a real model; these run in one process, one after the other."""
 
 _stolen = StolenTime()
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist's own types say Any
-    """Gives all tests of a file to one process, as they share servers; and all that load a real model to one process,
-    as two models at once would need twice the memory and take turns on the cores.
+    """Gives all tests of a file to one process, because they share servers; and all that load a real model to one
+    process, because two models at once would need twice the memory and compete for the cores.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -41,15 +41,15 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist's own types sa
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:  # noqa: ANN401 - of a library without types
-    """How tests are distributed to several processes."""
+    """Distributes the tests to several processes."""
     return ByFile(config, log)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In several processes tests of real models come first, then those of whole services, so that all processes end at
-    about the same time; apart from that the order is random. A failed `timing` test is retried once if the machine
-    lost processor time.
+    """With several processes tests of real models come first, then those of whole services, so that all processes end
+    at about the same time; otherwise the order is random. A failed `timing` test is retried once if the machine lost
+    processor time.
     """
     retried = pytest.mark.flaky(reruns=1, reruns_delay=30, condition=_stolen.is_significant)
     for item in items:
@@ -71,7 +71,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compiled models are kept for the session and shared by all of its processes, apart from the user's."""
+    """Compiled models are kept for the session, shared by all of its processes, and separate from the user's."""
     base = tmp_path_factory.getbasetemp()
     folder = base.parent / "cache" if "PYTEST_XDIST_WORKER" in os.environ else base / "cache"
     folder.mkdir(exist_ok=True)

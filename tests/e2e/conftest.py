@@ -1,4 +1,4 @@
-"""Servers for the tests that leave them as they are."""
+"""Servers for tests that don't change them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,13 +20,13 @@ _PIECES = ("Invoice", " number", " 20417")
 
 @pytest.fixture(scope="session")
 def temporary(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where `server` puts temporary files."""
+    """Folder for temporary files of `server`."""
     return tmp_path_factory.mktemp("temporary")
 
 
 @pytest.fixture(scope="session")
 def server(temporary: Path) -> Iterator[Server]:
-    """A server with the embedded engine, for all tests that its limits don't disturb."""
+    """A server with the embedded engine, for all tests that don't depend on its limits."""
     limits = {"INKGATE_LIMITS__MAX_BODY_MB": "5", "INKGATE_LIMITS__BODY_TIMEOUT_S": "5"}
     with running_server(environment={**limits, "TMPDIR": str(temporary)}) as started:
         yield started
@@ -34,7 +34,7 @@ def server(temporary: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """For one file: while Playwright is there, no other test of its thread can run an event loop."""
+    """For one file: while Playwright runs, no other test of its thread can run an event loop."""
     require_chromium()
     with chromium() as started:
         yield started
@@ -50,7 +50,7 @@ def page_server() -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def model_server() -> Iterator[StubUpstream]:
-    """Reads the same on every image; does other things where the request's `user` field says so."""
+    """Reads the same text on every image; the request's `user` field can select other behaviour."""
 
     def script(request: Request) -> Reply:
         match request.get("user"):
@@ -75,7 +75,7 @@ def gateway(model_server: StubUpstream) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[VllmProcess]:
-    """One for all tests that leave it running: it takes a minute to start."""
+    """For all tests that leave it running: it takes a minute to start."""
     require_vllm()
     with running_vllm(tmp_path_factory.mktemp("vllm") / "vllm.log") as running:
         yield running
@@ -89,14 +89,14 @@ def model_process() -> Iterator[ModelProcess]:
 
 @pytest.fixture(scope="session")
 def small_disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TinyDisk | None]:
-    """Where `service` writes its log and its temporary files; None where that is an ordinary folder."""
+    """Where `service` writes its log and its temporary files; None if that is an ordinary folder."""
     with tiny_disk(tmp_path_factory.mktemp("disk")) as disk:
         yield disk
 
 
 @pytest.fixture(scope="session")
 def service(model_process: ModelProcess, small_disk: TinyDisk | None) -> Iterator[ServiceUnderLoad]:
-    """For all faults that ask for no settings of their own."""
+    """For all faults that need no settings of their own."""
     folder = small_disk.folder if small_disk else None
     variables = {"TMPDIR": str(folder)} if folder else {}
     with service_under_load(model_process.url, variables, folder) as started:
@@ -105,6 +105,6 @@ def service(model_process: ModelProcess, small_disk: TinyDisk | None) -> Iterato
 
 @pytest.fixture
 def model(model_process: ModelProcess) -> Iterator[ModelProcess]:
-    """The model server behind `service`; afterwards it is as it was."""
+    """The model server behind `service`; restored after each test."""
     yield model_process
     model_process.restore()

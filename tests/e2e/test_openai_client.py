@@ -62,7 +62,7 @@ async def test_closing_a_stream_frees_the_model_server(client: AsyncOpenAI, mode
 
 
 async def test_errors_of_the_model_server_are_the_clients_own_exceptions(client: AsyncOpenAI) -> None:
-    with pytest.raises(BadRequestError, match="`max_tokens` is 9000; the model takes 4096 tokens") as caught:
+    with pytest.raises(BadRequestError, match="`max_tokens` is 9000; the model's limit is 4096 tokens") as caught:
         await client.chat.completions.create(model=MODEL, messages=MESSAGES, user="wrong")
     assert (caught.value.code, "Secret" in str(caught.value)) == ("upstream_rejected", False)
 

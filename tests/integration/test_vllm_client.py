@@ -91,16 +91,16 @@ async def test_the_key_is_sent() -> None:
     [
         (error_reply(400, "wrong at /srv/vllm/x.py"), "upstream_rejected", "refused the request (400)."),
         (error_reply(500, "CUDA error"), "upstream_failed", "failed (500)."),
-        (error_reply(503, "queue full"), "upstream_busy", "no more requests (503)."),
+        (error_reply(503, "queue full"), "upstream_busy", "is full (503)."),
         (error_reply(401, "Unauthorized"), "upstream_denied", "401"),
         (Reply(status=502, body=b"<html>", content_type="text/html"), "upstream_failed", "502"),
         (Reply(body=b"<html>hello</html>", content_type="text/html"), "upstream_garbled", "event stream"),
         (Reply(body=b"hello\n", content_type="text/event-stream"), "upstream_garbled", "event stream"),
         (Reply(body=b"data: {not json\n\n", content_type="text/event-stream"), "upstream_garbled", "event"),
         (Reply(body=b'data: {"choices": [7]}\n\n', content_type="text/event-stream"), "upstream_garbled", "event"),
-        (Reply(body=b"data: " + b"x" * 5_000_000, content_type="text/event-stream"), "upstream_garbled", "without end"),
-        (Reply(body=b"", content_type="text/event-stream"), "upstream_cut_off", "ended before"),
-        (Reply(["half of it"], broken="end"), "upstream_cut_off", "ended before"),
+        (Reply(body=b"data: " + b"x" * 5_000_000, content_type="text/event-stream"), "upstream_garbled", "too long"),
+        (Reply(body=b"", content_type="text/event-stream"), "upstream_cut_off", "ended its answer before"),
+        (Reply(["half of it"], broken="end"), "upstream_cut_off", "ended its answer before"),
         (Reply(["half of it"], broken="close"), "upstream_cut_off", "broke"),
         (
             Reply(

@@ -1,6 +1,6 @@
-"""Lines of text as the tiny model knows them: DejaVu Sans Mono, 28 pixels high, 14 pixels a character.
+"""Lines of text for the tiny model: DejaVu Sans Mono, 28 pixels high, 14 pixels per character.
 
-Two characters fall on one visual token (28 x 28 pixels) of PaddleOCR-VL's vision encoder.
+Two characters cover one visual token (28 x 28 pixels) of PaddleOCR-VL's vision encoder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _font = ImageFont.truetype(str(FONT), 23.25)  # advance 14.0 pixels
 
 
 def random_line(rng: random.Random, length: int) -> str:
-    """`length` characters, the first and the last not a space: words, numbers and signs, no language to lean on."""
+    """`length` characters, the first and the last not a space: words, numbers and signs of no particular language."""
     letters = rng.choices(ALPHABET, k=length)
     for end in (0, -1):
         if letters[end] == " ":

@@ -73,7 +73,7 @@ CHAT_TEMPLATE = (
 
 
 def make_processor(enlarged: int = 1) -> PaddleOCRVLProcessor:
-    """A byte-level tokenizer of 264 tokens; the real image processor, which makes lines `enlarged` times as large."""
+    """A byte-level tokenizer of 264 tokens; the real image processor, which enlarges lines `enlarged` times."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {token: number for number, token in enumerate([*SPECIAL, *alphabet])}
     bytes_only = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>"))  # noqa: S106 - no password
@@ -129,7 +129,7 @@ def make_model(enlarged: int = 1) -> PaddleOCRVLForConditionalGeneration:
 
 
 def with_patches(model: PaddleOCRVLForConditionalGeneration, enlarged: int) -> PaddleOCRVLForConditionalGeneration:
-    """The same model on pictures that are `enlarged` times as large as those of patches of 14 pixels."""
+    """The same model for pictures `enlarged` times as large as those of patches of 14 pixels."""
     state = model.state_dict()
     name = next(name for name in state if name.endswith("patch_embedding.weight"))
     before = state[name].shape[-1] // PATCH
@@ -141,8 +141,8 @@ def with_patches(model: PaddleOCRVLForConditionalGeneration, enlarged: int) -> P
 
 
 def forget_places(model: PaddleOCRVLForConditionalGeneration) -> None:
-    """Takes the table of places away, for good. transformers (5.19) and vLLM (0.32) stretch it differently, with
-    corners aligned and without; with a table of zeros both read the same, by the encoder's rotary places.
+    """Removes the table of positions. transformers (5.19) and vLLM (0.32) interpolate it differently, with corners
+    aligned and without; with a table of zeros both read the same, by the encoder's rotary positions.
     """
     places = next(weight for name, weight in model.named_parameters() if name.endswith("position_embedding.weight"))
     places.requires_grad_(requires_grad=False).zero_()
@@ -153,7 +153,7 @@ def attend_lines_of_one_length(
 ) -> tuple[torch.Tensor, None]:
     """Attention within each image, all images of the batch at once: (1, heads, images x patches, size) in and out.
 
-    The encoder's own way is one call an image, which for hundreds of short lines is all overhead.
+    The encoder itself makes one call per image, which for hundreds of short lines is mostly overhead.
     """
     boundaries = options["cu_seq_lens_q"]
     assert isinstance(boundaries, torch.Tensor)
@@ -164,14 +164,14 @@ def attend_lines_of_one_length(
 
 
 def as_one_tall_image(_: torch.nn.Module, inputs: tuple[torch.Tensor, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """The projector's input with images of one size stacked: the same result in one call instead of one an image."""
+    """The projector's input with images of one size stacked: the same result in one call instead of one per image."""
     features, grids = inputs
     stacked = torch.stack([grids[0, 0], grids[:, 1].sum(), grids[0, 2]])
     return features, stacked.unsqueeze(0)
 
 
 class Batches:
-    """Batches of lines of one length, tokenised as the chat template and the processor would."""
+    """Batches of lines of one length, tokenized as the chat template and the processor would."""
 
     def __init__(self, processor: PaddleOCRVLProcessor, seed: int) -> None:
         self._images = processor.image_processor
@@ -183,7 +183,7 @@ class Batches:
 
     @property
     def random_state(self) -> tuple[Any, ...]:
-        """From which the next batches follow."""
+        """The state that determines the next batches."""
         return self._rng.getstate()
 
     @random_state.setter
@@ -191,7 +191,7 @@ class Batches:
         self._rng.setstate(state)
 
     def next(self, longest: int, characters: int = 384) -> tuple[dict[str, torch.Tensor], int]:
-        """Model inputs with labels, and where the answers begin."""
+        """Model inputs with labels, and the index at which the answers begin."""
         length = self._rng.randint(1, longest)
         texts = [random_line(self._rng, length) for _ in range(min(96, characters // length))]
         pixels = self._images([render(text) for text in texts], return_tensors="pt")
@@ -226,7 +226,7 @@ def train(
     if begun is not None:
         model = with_patches(PaddleOCRVLForConditionalGeneration.from_pretrained(begun, dtype="float32"), 1)
         forget_places(model)
-    # A name that begins with "flash" is handed the boundaries of the images.
+    # A name that begins with "flash" gets the boundaries of the images.
     ALL_ATTENTION_FUNCTIONS.register("flash_lines", attend_lines_of_one_length)
     model.model.visual.config._attn_implementation = "flash_lines"
     hook = model.model.projector.register_forward_pre_hook(as_one_tall_image)
@@ -284,8 +284,8 @@ def train(
 
 
 def save(model: PaddleOCRVLForConditionalGeneration, folder: Path) -> None:
-    """Writes the model as it is served. Under --trust-remote-code vLLM asks the image processor for names that only the
-    code of PaddleOCR-VL's own repositories has: the folder has code of its own for that.
+    """Writes the model for serving. Under --trust-remote-code vLLM expects attributes of the image processor that only
+    the code of PaddleOCR-VL's own repositories has: the folder contains such code.
     """
     with_patches(model, ENLARGED).to(torch.bfloat16).save_pretrained(folder)
     make_processor(ENLARGED).save_pretrained(folder)
@@ -307,7 +307,7 @@ def main() -> None:
     checkpoint = arguments.out / "checkpoint.pt"
     model = train(arguments.steps, arguments.seed, arguments.rate, checkpoint, arguments.begin)
     save(model, arguments.out)
-    # vLLM asks for the processor by name; the file says which classes it is made of.
+    # vLLM loads the processor by name; the file lists its classes.
     AutoProcessor.from_pretrained(arguments.out)
     runs = [] if arguments.begin is None else json.loads((arguments.begin / "training.json").read_text())["runs"]
     runs.append({"steps": arguments.steps, "seed": arguments.seed, "rate": arguments.rate})

@@ -1,4 +1,4 @@
-"""The rules of ALTO 4 for what inkgate writes: its grammar, its references, and boxes that lie inside each other."""
+"""The rules of ALTO 4 that apply to inkgate's output: grammar, references, and nesting of boxes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _REFERENCES = ("TAGREFS", "PROCESSINGREFS")
 
 
 def violations(data: bytes) -> list[str]:
-    """What in the file breaks the rules; empty when nothing does."""
+    """The rules that the file breaks; empty if it is valid."""
     root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
     _GRAMMAR.validate(root)
     return [str(error) for error in _GRAMMAR.error_log] + list(_violations(root))
 
 
 def text(data: bytes) -> list[str]:
-    """The text of each TextLine, its spaces and its hyphen in their places."""
+    """The text of each TextLine, with its spaces and hyphen in place."""
     root = etree.fromstring(data)
     return ["".join(_content(part) for part in line) for line in root.iter(f"{ALTO}TextLine")]
 

@@ -1,4 +1,4 @@
-"""The API in process, with the real Reader and Opener and a fake engine behind it."""
+"""The API in process, with the real Reader and Opener and a fake engine."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FakeService:
 
 @dataclass(frozen=True)
 class Api:
-    """An app, what is behind it, and a client that speaks to it."""
+    """An app, the parts behind it, and a client of it."""
 
     app: FastAPI
     client: httpx.AsyncClient
@@ -58,12 +58,12 @@ class Api:
     limiter: FixedLimiter
     context: Context
     logs: list[MutableMapping[str, Any]]
-    """Every line that was logged, with its context."""
+    """Every log entry, with its context."""
 
 
 @asynccontextmanager
 async def _background() -> AsyncIterator[TaskGroup]:
-    """Tasks that end with the block; what is raised inside is raised as it is."""
+    """Background tasks that end with the block; their exceptions are raised unwrapped."""
     with single_error():
         async with anyio.create_task_group() as tasks:
             yield tasks
@@ -79,7 +79,7 @@ async def running_api(
     observer: Observer = NO_OBSERVER,
     **flags: dict[str, object],
 ) -> AsyncIterator[Api]:
-    """The API with the settings that `flags` say; `vllm` are those of `engine.vllm`. `observer` gets events."""
+    """The API with the settings in `flags`; `vllm` are those of `engine.vllm`. `observer` gets events."""
     settings = load_settings(None, **flags, engine={"vllm": vllm or {}})
     engine = engine or FakeEngine()
     limiter = FixedLimiter(settings.limits.max_in_flight)
@@ -106,7 +106,7 @@ async def running_api(
 
 @dataclass
 class RawCall:
-    """One request spoken as ASGI messages, for what a client library can't do: leave, or send by halves."""
+    """One request as ASGI messages, for what a client library can't do: disconnect, or send in parts."""
 
     app: Callable[..., Awaitable[None]]
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""A batcher with a model whose calls end when the test says so, and a clock that is set by hand."""
+"""A batcher whose model's calls end when the test lets them, and a clock set by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Item:
-    """`poison`: fails the call that it is in."""
+    """`poison`: fails the call that contains it."""
 
     name: str
     width: int = 100
@@ -66,7 +66,7 @@ class UpperCase:
 
 
 class Gate:
-    """A RunBlocking: each call waits until one more is let through. One can be cancelled until it begins."""
+    """A RunBlocking that holds each call until the test lets it through. A call can be cancelled until it begins."""
 
     def __init__(self) -> None:
         self.open = False
@@ -91,16 +91,18 @@ class Gate:
 
 
 async def settled() -> None:
-    """Returns when all that can go on has done so. Each step of those here takes a few turns of the event loop."""
+    """Returns once all tasks that can run have done so. Each step of those here takes a few iterations of the event
+    loop.
+    """
     for _ in range(12):
         await checkpoint()
 
 
 class Bench:
-    """A batcher that runs inside `running`, and what its callers got."""
+    """A batcher that runs inside `running`, and the results of its callers."""
 
     def __init__(self, run: RunBlocking | None = None, **changes: object) -> None:
-        """`run`: instead of the gate. `changes`: of the settings."""
+        """`run`: replaces the gate. `changes`: of the settings."""
         self.clock = Clock()
         self.model = UpperCase()
         self.gate = Gate()
@@ -111,7 +113,7 @@ class Bench:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The batcher works; at the end all calls are let through, and it is stopped when all are answered."""
+        """Runs the batcher. At the end all calls are let through, and it is stopped once all are answered."""
         async with anyio.create_task_group() as background:
             background.start_soon(self._run)
             await settled()
@@ -134,7 +136,7 @@ class Bench:
         priority: Priority = Priority.NORMAL,
         scope: anyio.CancelScope | None = None,
     ) -> None:
-        """Somebody asks for `wanted` and waits; what comes of it is in `answers`. `scope`: of that caller."""
+        """Submits `wanted` and waits; stores the result in `answers`. `scope`: of that caller."""
         self.callers.start_soon(self._wait, name, wanted, priority, scope or anyio.CancelScope())
         await settled()
 
@@ -147,7 +149,7 @@ class Bench:
             self.order.append(name)
 
     async def call_ends(self, after_s: float = 0.0) -> None:
-        """The oldest call under way ends, and what that starts has begun."""
+        """Ends the oldest running call, and returns once the next ones have begun."""
         self.clock.goes_on(after_s)
         self.gate.let_one()
         await settled()

@@ -1,4 +1,4 @@
-"""A real Chromium at the web page, which asks nobody but the service."""
+"""A real Chromium on the web page, which sends requests only to the service."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CHROMIUM = Path("/usr/bin/chromium")
 WAIT_MS = 60_000
 OPEN_S = 60.0
 FOLDER = os.environ.get("INKGATE_SCREENSHOTS", "")
-"""Where pictures of the page go; empty: none are taken."""
+"""Folder for screenshots; empty: none are taken."""
 
 expect.set_options(timeout=WAIT_MS)
 
 
 def require_chromium() -> None:
-    """Skips the test where there is no Chromium, unless all that is real is required."""
+    """Skips the test without Chromium, unless INKGATE_REQUIRE_ALL is set."""
     if CHROMIUM.exists():
         return
     if os.environ.get("INKGATE_REQUIRE_ALL") == "1":
@@ -57,7 +57,7 @@ def chromium() -> Iterator[Browser]:
 def visit(
     browser: Browser, server: Server, *, width: int = 1280, height: int = 860, locale: str = "en-GB", dark: bool = False
 ) -> Iterator[Page]:
-    """The page, opened as a visitor does. At the end: nothing was asked of another host, and no script failed."""
+    """The page as a visitor opens it. At the end checks that no request went to another host, and no script failed."""
     context = browser.new_context(
         viewport={"width": width, "height": height},
         locale=locale,
@@ -92,7 +92,7 @@ def give(page: Page, *files: Path | tuple[str, bytes]) -> None:
 
 
 def shoot(page: Page, name: str) -> None:
-    """A picture of the page for docs/screenshots, where INKGATE_SCREENSHOTS names a folder; else nothing."""
+    """Takes a screenshot for docs/screenshots if INKGATE_SCREENSHOTS names a folder."""
     if FOLDER:
         page.mouse.move(2, 2)
         page.wait_for_timeout(400)

@@ -24,7 +24,7 @@ async def relay(
     fetcher: Fetcher | None = None,
     **flags: dict[str, object],
 ) -> AsyncIterator[tuple[Api, StubUpstream]]:
-    """The API with the settings that `flags` say, and what is behind it."""
+    """The API with the settings in `flags`, and the parts behind it."""
     with running_stub(script, models) as stub:
         upstream = ModelServer(stub.url, 5)
         try:

@@ -1,4 +1,4 @@
-"""Chat requests as OCR clients send them, byte by byte: field names, their order and their spaces are the clients'."""
+"""Chat requests exactly as OCR clients send them: the clients' field names, order and spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A clock that stands still unless it is told."""
+"""A clock set by hand."""
 
 from __future__ import annotations
 

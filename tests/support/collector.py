@@ -1,4 +1,4 @@
-"""A collector of traces: it takes OTLP over HTTP and keeps the spans."""
+"""A collector of traces: receives OTLP over HTTP and keeps the spans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 @dataclass(frozen=True)
 class Collected:
-    """A span: the service that it is of, and its trace."""
+    """A span: its service and its trace."""
 
     service: str
     name: str
@@ -28,7 +28,7 @@ class Collector:
     spans: list[Collected] = field(default_factory=list)
 
     def traces(self, service: str) -> set[str]:
-        """The traces in which there are spans of this service."""
+        """The traces with spans of this service."""
         return {span.trace_id for span in self.spans if span.service == service}
 
 

@@ -1,4 +1,4 @@
-"""Comparisons of engines made up for tests."""
+"""Comparisons of engines with made-up numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OWN = OwnLimits(bottleneck=False, why="", late_p99_s=0.001, busy_share=0.1, unse
 
 
 def summary(answered: int, failed: int = 0, p50_s: float = 0.2, seconds: float = 10.0) -> LoadSummary:
-    """One run, of which all answers were in time."""
+    """One run in which all responses were in time."""
     return LoadSummary(
         seconds=seconds,
         offered=answered + failed,

@@ -29,13 +29,13 @@ def straight(slope: float) -> Shape:
 
 
 def cliff(shape: Shape, after: float) -> Shape:
-    """Nothing at all above `after`."""
+    """Zero above `after`."""
     return lambda n: shape(n) if n <= after else 0.0
 
 
 @dataclass(frozen=True)
 class Measuring:
-    """How it is measured: runs of a level, and by how much they differ from each other."""
+    """Number of runs per level, and their standard deviations."""
 
     repeats: int = 3
     noise: float = 0.02
@@ -48,7 +48,7 @@ FAULTLESS = straight(0.0)
 
 
 def measured(shape: Shape, seed: int, how: Measuring = THREE_RUNS, error: Shape = FAULTLESS) -> list[LoadPoint]:
-    """Points of the curve, with the noise of counts and of the machine. `error`: share of failures by level."""
+    """Points of the curve, with counting noise and the machine's noise. `error`: share of failures by level."""
     rng = np.random.default_rng(seed)
     return [
         LoadPoint(level, tuple(summary(shape(level), error(level), how, rng) for _ in range(how.repeats)))

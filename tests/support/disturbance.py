@@ -1,4 +1,4 @@
-"""Whether a hypervisor took the processors away from a test, so that its failure says little about the code."""
+"""Detects whether a hypervisor took processor time from a test: its failure then says little about the code."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LEAST_SHARE = 0.01
 
 
 class StolenTime:
-    """Processor time that a hypervisor gave to its other guests, since `begin`."""
+    """Processor time that a hypervisor gave to other guests since `begin`."""
 
     def __init__(self, times: Callable[[], Any] = psutil.cpu_times, clock: Callable[[], float] = perf_counter) -> None:
-        """`times`: of the machine's processors, as psutil has them; `clock`: in seconds."""
+        """`times`: psutil's times of the machine's processors; `clock`: in seconds."""
         self._times = times
         self._clock = clock
         self.begin()
@@ -25,7 +25,7 @@ class StolenTime:
         self._since = (self._clock(), self._total_s())
 
     def is_significant(self) -> bool:
-        """Whether enough was taken to fail a test that holds to times. False on a machine that reports no such time."""
+        """Whether enough was taken to fail a test that depends on time. False on a machine that does not report it."""
         began, before = self._since
         taken = self._total_s() - before
         return taken >= _LEAST_S and taken >= _LEAST_SHARE * (self._clock() - began)

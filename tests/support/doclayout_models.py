@@ -1,4 +1,4 @@
-"""ONNX models with the inputs and outputs of PP-DocLayoutV2 and V3 that find what they are told."""
+"""ONNX models with the inputs and outputs of PP-DocLayoutV2 and V3 that return given boxes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INPUTS: Mapping[str, tuple[int, ...]] = {"im_shape": (1, 2), "image": (1, 3, 800
 
 @dataclass(frozen=True)
 class Found:
-    """A box that the model gives; `box` in shares of the page's width and height, `order` as V2's two columns."""
+    """A box of the model; `box` in shares of the page's width and height, `order` as V2's two columns."""
 
     label: str | int
     box: Box
@@ -33,7 +33,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Graph:
-    """What is written: `count` of the boxes, all by default; `red`: confidences are the page's share of red."""
+    """The model's content: `count` of the boxes, all by default; `red`: confidences are the page's share of red."""
 
     columns: int = 7
     count: int | None = None
@@ -44,7 +44,7 @@ class Graph:
 
 
 def write_model(path: Path, found: Sequence[Found], graph: Graph | None = None) -> Path:
-    """The model as a file. Boxes are worked out from `im_shape` and `scale_factor` as the exported models do."""
+    """Writes the model. Boxes are computed from `im_shape` and `scale_factor` as in the exported models."""
     graph = graph or Graph()
     rows = np.array([item.row(graph.columns) for item in found], dtype=np.float32).reshape(-1, graph.columns)
     count = np.array([len(rows) if graph.count is None else graph.count], dtype=np.int32)

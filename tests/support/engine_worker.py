@@ -1,4 +1,4 @@
-"""An engine worker with a model that does what its items say, in a real process behind the real protocol."""
+"""An engine worker whose model does what its items say, in a real process behind the real protocol."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class OddError(Exception):
-    """One that pickle can write and not read."""
+    """An exception that pickle can write but not read."""
 
     def __init__(self, first: str, second: str) -> None:
         super().__init__(first + second)
@@ -61,7 +61,7 @@ def _obey(item: Any) -> object:  # noqa: ANN401 - an order, or an array
 
 
 def load(asked: str) -> Mapping[str, serve.Predict]:
-    """`asked`: `broken` can't load its models, `dead` dies at it."""
+    """`asked`: `broken` fails to load its models, `dead` dies while loading."""
     if asked == "broken":
         raise FileNotFoundError("no model here")
     if asked == "dead":
@@ -78,7 +78,7 @@ def command() -> tuple[str, ...]:
 
 
 class RunningPool:
-    """A pool that runs, and threads to call it from."""
+    """A running pool, and threads to call it from."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.pool = pool
@@ -94,7 +94,7 @@ class RunningPool:
         return await self._threads.run(function, *args, **kwargs)
 
     async def alive(self, count: int) -> None:
-        """Returns when so many workers are."""
+        """Returns once this many workers are running."""
         with anyio.fail_after(60):
             while len(self.pool.pids) < count:  # noqa: ASYNC110 - processes set no event
                 await anyio.sleep(0.01)
@@ -113,7 +113,7 @@ async def running(pool: WorkerPool) -> AsyncIterator[RunningPool]:
 
 @asynccontextmanager
 async def obedient(workers: int = 1, timeout_s: float = 20.0, start_s: float = 60.0) -> AsyncIterator[RunningPool]:
-    """A pool of workers that obey, started; those that die are replaced soon."""
+    """A started pool of such workers, with short pauses before replacements."""
     settings = PoolSettings(command(), ("",) * workers, timeout_s, start_s, pause_s=0.01, most_pause_s=0.1)
     async with running(WorkerPool(settings)) as pool:
         await pool.start()

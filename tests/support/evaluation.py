@@ -1,4 +1,4 @@
-"""What the tests of the evaluation share: a small manifest, and a candidate that reads from a list."""
+"""For tests of the evaluation: a small manifest, and a candidate that reads from a list."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def draw(path: Path, *lines: str, width: int = 700) -> None:
 
 
 def write_manifest(folder: Path, *items: Mapping[str, Any]) -> Path:
-    """A manifest of these entries. `text`, `lines` and `tests` of an entry are written to files beside its own."""
+    """Writes a manifest of these entries; their `text`, `lines` and `tests` go to files beside it."""
     listed = []
     for item in items:
         entry = {key: value for key, value in item.items() if key not in {"text", "lines", "tests"}}

@@ -1,4 +1,4 @@
-"""An Engine that reads nothing and says what it was told to: how faults, slowness and hangs enter the tests."""
+"""An Engine with fixed results: faults, slowness and hangs enter the tests here."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class FakeEngine:
     """Reads "Hello page N" and "Grüße 世界" on every page.
 
     Attributes:
-        failing: what to raise for a page, by its index.
-        gate: when set, every read waits for it.
-        reading: set when a read has begun.
+        failing: the exception to raise for a page, by its index.
+        gate: if set, every read waits for it.
+        reading: set once a read has begun.
     """
 
     name: str = "fake"

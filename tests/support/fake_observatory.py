@@ -1,4 +1,4 @@
-"""An observatory that says of a service what it was told to say."""
+"""An observatory with a given state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.states import embedded_state
 
 
 class FakeObservatory:
-    """`says` may be replaced; whether it is ready, those are asked who want to be."""
+    """`says` may be replaced. Readiness asks the registered checks."""
 
     def __init__(self) -> None:
         self.says = embedded_state()

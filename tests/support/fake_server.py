@@ -1,6 +1,5 @@
-"""The real server on a free port, with the fake engine and a stub of a model server behind it, for tests of HTTP:
-`python -m support.fake_server`.
-"""
+"""The real server on a free port with the fake engine and a stub model server, for tests of HTTP: `python -m
+support.fake_server`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A program that stands for vLLM's server: started as it is, it listens as it does, and fails as it is told.
+"""A fake of vLLM's server with the same command line and HTTP port, which fails on request.
 
-`FAKE_VLLM` in its environment is a JSON object; see Told. Nothing of inkgate is imported: it starts in a tenth of a
+`FAKE_VLLM` in its environment is a JSON object; see FakeOptions. It does not import inkgate: it starts in a tenth of a
 second. POST /fail?how=oom (or exit, error) makes it die while it serves.
 """
 
@@ -50,16 +50,16 @@ ANSWER = ("Invoice", " number", " 20417")
 
 @dataclass(frozen=True)
 class Told:
-    """What it shall do.
+    """Its behaviour.
 
     Attributes:
-        folder: where each process leaves an empty file `main-PID` or `core-PID`, and each start `start-N.json`.
+        folder: where each process creates an empty file `main-PID` or `core-PID`, and each start `start-N.json`.
         oom_above: runs out of memory at start with more sequences than this.
-        complaint: is written before it ends with status 2 at start.
-        too_old_for: a flag that it doesn't know: it ends with status 2 where it is given.
+        complaint: is logged before it exits with status 2 at start.
+        too_old_for: a flag that it does not know: it exits with status 2 if given.
         silent: never listens.
-        stubborn: takes no notice of SIGTERM.
-        shares: makes a piece of shared memory, and leaves a file `shared-NAME`.
+        stubborn: ignores SIGTERM.
+        shares: creates a piece of shared memory, and a file `shared-NAME`.
         kills_gateway: kills its guardian's parent at start.
     """
 
@@ -132,8 +132,8 @@ def main() -> None:
         (folder / f"shared-{shared.name}").touch()
         tracker = resource_tracker.getfd()
         assert tracker is not None
-        kept = (tracker,)  # as all of vLLM's processes have it: it waits for the last of them
-    # in a session of its own: nothing that is sent to a process group reaches it
+        kept = (tracker,)  # as in every process of vLLM: it waits for the last of them
+    # in its own session, so that no signal to a process group reaches it
     core = subprocess.Popen([sys.executable, "-I", "-S", "-c", CORE], start_new_session=True, pass_fds=kept)
     (folder / f"core-{core.pid}").touch()
     say(*LOADING)

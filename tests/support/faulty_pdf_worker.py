@@ -1,7 +1,7 @@
-"""A PDF worker that fails when told to: the fault port of the tests, in a real process behind the real protocol.
+"""A PDF worker that fails on request: the tests' fault port, in a real process behind the real protocol.
 
-Its faults are its first arguments, as `op:index:kind`: `render:1:crash`, `page:0:hang`, `render:2:memory`, ...
-Kinds that end in `-if-used` happen only in a worker that has answered something before; `wall` itself fails nothing.
+Its faults are its first arguments, as `op:index:kind`: `render:1:crash`, `page:0:hang`, `render:2:memory`, ... Kinds
+that end in `-if-used` happen only in a worker that has answered a request before; `wall` alone fails nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from inkgate.documents.pdf.wire import Call
 
 
 class FaultyHandler:
-    """Answers as PdfHandler does, but for its faults."""
+    """As PdfHandler, with faults."""
 
     def __init__(self, faults: dict[tuple[str, int], str]) -> None:
         self._inner = worker.PdfHandler()
@@ -72,7 +72,7 @@ def mistake() -> None:
 
 
 def wall_in_heap() -> None:
-    """The heap can't grow from now on: malloc is told ENOMEM, and takes what it needs elsewhere."""
+    """Keeps the heap from growing from now on: malloc gets ENOMEM and allocates elsewhere."""
     libc = ctypes.CDLL(None)
     libc.sbrk.restype = ctypes.c_void_p
     libc.mmap.restype = ctypes.c_void_p

@@ -1,4 +1,4 @@
-"""GPUs without a GPU: one whose readings were written down before, and a driver's library with set answers."""
+"""GPUs without hardware: recorded readings, and a driver's library with fixed answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
 
 
 class RecordedGpu:
-    """A GpuReader that plays readings one after the other, the last one again and again; an error is raised."""
+    """A GpuReader that plays readings one after the other and repeats the last one; an error is raised."""
 
     def __init__(self, *recorded: tuple[GpuReading, ...] | GpuUnavailable) -> None:
         self._recorded: Sequence[tuple[GpuReading, ...] | GpuUnavailable] = recorded
@@ -40,7 +40,7 @@ class FunctionNotFound(NvmlError):
 
 
 class FakeNvml:
-    """As much of nvidia-ml-py as NvmlReader uses. An answer that is an error is raised."""
+    """The part of nvidia-ml-py that NvmlReader uses. An answer that is an error is raised."""
 
     NVML_TEMPERATURE_GPU = 0
     NVML_CLOCK_SM = 1

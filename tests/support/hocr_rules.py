@@ -1,7 +1,7 @@
-"""The rules of hOCR 1.2 (https://kba.github.io/hocr-spec/1.2/), as far as they apply to what inkgate writes.
+"""The rules of hOCR 1.2 (https://kba.github.io/hocr-spec/1.2/) that apply to inkgate's output.
 
-`violations` says every rule that a file breaks. Tables of classes and properties are the specification's; where its
-grammar forgets a case that its own text or example shows (a falling baseline), the text is followed.
+`violations` lists every broken rule. Tables of classes and properties are the specification's; where its grammar omits
+a case that its own text or example shows (a falling baseline), the text is followed.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ _PROPERTY = re.compile(rf"([a-z][a-z0-9_]*)((?: {_WORD})+)")
 
 
 def violations(data: bytes) -> list[str]:
-    """What in the file breaks the specification; empty when nothing does."""
+    """The rules that the file breaks; empty if it is valid."""
     root = etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True))
     return list(_violations(root))
 
 
 def properties(element: etree._Element) -> dict[str, str]:
-    """The properties in the element's title; ValueError where it doesn't follow the format."""
+    """The properties in the element's title; ValueError if it has the wrong format."""
     found: dict[str, str] = {}
     title = element.get("title", "")
     position = 0

@@ -1,4 +1,4 @@
-"""Reports whose every text tries to be more than text."""
+"""Reports with injection attempts in every text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MACHINE = MachineInfo(HOSTILE, HOSTILE, 4, 8.0, (HOSTILE,), {HOSTILE: HOSTILE})
 
 
 def hostile_load() -> LoadReport:
-    """A load test that did harm to itself in every text."""
+    """A load test with hostile texts everywhere."""
     report = load_report(levels=(1, 4, 8, 16, 24))
     knee = report.knee
     assert knee is not None

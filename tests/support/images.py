@@ -1,4 +1,4 @@
-"""Images for tests: a page with something of its own in every corner, and files of every kind made from it."""
+"""Images for tests: a page with a different colour in each corner, and files of every format made from it."""
 
 import io
 import struct
@@ -53,14 +53,14 @@ def png_header(width: int, height: int, bits: int = 8, colour: int = 2) -> bytes
 
 
 def png(pixels: NDArray[np.generic], bits: int, colour: int, *chunks: tuple[bytes, bytes]) -> bytes:
-    """A PNG of any depth: `pixels` (H, W) or (H, W, C), big-endian, are written as they are, without filters."""
+    """A PNG of any depth: `pixels` (H, W) or (H, W, C), big-endian, are written unfiltered."""
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
     body = b"".join(png_chunk(kind, data) for kind, data in chunks) + png_chunk(b"IDAT", zlib.compress(rows))
     return png_header(pixels.shape[1], pixels.shape[0], bits, colour) + body + png_chunk(b"IEND", b"")
 
 
 def tiff(pixels: NDArray[np.generic], **tags: int) -> bytes:
-    """A little-endian TIFF of one grey strip, with the type of `pixels`: what Pillow does not write itself."""
+    """A little-endian TIFF of one grey strip, with the type of `pixels`, which Pillow can't write."""
     kind = {"u": 1, "i": 2, "f": 3}[pixels.dtype.kind]
     data = pixels.astype(pixels.dtype.newbyteorder("<")).tobytes()
     entries = {

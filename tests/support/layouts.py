@@ -1,4 +1,4 @@
-"""Pages of lines made up for the layout tests: text set at a place, as a detector would find it."""
+"""Made-up pages for the layout tests: lines at given positions, as a detector would find them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ PAGE = Size(1200, 1600)
 EM = 20.0
 """Height of a line."""
 PITCH = 28.0
-"""From line to line."""
+"""Distance from line to line."""
 
 
 def line(text: str, left: float, top: float, width: float | None = None, height: float = EM) -> Line:
-    """A line at a place; as wide as its text would be if no width is given."""
+    """A line at a position; without `width`, as wide as its text."""
     right = left + (width if width is not None else max(height, 0.5 * height * len(text)))
     return Line(text, ((left, top), (right, top), (right, top + height), (left, top + height)), 0.9)
 
@@ -28,7 +28,7 @@ def column(texts: Iterable[str], left: float, top: float, width: float | None = 
 
 
 def prose(name: str, count: int) -> list[str]:
-    """Lines of running text that can be told apart."""
+    """Distinct lines of running text."""
     return [f"{name}{i} of some running text that fills it" for i in range(count)]
 
 
@@ -39,7 +39,7 @@ def vertical(text: str, right: float, top: float, height: float = EM) -> Line:
 
 
 def turned(lines: Sequence[Line], degrees: float) -> list[Line]:
-    """The lines as on a page that lies skewed by so much, clockwise."""
+    """The lines on a page skewed clockwise by this angle."""
     cos, sin = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
 
     def turn(point: Point) -> Point:
@@ -57,6 +57,6 @@ def region(kind: BlockType, left: float, top: float, right: float, bottom: float
 
 
 def in_order(text: str, *parts: str) -> bool:
-    """Whether the parts stand in the text one after the other."""
+    """Whether the parts occur in the text one after the other."""
     places = [text.find(part) for part in parts]
     return -1 not in places and all(a < b for a, b in pairwise(places))

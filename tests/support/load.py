@@ -1,4 +1,4 @@
-"""Requests that come all the time, whatever becomes of those before; and a look at each answer, byte by byte."""
+"""Continuous requests, independent of earlier ones; each response is checked byte by byte."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NumberedRequest:
     priority: str | None = None
 
     def encoded(self) -> bytes:
-        """As it goes over the wire."""
+        """The bytes to send."""
         if self.kind == "page":
             path, content_type, body = "/ocr", "multipart/form-data; boundary=b", _form(striped(self.number))
         else:
@@ -54,10 +54,11 @@ class NumberedRequest:
         return "\r\n".join([*head, "", ""]).encode() + body
 
     def outcome(self, received: bytes) -> str:
-        """`right`, `unanswered`, or the code of the error, of all that came back until the connection was closed.
+        """`right`, `unanswered`, or the error's code, from everything received until the connection was closed.
 
         Raises:
-            AssertionError: it is neither, or not exactly one whole answer: something was lost, or answered twice.
+            AssertionError: it is none of these, or not exactly one complete response: something was lost or answered
+                twice.
         """
         if not received:
             return UNANSWERED
@@ -74,7 +75,7 @@ class NumberedRequest:
         return RIGHT
 
     def _stream_outcome(self, body: str) -> str:
-        """A stream that has begun can tell of an error only in its last event, which is not [DONE] then."""
+        """A stream that has begun can report an error only in its last event, which is then not [DONE]."""
         events = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith("data: ")]
         assert events
         if events[-1] != "[DONE]":
@@ -116,7 +117,7 @@ def _whole_answer(received: bytes) -> tuple[int, dict[str, str], bytes]:
 
 
 def _code(problem: dict[str, object]) -> str:
-    """Of an error in either form."""
+    """The code of an error in either form."""
     error = problem.get("error", problem)
     assert isinstance(error, dict)
     return str(error["code"])
@@ -126,12 +127,12 @@ _numbers = count(1)
 
 
 def new_pages(pages: int) -> list[NumberedRequest]:
-    """Pages that no cache holds, of all tenants in turn."""
+    """Pages that no cache holds, of all tenants in rotation."""
     return [NumberedRequest("page", next(_numbers), TENANTS[each % len(TENANTS)]) for each in range(pages)]
 
 
 def ask_at_once(url: str, requests: Iterable[NumberedRequest]) -> Counter[str]:
-    """Sends all requests at the same time; how often each outcome was. Raises as `NumberedRequest.outcome`."""
+    """Sends all requests at the same time. Returns the number of each outcome. Raises as `NumberedRequest.outcome`."""
     outcomes: Counter[str] = Counter()
 
     async def ask(request: NumberedRequest) -> None:
@@ -147,15 +148,15 @@ def ask_at_once(url: str, requests: Iterable[NumberedRequest]) -> Counter[str]:
 
 
 class ContinuousLoad:
-    """Sends new requests of all kinds, classes and tenants from a thread of its own, while its block lasts.
+    """Sends new requests of all kinds, classes and tenants from its own thread during the `with` block.
 
-    Requests are a Poisson process. While `at_once` are under way no more are sent, so that a slow machine isn't
-    overloaded where the test doesn't ask for it.
+    Requests are a Poisson process with at most `at_once` in flight, so that a slow machine is not overloaded unless the
+    test wants it.
 
     Attributes:
-        outcomes: of all requests answered so far, in the order of the answers.
-        wrong: what is wrong with other answers: not whole, more than one, or with another's text.
-        under_way: requests that are not answered yet.
+        outcomes: of all requests answered so far, in the order of the responses.
+        wrong: errors in other responses: incomplete, more than one, or with another's text.
+        under_way: requests in flight.
     """
 
     def __init__(self, url: str, rate: float, at_once: int) -> None:
@@ -180,7 +181,7 @@ class ContinuousLoad:
         self._thread.join()
 
     def pause(self) -> None:
-        """Returns when all requests are answered and no more are sent."""
+        """Returns once all requests are answered; sends no more."""
         with self._deciding:
             self._paused = True
         until(lambda: not self.under_way, lambda: f"an answer to {self.under_way} requests", ANSWER_S)
@@ -212,7 +213,7 @@ class ContinuousLoad:
 
 
 async def _received(url: str, request: NumberedRequest) -> bytes:
-    """All that came back until the connection was closed."""
+    """Everything received until the connection was closed."""
     parts = urlsplit(url)
     assert parts.hostname is not None
     assert parts.port is not None
@@ -224,5 +225,5 @@ async def _received(url: str, request: NumberedRequest) -> bytes:
                 async for chunk in stream:
                     received += chunk
             except anyio.BrokenResourceError:
-                pass  # what came before is looked at
+                pass  # the bytes before it are checked
     return received

@@ -1,4 +1,4 @@
-"""A small OCR service in this event loop, that answers load tests as it is told."""
+"""A small OCR service in this event loop with scripted responses to load tests."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from support.api_client import png
 
 PAGE = LoadPage("page.png", png(), "image/png", 1)
 Reply = Callable[[web.Request, int], Awaitable[web.StreamResponse]]
-"""Answers a request; the number counts from 1 in the order in which they came."""
+"""Responds to a request; the number counts requests from 1 in order of arrival."""
 
 
 @dataclass
 class LoadTarget:
-    """What is listening at `url`, and what came to it."""
+    """The server at `url`, and its requests."""
 
     url: str = ""
     heads: list[dict[str, str]] = field(default_factory=list)
@@ -36,30 +36,30 @@ class LoadTarget:
         return Load(Target(self.url + path, protocol, model="reader"), (PAGE,), plan)
 
     async def put_on(self, plan: Plan, protocol: ProtocolName = ProtocolName.SIMPLE) -> LoadResult:
-        """What a load test shows."""
+        """The output of a load test."""
         with anyio.fail_after(60):
             return await run(self.load(protocol, plan))
 
 
 def open_plan(rate: float = 100, seconds: float = 0.3, **more: object) -> Plan:
-    """A short open loop at equal distances, without warm-up."""
+    """A short open-loop plan with equal intervals, without warm-up."""
     asked: dict[str, Any] = {"warm_s": 0.0, "arrivals": Arrivals.CONSTANT} | more
     return Plan(Axis.RATE, rate, seconds, **asked)
 
 
 def closed_plan(clients: float = 2, seconds: float = 0.3, **more: object) -> Plan:
-    """A short closed loop without warm-up."""
+    """A short closed-loop plan without warm-up."""
     asked: dict[str, Any] = {"warm_s": 0.0} | more
     return Plan(Axis.CONCURRENCY, clients, seconds, **asked)
 
 
 async def text(_request: web.Request, number: int) -> web.StreamResponse:
-    """A whole answer."""
+    """A complete response."""
     return web.json_response({"text": f"page {number}"})
 
 
 def refusal(status: int, code: str, retry_after: str | None = None) -> Reply:
-    """Says no as inkgate does."""
+    """A refusal as inkgate sends it."""
 
     async def reply(_request: web.Request, _number: int) -> web.StreamResponse:
         headers = {} if retry_after is None else {"Retry-After": retry_after}
@@ -70,7 +70,7 @@ def refusal(status: int, code: str, retry_after: str | None = None) -> Reply:
 
 
 def stream(*events: str, breaks: bool = False) -> Reply:
-    """A chat completion's events; `breaks`: the connection is lost after them."""
+    """A chat completion's events; `breaks`: the connection breaks after them."""
 
     async def reply(request: web.Request, _number: int) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -86,7 +86,7 @@ def stream(*events: str, breaks: bool = False) -> Reply:
 
 @asynccontextmanager
 async def load_target(reply: Reply = text, models: tuple[str, ...] = ()) -> AsyncIterator[LoadTarget]:
-    """A service that answers any POST with `reply`; with `models` it lists them as chat services do."""
+    """A service that responds to any POST with `reply`; with `models` it lists them as chat services do."""
     target = LoadTarget()
 
     async def post(request: web.Request) -> web.StreamResponse:

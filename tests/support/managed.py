@@ -1,4 +1,4 @@
-"""A managed server whose vLLM is `support.fake_vllm`, and what becomes of its processes."""
+"""A managed server that runs `support.fake_vllm`, and the state of its processes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ WAIT_S = 60.0
 
 @dataclass(frozen=True)
 class FakeVllm:
-    """An environment with a fake vLLM, in `folder`, and every process of it that was ever started."""
+    """An environment with a fake vLLM, in `folder`, and all its processes so far."""
 
     folder: Path
 
     @property
     def python(self) -> Path:
-        """What is to be started as vLLM's Python."""
+        """The program to start as vLLM's Python."""
         script = self.folder / "python"
         if not script.exists():
             script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{fake_vllm.__file__}" "$@"\n')
@@ -38,7 +38,7 @@ class FakeVllm:
         return script
 
     def told(self, **orders: object) -> dict[str, str]:
-        """The environment that tells it what to do."""
+        """The environment variables with its options."""
         return {"FAKE_VLLM": json.dumps({"folder": str(self.folder), **orders})}
 
     def starts(self) -> list[dict[str, Any]]:
@@ -52,20 +52,20 @@ class FakeVllm:
         return [int(each[each.index("--max-num-seqs") + 1]) for each in arguments]
 
     def pids(self, kind: str = "*") -> set[int]:
-        """Of every `main` or `core` process there ever was."""
+        """Process IDs of all `main` or `core` processes so far."""
         return {int(path.name.partition("-")[2]) for path in self.folder.glob(f"{kind}-*") if path.suffix != ".json"}
 
     def shared(self) -> list[Path]:
-        """Each piece of shared memory there ever was, where the system has it."""
+        """All shared memory files so far, by their paths."""
         return [Path("/dev/shm") / path.name.partition("-")[2] for path in self.folder.glob("shared-*")]  # noqa: S108 - not ours to choose
 
     def alive(self) -> set[int]:
-        """Those that still run."""
+        """Its processes that still run."""
         return {pid for pid in self.pids() if alive(pid)}
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not collected doesn't."""
+    """Whether a process runs; a zombie does not."""
     try:
         return _stat(pid)[0] not in "ZX"
     except OSError:
@@ -73,20 +73,20 @@ def alive(pid: int) -> bool:
 
 
 def parent(pid: int) -> int:
-    """Of a process that runs."""
+    """Parent of a running process."""
     return int(_stat(pid)[1])
 
 
 def _stat(pid: int) -> list[str]:
-    """State, parent, and so on, as proc(5) has them."""
+    """State, parent, and so on, from /proc: see proc(5)."""
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
 
 
 async def until(happened: Callable[[], bool], at_most_s: float = WAIT_S) -> None:
-    """Returns when it has happened.
+    """Returns once it has happened.
 
     Raises:
-        TimeoutError: it doesn't.
+        TimeoutError: it did not happen.
     """
     with anyio.fail_after(at_most_s):
         while not happened():  # noqa: ASYNC110 - it happens in another process
@@ -97,7 +97,7 @@ async def until(happened: Callable[[], bool], at_most_s: float = WAIT_S) -> None
 async def managed(
     fake: FakeVllm, oom_kills: int | None = 0, orders: dict[str, object] | None = None, **settings: object
 ) -> AsyncIterator[ManagedServer]:
-    """A managed PaddleOCR-VL, not started; all is ended with the block. `oom_kills`: by the kernel, each life."""
+    """A managed PaddleOCR-VL, not started; stopped with the block. `oom_kills`: by the kernel, in each run."""
     given: dict[str, object] = {
         "python": str(fake.python),
         "environment": fake.told(**(orders or {})),

@@ -1,4 +1,4 @@
-"""What deploy/monitoring holds, as tests read it: rules, and the queries of dashboards."""
+"""Reads deploy/monitoring: rules, and the queries of dashboards."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ DASHBOARDS = tuple(sorted((MONITORING / "grafana" / "dashboards").glob("*.json")
 Json = dict[str, Any]
 _METRIC = re.compile(r"(?<![\w:\"./-])(?:inkgate_\w+|gpu_(?:utilization|memory)_\w+|http_requests_total|qps)(?![\w:])")
 _PARTS = {f"{name}_{part}": name for name in CATALOG for part in ("bucket", "count", "sum")}
-"""The series of histograms."""
+"""The series of histograms, with the metric of each."""
 
 
 @dataclass(frozen=True)
 class PanelQuery:
-    """A query of a panel. `where`: dashboard, panel and letter, to name it in a failure."""
+    """A query of a panel. `where`: dashboard, panel and letter, for failure messages."""
 
     where: str
     expr: str
 
     def with_values(self, instance: str = ".*", window: str = "1m") -> str:
-        """As Grafana sends it, with these in place of its variables and `All` for the others."""
+        """The query as Grafana sends it, with these values for its variables and `All` for the others."""
         values = {"$instance": instance, "$engine": ".*", "$model": ".*", "$__rate_interval": window}
         expr = self.expr
         for variable, value in values.items():
@@ -45,7 +45,7 @@ class PanelQuery:
 
 
 def program(name: str) -> str:
-    """Where the program is; skips the test where there is none, unless INKGATE_REQUIRE_ALL says otherwise."""
+    """Path of the program; skips the test if it is missing, unless INKGATE_REQUIRE_ALL is set."""
     found = shutil.which(name)
     if found is None:
         if os.environ.get("INKGATE_REQUIRE_ALL") == "1":
@@ -78,5 +78,5 @@ def panel_queries() -> Iterator[PanelQuery]:
 
 
 def metrics_in(expr: str) -> set[str]:
-    """The metrics of the service that an expression asks for, by the names that the catalogue has."""
+    """The service's metrics in an expression, by their names in the catalogue."""
     return {_PARTS.get(name, name) for name in _METRIC.findall(expr)}

@@ -26,7 +26,7 @@ http {{
 
 
 def require_nginx() -> str:
-    """Its path. Skips the test where there is no nginx, unless all that is real is required."""
+    """Its path. Skips the test without nginx, unless INKGATE_REQUIRE_ALL is set."""
     found = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
     if found is not None:
         return found
@@ -37,7 +37,7 @@ def require_nginx() -> str:
 
 @contextmanager
 def running_nginx(server: str, folder: Path) -> Iterator[str]:
-    """nginx with the block `server`, which listens on port 80 until that is replaced; its URL."""
+    """Runs nginx with the block `server`, whose port 80 is replaced by a free one. Returns its URL."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     config = folder / "nginx.conf"

@@ -1,6 +1,6 @@
-"""A model server in a process of its own, so that it can be killed and frozen; it reads numbers from striped pictures.
+"""A model server in its own process, which can be killed and frozen; reads numbers from striped pictures.
 
-What it says depends on what it is asked, so that an answer that went to the wrong client is found out.
+Its answer depends on the request, so that an answer sent to the wrong client is detected.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from support.stub_upstream import Reply, Request, StubUpstream, image_of, words_
 NAME = "PaddleOCR-VL-1.6-0.9B"
 BITS = 16
 USUAL_PAUSE_S = 0.01
-"""Before each token."""
+"""Pause before each token."""
 _METRICS = b"""vllm:num_requests_running 1.0
 vllm:num_requests_waiting 0.0
 vllm:kv_cache_usage_perc 0.1
@@ -40,7 +40,7 @@ vllm:generation_tokens_total 1.0
 
 
 def striped(number: int) -> bytes:
-    """A PNG that says `number`: a black or white block for each bit, between two rows of white."""
+    """A PNG that encodes `number`: a black or white block for each bit, between two rows of white."""
     bits = [number >> bit & 1 for bit in range(BITS)]
     row = np.where(np.repeat(np.array(bits, bool), 20), 0, 255).astype(np.uint8)
     pixels = np.full((60, BITS * 20), 255, np.uint8)
@@ -51,19 +51,19 @@ def striped(number: int) -> bytes:
 
 
 def number_of(pixels: RgbArray) -> int:
-    """What `striped` has put there, whatever size it has now."""
+    """The number in a `striped` picture of any size."""
     height, width = pixels.shape[:2]
     middle = pixels[height // 2, :, 0]
     return sum(int(middle[int((bit + 0.5) * width / BITS)] < 128) << bit for bit in range(BITS))
 
 
 def text_of(number: int) -> str:
-    """What it says of a number, read or heard."""
+    """The model's text for a number."""
     return f"The number is {number} and no other"
 
 
 LONG = "at length"
-"""In a message, asks for an answer larger than the buffers of a connection."""
+"""Text in a message that requests an answer larger than the buffers of a connection."""
 
 
 def _reply(request: Request, pause_s: float) -> Reply:
@@ -106,7 +106,7 @@ class _Model:
 
 
 class ModelProcess:
-    """The model as a process on a port of its own, which stays the same when it is started again."""
+    """The model as a process on its own port, which restarts keep."""
 
     def __init__(self) -> None:
         with socket.socket() as free:
@@ -119,7 +119,7 @@ class ModelProcess:
         return f"http://127.0.0.1:{self._port}/v1"
 
     def start(self) -> None:
-        """Returns when it listens."""
+        """Returns once it listens."""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "support.numbered_model", str(self._port)],
             stdout=subprocess.PIPE,
@@ -130,16 +130,16 @@ class ModelProcess:
         assert self._process.stdout.readline() == "listening\n"
 
     def behave(self, **orders: str) -> None:
-        """`pause_s` between tokens; `metrics`: "hang", "gone". What isn't given is as usual."""
+        """`pause_s` between tokens; `metrics`: "hang", "gone". Omitted options are reset."""
         httpx.get(f"http://127.0.0.1:{self._port}/behave", params=orders, trust_env=False)
 
     @property
     def metrics_requests(self) -> int:
-        """Requests for /metrics since it was started."""
+        """Number of requests for /metrics since its start."""
         return int(httpx.get(f"http://127.0.0.1:{self._port}/metrics-requests", trust_env=False).text)
 
     def restore(self) -> None:
-        """Makes it run as usual, whatever was done to it."""
+        """Makes it run normally, whatever was done to it."""
         if self._process is None:
             self.start()
         self.thaw()
@@ -152,7 +152,7 @@ class ModelProcess:
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """As kill -9 does, whatever state it is in; returns when it is gone."""
+        """Kills it as kill -9 does, in any state; returns once it has ended."""
         if self._process is None:
             return
         self._signal(signal.SIGKILL)
@@ -168,7 +168,7 @@ class ModelProcess:
 
 @contextmanager
 def running_model() -> Iterator[ModelProcess]:
-    """A model that runs; it is killed at the end."""
+    """A running model; killed at the end."""
     model = ModelProcess()
     try:
         model.start()

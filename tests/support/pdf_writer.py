@@ -1,4 +1,4 @@
-"""Small PDF files, made byte by byte: the smallest that show what a test is about."""
+"""Writes small PDF files byte by byte: the minimum that a test needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PdfWriter:
     fields: list[int] = field(default_factory=list)
 
     def add(self, body: bytes) -> int:
-        """An object; returns its number."""
+        """Adds an object; returns its number."""
         self.objects.append(body)
         return len(self.objects)
 
@@ -116,7 +116,7 @@ def text_pdf(*pages: bytes) -> bytes:
 
 
 def encrypted_pdf() -> bytes:
-    """A PDF that opens only with a password (nobody knows which: the keys in it are made up)."""
+    """A PDF that needs an unknown password (its keys are made up)."""
     writer = PdfWriter()
     writer.add_page(paragraph())
     lock = b"/Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -4 /O <%s> /U <%s> >> /ID [<%s> <%s>]"

@@ -1,4 +1,4 @@
-"""A model server as arithmetic: slots, a KV cache with preemption, and a token rate that saturates."""
+"""A simulated model server: slots, a KV cache with preemption, and a token rate that saturates."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Request:
 
 @dataclass
 class Plant:
-    """`slots` requests run, each at up to `fastest` tokens a second and all together at up to `tokens_per_s`.
+    """Runs `slots` requests, each at up to `fastest` tokens a second and together at up to `tokens_per_s`.
 
-    One that finds no room in the KV cache is preempted, and begins again. Prompts have 200 tokens. Ours are given up
-    `patience_s` after they came.
+    A request without room in the KV cache is preempted and starts again. Prompts have 200 tokens. Our requests are
+    cancelled `patience_s` after their arrival.
     """
 
     slots: int = 32
@@ -42,10 +42,10 @@ class Plant:
     longest: int = 700
     seed: int = 1
     on_end: Callable[[Request, float], None] | None = None
-    """Told each request of ours that ends, and when."""
+    """Called with each of our finished requests and the time."""
     patience_s: float = math.inf
     on_late: Callable[[Request, float], None] | None = None
-    """Told each that was given up, and when."""
+    """Called with each cancelled request and the time."""
     now: float = 100.0
     waiting: deque[Request] = field(default_factory=deque)
     running: list[Request] = field(default_factory=list)
@@ -61,11 +61,11 @@ class Plant:
 
     @property
     def in_flight(self) -> int:
-        """Our own."""
+        """Our requests in flight."""
         return sum(not each.foreign for each in (*self.waiting, *self.running))
 
     def keep(self, ours: int, foreign: int = 0) -> None:
-        """Sends requests until there are so many of ours, and of others."""
+        """Sends requests until there are this many of ours, and of others."""
         there = self.in_flight
         others = len(self.waiting) + len(self.running) - there
         for is_foreign, missing in ((False, ours - there), (True, foreign - others)):

@@ -15,7 +15,7 @@ from inkgate.types import Pixels, RgbArray, Size, TextLayer
 
 @dataclass(frozen=True, slots=True)
 class ArrayPage:
-    """A Page that is an array, shrunk by leaving pixels out."""
+    """A Page from an array, shrunk by skipping pixels."""
 
     rgb: RgbArray
     index: int = 0

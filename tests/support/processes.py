@@ -1,4 +1,4 @@
-"""What processes there are, and what memory they share, as /proc has it."""
+"""Processes and their shared memory, from /proc."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def children() -> set[int]:
-    """Processes that are ours, the dead ones nobody has collected among them."""
+    """Our child processes, including zombies."""
     return children_of(os.getpid())
 
 
@@ -49,7 +49,7 @@ def mapped_memory(pid: int) -> list[int]:
 
 
 def all_ended(pids: Iterable[int], within_s: float = 20.0) -> bool:
-    """Whether they have all ended, at the latest after `within_s`."""
+    """Whether all of them ended within `within_s`."""
     give_up = time.monotonic() + within_s
     while any(is_running(pid) for pid in pids):
         if time.monotonic() > give_up:

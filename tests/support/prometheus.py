@@ -26,14 +26,14 @@ START_S = 60.0
 
 @dataclass
 class AlertReceiver:
-    """A server that gets alerts by POST, and answers GET /metrics with `exposition`."""
+    """A server that receives alerts by POST, and serves `exposition` at GET /metrics."""
 
     exposition: str = ""
     url: str = ""
     alerts: list[Json] = field(default_factory=list)
 
     def firing(self, name: str) -> list[Json]:
-        """What it got of this alert, while it fired."""
+        """The notifications of this alert while it was firing."""
         return [alert for alert in self.alerts if alert["labels"]["alertname"] == name and alert["status"] == "firing"]
 
 
@@ -72,24 +72,24 @@ def alert_receiver(exposition: str = "") -> Iterator[AlertReceiver]:
 
 
 class Prometheus:
-    """One that answers queries."""
+    """A running Prometheus."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
 
     def query(self, expr: str) -> list[Json]:
-        """The series that it gives now, with labels (`metric`) and `value`."""
+        """The series that it returns now, with labels (`metric`) and `value`."""
         answer = self._client.post("/api/v1/query", data={"query": expr}).json()
         assert answer["status"] == "success", (expr, answer)
         found: list[Json] = answer["data"]["result"]
         return found
 
     def numbers(self, expr: str) -> list[float]:
-        """The values of the series that are numbers."""
+        """The values that are numbers."""
         return [number for series in self.query(expr) if (number := float(series["value"][1])) == number]
 
     def wait_for(self, expr: str, seconds: float = AT_MOST_S) -> list[Json]:
-        """The series, once there are any."""
+        """Returns the series once there are any."""
         until(lambda: bool(self.query(expr)), expr, seconds)
         return self.query(expr)
 
@@ -98,8 +98,8 @@ class Prometheus:
 def watching(folder: Path, targets: Sequence[str], webhook: str, *, hurried: bool = True) -> Iterator[Prometheus]:
     """Prometheus, which scrapes the `targets` every second, and Alertmanager, which sends alerts to `webhook` at once.
 
-    As deploy/monitoring has them, but for addresses, and where they are `hurried` intervals and how long an alert has
-    to last.
+    Configured as in deploy/monitoring, except for addresses and, in `hurried` files, shorter intervals and durations of
+    alerts.
     """
     prometheus, alertmanager = _free_port(), _free_port()
     (folder / "prometheus.yml").write_text(_configuration(folder, targets, alertmanager, hurried), encoding="utf-8")

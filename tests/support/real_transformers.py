@@ -9,7 +9,7 @@ from support.real_vllm import MODEL, NAME, PYTHON, ROOT, SETTINGS
 from support.server import Server, running_server
 
 MODULES = ("structlog", "orjson", "onnxruntime", "limits", "fastapi_offline", "pypdfium2", "rapidocr", "pillow_heif")
-"""What inkgate needs beside what vLLM brings."""
+"""Packages that inkgate needs and vLLM does not install."""
 ENVIRONMENT = {
     "PYTHONPATH": str(ROOT / "src"),
     "HF_HUB_OFFLINE": "1",
@@ -17,7 +17,7 @@ ENVIRONMENT = {
     "INKGATE_ENGINE__NAME": "transformers",
     "INKGATE_ENGINE__TRANSFORMERS__PRESET": NAME,
     "INKGATE_ENGINE__TRANSFORMERS__MODEL": str(MODEL),
-    # Several would wait for each other wherever another process has one of the cores.
+    # Several threads would wait for each other whenever another process uses one of the cores.
     "INKGATE_ENGINE__TRANSFORMERS__THREADS": "1",
 }
 

@@ -37,11 +37,11 @@ SETTINGS = {
     "INKGATE_ENGINE__VLLM__PRESET_FOLDER": str(ROOT / "tests" / "models" / "presets"),
     "INKGATE_ENGINE__VLLM__JPEG_QUALITY": "0",
 }
-"""The gateway's, whether it starts vLLM or is given an address."""
+"""The API key, whether inkgate starts vLLM or connects to it."""
 
 
 def require_vllm(modules: Sequence[str] = ()) -> None:
-    """Skips the test where vLLM is missing, or one of `modules` beside it; fails where everything has to be there."""
+    """Skips the test without vLLM or one of `modules`; fails if INKGATE_REQUIRE_ALL is set."""
     found = PYTHON.exists() and MODEL.exists()
     if found and modules:
         imports = f"import importlib.util as u; raise SystemExit(not all(map(u.find_spec, {list(modules)})))"
@@ -55,7 +55,7 @@ def require_vllm(modules: Sequence[str] = ()) -> None:
 
 @dataclass(frozen=True)
 class VllmProcess:
-    """A vLLM that answers: its base URL (with /v1), and its process."""
+    """A ready vLLM: its base URL (with /v1), and its process."""
 
     url: str
     pid: int
@@ -63,7 +63,7 @@ class VllmProcess:
 
 @contextmanager
 def running_vllm(log: Path) -> Iterator[VllmProcess]:
-    """A real vLLM, which is stopped at the end."""
+    """A running vLLM; stopped at the end."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -106,7 +106,7 @@ class Rendered:
 
 
 def rendered_lines(count: int, seed: int = 20417, shortest: int = 10) -> list[Rendered]:
-    """Random lines of `shortest` to 32 characters. The shipped preset reads those of 32 (tests/models/README.md)."""
+    """Random lines of `shortest` to 32 characters. The shipped preset reads lines of 32 (tests/models/README.md)."""
     rng = random.Random(seed)
     lines = []
     for _ in range(count):
@@ -118,6 +118,6 @@ def rendered_lines(count: int, seed: int = 20417, shortest: int = 10) -> list[Re
 
 
 def share_right(truths: Sequence[str], read: Sequence[str]) -> float:
-    """Characters read right, of all, spaces among them: 1 less the character error rate, pooled."""
+    """Share of characters read correctly, including spaces: 1 minus the character error rate, pooled."""
     edits = sum(Levenshtein.distance(truth, text) for truth, text in zip(truths, read, strict=True))
     return 1 - edits / sum(len(truth) for truth in truths)

@@ -1,4 +1,4 @@
-"""A real redis-server, which can be killed, frozen and started again on the same port."""
+"""A real redis-server, which can be killed, frozen and restarted on the same port."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from redis import Redis
 
 
 class RedisServer:
-    """A redis-server on a port of its own that writes nothing to disk."""
+    """A redis-server on its own port that writes nothing to disk."""
 
     def __init__(self, program: str, folder: Path) -> None:
         with socket.socket() as free:
@@ -30,7 +30,7 @@ class RedisServer:
         return f"redis://127.0.0.1:{self._port}"
 
     def start(self, *flags: str) -> None:
-        """Returns when it accepts connections."""
+        """Returns once it accepts connections."""
         self._process = subprocess.Popen([*self._command, *flags], stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         for text in self._process.stdout:
@@ -39,7 +39,7 @@ class RedisServer:
         raise AssertionError("redis-server ended before it accepted connections")
 
     def seconds_left(self, pattern: str) -> dict[bytes, float]:
-        """Of each key of this pattern, how long it is kept; -0.001 where for ever."""
+        """Remaining lifetime of each key of this pattern; -0.001 if it has no expiry."""
         with Redis.from_url(self.url) as client:
             return {key: client.pttl(key) / 1000 for key in client.scan_iter(pattern)}
 
@@ -50,7 +50,7 @@ class RedisServer:
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """As kill -9 does; returns when it is gone."""
+        """Kills it as kill -9 does; returns once it has ended."""
         self._signal(signal.SIGKILL)
         self._gone()
 
@@ -61,7 +61,7 @@ class RedisServer:
         self.thaw()
 
     def stop(self) -> None:
-        """Ends it, whatever state it is in."""
+        """Ends it, in any state."""
         if self._process is not None:
             self.kill()
 
@@ -79,7 +79,7 @@ class RedisServer:
 
 @contextmanager
 def redis_server(folder: Path) -> Iterator[RedisServer]:
-    """A running redis-server. Skips the test where there is none, unless INKGATE_REQUIRE_ALL says otherwise."""
+    """A running redis-server. Skips the test if it is missing, unless INKGATE_REQUIRE_ALL is set."""
     program = shutil.which("redis-server")
     if program is None:
         if os.environ.get("INKGATE_REQUIRE_ALL") == "1":

@@ -1,4 +1,4 @@
-"""Load tests and searches for settings that could have been, made from a seed: a server with a queue and a cliff."""
+"""Realistic load tests and searches for settings, generated from a seed: a server with a queue and a cliff."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ MACHINE = MachineInfo(
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """One run: answers a second around `rate`, alike from second to second by `memory` (of an AR(1) process)."""
+    """One run: responses per second around `rate`, with correlation `memory` from second to second (of an AR(1)
+    process).
+    """
 
     level: float
     rate: float
@@ -46,7 +48,7 @@ class Made:
 
 
 def run(made: Made, random: np.random.Generator, at: float = 0.0) -> tuple[LoadSummary, tuple[Second, ...]]:
-    """Seconds and their sum. Slow seconds have fewer answers and longer latencies, as a queue has."""
+    """Seconds and their sum. Slow seconds have fewer responses and longer latencies, as with a queue."""
     drift = _alike(made, random)
     answered = random.poisson(made.rate * np.exp(drift))
     refused = random.poisson(made.refused, made.seconds) if made.refused else np.zeros(made.seconds, dtype=int)

@@ -1,4 +1,4 @@
-"""A small result with everything in it that the formats treat apart: used by tests and docs/reference/formats.md."""
+"""A small result with everything that the formats treat differently: for tests and docs/reference/formats.md."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inkgate.types import (
 
 
 def upright(left: float, top: float, right: float, bottom: float) -> Quad:
-    """The quad of text that runs level, from left to right."""
+    """The quad of horizontal text."""
     return ((left, top), (right, top), (right, bottom), (left, bottom))
 
 
@@ -56,7 +56,7 @@ FAILED = PageResult(
     error=PageError("page_broken", "its content stream ends -- early", "Repair the file."),
 )
 DOCUMENT = DocumentResult("sample.pdf", "application/pdf", 12_345, 2, "ppocr", (PAGE, FAILED))
-"""Two pages, the second of which could not be read."""
+"""Two pages; the second could not be read."""
 
 SHORT = replace(
     DOCUMENT,
@@ -87,4 +87,4 @@ BLOCKS = (
     Block(BlockType.FIGURE, (300.0, 300.0, 600.0, 450.0), (), "", "", None, 0.8),
     Block(BlockType.FOOTER, (98.0, 298.0, 262.0, 342.0), (3,), "文字识别", "文字识别", None, 0.7),
 )
-"""Blocks of PAGE: the last line, which runs upwards, is in none of them."""
+"""Blocks of PAGE. The last line, which runs upwards, is in no block."""

@@ -1,4 +1,4 @@
-"""A search for settings that could have been, made from a seed: two dials of vLLM, with deaths and a storm."""
+"""A realistic search for settings, generated from a seed: two vLLM parameters, with deaths and a preemption storm."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class _Search:
 
 
 def tune_report(seed: int = 5) -> TuneReport:
-    """A whole search whose chosen settings answer more and stay up, where the current ones die."""
+    """A complete search: the chosen settings are faster and stable, the current ones die."""
     search = _Search(seed)
     search.trial(CURRENT, Purpose.CURRENT)
     for seqs in DIALS[0].values:

@@ -1,7 +1,8 @@
-"""A gateway under continuous load, into which faults enter one after the other.
+"""A gateway under continuous load, into which faults are injected one after the other.
 
-Each fault enters, is held until its effect was seen, and goes. Then the gateway has to be as it was before: it answers
-rightly within some requests, takes as many at once as before, holds no slot, file or memory more, and is ready.
+Each fault is held until its effect was seen, and then removed. After that the gateway must be as before: it responds
+correctly within a number of requests, accepts as many at once as before, holds no additional slot, file or memory, and
+is ready.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from support.waiting import AT_MOST_S, until
 
 RATE = 30.0
 SLOTS = 24
-"""Documents in the service at once. A slot that is never given back shows when so many are asked for at once."""
+"""Documents in flight. A leaked slot shows when this many are requested at once."""
 AT_ONCE = SLOTS // 2
-"""Requests under way that the gateway takes without refusing any, however slow the machine is."""
+"""Concurrent requests that the gateway accepts without refusing any, however slow the machine is."""
 OVERLOAD = 2 * SLOTS
-"""Requests under way that the gateway must refuse some of."""
+"""Concurrent requests of which the gateway must refuse some."""
 WARM = 100
 """Requests before memory is measured."""
 RECOVERED = 20
-"""So many right answers in a row: the gateway has recovered."""
+"""After this many right responses in a row the gateway has recovered."""
 RECOVERS_WITHIN = 1000
-"""Requests after the fault. A breaker that opened again and again refuses some hundreds."""
+"""Requests after the fault. A breaker that keeps reopening refuses several hundred."""
 MORE_MB = 60.0
 MORE_FILES = 3
 SETTINGS = MappingProxyType(
@@ -56,7 +57,7 @@ SETTINGS = MappingProxyType(
 
 @dataclass(frozen=True)
 class Footprint:
-    """What a process holds: open files, sockets among them, and resident memory."""
+    """Resources of a process: open files including sockets, and resident memory."""
 
     files: int
     memory_mb: float
@@ -69,7 +70,7 @@ class Footprint:
 
 
 class FaultWindow:
-    """What was seen of the service since a fault began."""
+    """Observations of the service since a fault began."""
 
     def __init__(self, server: Server, load: ContinuousLoad) -> None:
         self.server = server
@@ -80,7 +81,7 @@ class FaultWindow:
 
     @property
     def outcomes(self) -> Counter[str]:
-        """Of the load's requests answered so far."""
+        """Outcomes of the load's requests so far."""
         return Counter(self._load.outcomes[self._first_answer :])
 
     @property
@@ -88,14 +89,14 @@ class FaultWindow:
         return self._load.wrong[self._first_wrong :]
 
     def pause_load(self) -> None:
-        """Returns when all requests are answered; until `resume_load` no more come."""
+        """Returns once all requests are answered; no more are sent until `resume_load`."""
         self._load.pause()
 
     def resume_load(self) -> None:
         self._load.resume()
 
     def until_answered(self, *outcomes: str, times: int = 1) -> None:
-        """Returns when so many requests more were answered with one of these."""
+        """Returns once this many more requests had one of these outcomes."""
         before = self._answered(outcomes)
         until(
             lambda: self._answered(outcomes) - before >= times,
@@ -107,7 +108,7 @@ class FaultWindow:
         return sum(answered[outcome] for outcome in outcomes)
 
     def logged(self, event: str) -> list[dict[str, Any]]:
-        """The lines of the log with this event."""
+        """The log entries of this event."""
         with self.server.log.open("rb") as log:
             log.seek(self._log_offset)
             lines = [json.loads(line) for line in log if line.startswith(b"{") and line.endswith(b"}\n")]
@@ -127,10 +128,10 @@ class FaultWindow:
 
 
 class ServiceUnderLoad:
-    """A warm gateway and the load on it."""
+    """A warmed-up gateway and the load on it."""
 
     def __init__(self, server: Server, load: ContinuousLoad, more_files: int) -> None:
-        """`more_files`: it may keep open after a fault."""
+        """`more_files`: number of additional files that may be open after a fault."""
         self.server = server
         self._load = load
         self._more_files = more_files
@@ -141,7 +142,7 @@ class ServiceUnderLoad:
 
     @contextmanager
     def fault(self, *may_answer: str, at_once: int = AT_ONCE) -> Iterator[FaultWindow]:
-        """In the block a fault enters, is held and goes. `may_answer`: codes that it may cost requests."""
+        """Injects a fault for the block. `may_answer`: error codes that requests may get."""
         assert self.server.process.poll() is None, "the gateway ended in an earlier fault"
         self._load.resume()
         window = FaultWindow(self.server, self._load)
@@ -172,7 +173,7 @@ class ServiceUnderLoad:
         until(recovered, lambda: f"{RECOVERED} right answers in a row: {outcomes[first:]}")
 
     def _quiesce(self) -> None:
-        """Without load it answers as many requests at once as it has slots, and holds no document then."""
+        """Without load it must read as many documents at once as it has slots, and then hold none."""
         self._load.pause()
         until(lambda: ask_at_once(self.server.url, new_pages(SLOTS)) == {RIGHT: SLOTS}, f"{SLOTS} right answers")
         held = (0, 0, 0)

@@ -1,4 +1,4 @@
-"""A scheduler with all that it stands on, and a clock that is set by hand."""
+"""A scheduler with its dependencies, and a clock set by hand."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -22,7 +22,7 @@ class FakeLimit:
 
 
 class House:
-    """A scheduler, and all that it stands on."""
+    """A scheduler and its dependencies."""
 
     def __init__(self, places: int = 1, capacity: int | None = None, **changes: object) -> None:
         self.now = 1000.0

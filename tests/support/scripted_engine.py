@@ -16,7 +16,7 @@ PageScript = Callable[[int], Awaitable[None]]
 
 @dataclass(frozen=True)
 class KeyedPage:
-    """A page known by its key alone."""
+    """A page that has only a key."""
 
     content_key: bytes
     index: int = 0
@@ -36,9 +36,9 @@ async def at_once(index: int) -> None:
 
 
 class ScriptedEngine:
-    """Reads `page N` from page N, after `script(N)` has returned; what the script raises, reading raises.
+    """Reads `page N` from page N after `script(N)` has returned; raises what the script raises.
 
-    `running`, `begun` and `cancelled` tell what happened, by page index.
+    `running`, `begun` and `cancelled` record events by page index.
     """
 
     name = "scripted"

@@ -1,4 +1,4 @@
-"""Load tests whose outcome is written down before: a service with a known curve, measured in no time."""
+"""Load tests with scripted outcomes: a service with a known curve, measured without waiting."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def load(axis: Axis = Axis.CONCURRENCY, seconds: float = 20.0) -> Load:
 
 @dataclass
 class ScriptedService:
-    """A `steps.RunLoad`. `asked`: the plans that it was measured with; `down_for`: probes that get no answer;
-    `piles_up`: by how many a second those on their way become more, by level.
+    """A `steps.RunLoad`. `asked`: the plans it was measured with; `down_for`: probes that get no response; `piles_up`:
+    growth of requests in flight per second, by level.
     """
 
     shape: Shape

@@ -1,4 +1,4 @@
-"""A model in this process that says what it was told to say."""
+"""A model in this process with scripted answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, Gener
 
 @dataclass(frozen=True)
 class Said:
-    """An answer: its pieces, how it ends, or what is raised after them."""
+    """An answer: its pieces, and how it ends or what is raised after them."""
 
     pieces: Iterable[str]
     reason: Literal["stop", "length"] = "stop"
@@ -22,7 +22,7 @@ class Said:
 
 
 class ScriptedModel:
-    """A Model: the first question gets the first answer, and so on; the last stays."""
+    """A GenerativeModel: the first prompt gets the first answer, and so on; the last answer is repeated."""
 
     def __init__(self, *answers: Said) -> None:
         self._answers = list(answers)
@@ -56,5 +56,5 @@ class ScriptedModel:
 
 
 def numbered() -> Iterator[str]:
-    """Pieces without end, none like another."""
+    """Infinitely many distinct pieces."""
     return (f"{number} " for number in itertools.count())

@@ -1,4 +1,4 @@
-"""The API in process, on a real socket: how it starts and stops, and raw bytes to it."""
+"""The API in process on a real socket, for tests of its start and stop, and of raw bytes."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Served:
     connections: list[anyio.abc.SocketStream] = field(default_factory=list)
 
     async def connect(self) -> anyio.abc.SocketStream:
-        """A connection that speaks for itself. Closed at the end, if it still is open."""
+        """A raw connection. Closed at the end if it is still open."""
         url = httpx.URL(self.url)
         assert url.port is not None
         self.connections.append(await anyio.connect_tcp(url.host, url.port))
         return self.connections[-1]
 
     async def until_ended(self, count: int = 1) -> None:
-        """Waits until the limiter has got `count` permits back."""
+        """Waits until `count` permits were returned to the limiter."""
         with anyio.fail_after(WAIT_S):
             while self.api.limiter.ended.total() < count:  # noqa: ASYNC110 - the limiter has no event to wait for
                 await anyio.sleep(0.01)
@@ -50,9 +50,9 @@ async def served(
     upstream: Upstream | None = None,
     **server: object,
 ) -> AsyncIterator[Served]:
-    """The API with these settings of the branches `limits` and `server`; stopped at the end, if it still runs.
+    """The API with these settings of the branches `limits` and `server`; stopped at the end if it still runs.
 
-    `listener`: a socket that is bound, to serve on. `upstream`: what answers chat completions.
+    `listener`: a bound socket to serve on. `upstream`: handles chat completions.
     """
     settings: dict[str, object] = {"port": 0, "drain_s": 5, **server}
     async with running_api(engine, upstream=upstream, server=settings, limits=limits or {}) as api:
@@ -78,7 +78,7 @@ async def served(
                 async with httpx.AsyncClient(base_url=urls[0], trust_env=False, timeout=WAIT_S) as client:
                     yield Served(api, client, urls[0], stopped, connections)
             finally:
-                for connection in connections:  # an answer that a failed test left on one keeps uvloop from closing
+                for connection in connections:  # an answer that a failed test left on it keeps uvloop from closing
                     await anyio.aclose_forcefully(connection)
                 if not stopped.is_set():
                     signal.raise_signal(signal.SIGTERM)
@@ -88,7 +88,7 @@ async def served(
 
 
 async def received(connection: anyio.abc.SocketStream) -> bytes:
-    """All that comes until the other side closes."""
+    """All data until the other side closes."""
     pieces = []
     with anyio.fail_after(WAIT_S):
         try:
@@ -96,5 +96,5 @@ async def received(connection: anyio.abc.SocketStream) -> bytes:
                 pieces.append(await connection.receive(65536))
         except anyio.EndOfStream:
             return b"".join(pieces)
-        except anyio.BrokenResourceError:  # a reset, which closes it too
+        except anyio.BrokenResourceError:  # a reset closes it, too
             return b"".join(pieces)

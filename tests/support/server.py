@@ -1,4 +1,4 @@
-"""A real server, started and stopped as its users do it."""
+"""A real server, started and stopped as users do."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP_S = 60.0
 
 
 def clean_environment(**extra: str) -> dict[str, str]:
-    """This process's variables without settings of whoever runs the tests, and `extra`."""
+    """This process's environment variables without inkgate's settings, and `extra`."""
     return {name: value for name, value in os.environ.items() if not name.startswith("INKGATE_")} | extra
 
 
@@ -40,14 +40,14 @@ def inkgate(
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that answers. `url` is without a slash at its end."""
+    """A running server. `url` has no trailing slash."""
 
     url: str
     process: subprocess.Popen[bytes]
     log: Path
 
     def stop(self) -> int:
-        """Sends SIGTERM; the exit status."""
+        """Sends SIGTERM; returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(STOP_S)
 
@@ -56,7 +56,7 @@ class Server:
 
     @property
     def metrics_url(self) -> str:
-        """Where Prometheus would fetch its metrics."""
+        """The URL that Prometheus would scrape."""
         [url] = re.findall(r'"url": "(http://[^"]*/metrics)"', self.log_text())
         return str(url)
 
@@ -74,10 +74,10 @@ def running_server(
     python: str = sys.executable,
     log_folder: Path | None = None,
 ) -> Iterator[Server]:
-    """`inkgate serve --port 0` with `flags`, ready for requests; stopped at the end, if it still runs."""
+    """`inkgate serve --port 0` with `flags`, ready for requests; stopped at the end if it still runs."""
     with tempfile.TemporaryDirectory(dir=log_folder) as folder:
         log = Path(folder) / "server.log"
-        # The web page takes seconds of CPU to load; tests of it ask for it.
+        # The web page takes seconds of CPU to load; its tests enable it.
         quiet = {"INKGATE_LOG__FORMAT": "json", "INKGATE_UI__ENABLED": "false", "INKGATE_METRICS__PORT": "0"}
         variables = clean_environment(**quiet | dict(environment or {}))
         command = [python, *program, *flags]

@@ -1,6 +1,5 @@
 """The part of Locust's interface that examples/locustfile.py uses, over httpx: Locust itself patches the sockets of the
-process that imports it, and brings a web framework along.
-"""
+process that imports it, and requires a web framework."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ import httpx
 
 @dataclass
 class Response:
-    """As `catch_response` gives it: what is not called a failure, and has a status below 400, is a success."""
+    """As from `catch_response`: a success if its status is below 400 and it is not marked as a failure."""
 
     status_code: int
     headers: Mapping[str, str]
@@ -46,7 +45,7 @@ class Client:
 
 
 class FastHttpUser:
-    """A user who was given the options of the command line."""
+    """A user with the options of the command line."""
 
     def __init__(self, host: str, options: argparse.Namespace) -> None:
         self.client = Client(host)

@@ -1,4 +1,4 @@
-"""States of a service as a test wants them: a healthy one, and that with one thing changed."""
+"""States of a service: a healthy one, and variants with one change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GB = 1_000_000_000
 
 
 def point(seconds_ago: float, **changes: Any) -> Point:  # noqa: ANN401 - any field of Point
-    """Five seconds of a service that reads a page at a time."""
+    """Five seconds of a service that reads one page at a time."""
     usual = Point(
         at=NOW - seconds_ago,
         span_s=5.0,
@@ -51,7 +51,7 @@ def point(seconds_ago: float, **changes: Any) -> Point:  # noqa: ANN401 - any fi
 
 
 def history(seconds: float = 60.0, **changes: Any) -> tuple[Point, ...]:  # noqa: ANN401
-    """Points for so long until now, all alike."""
+    """Equal points for this many seconds until now."""
     return tuple(point(ago, **changes) for ago in range(int(seconds) - 5, -1, -5))
 
 
@@ -83,7 +83,7 @@ def embedded_state(settings: Mapping[str, Any] | None = None, **changes: Any) ->
 
 
 def vllm_state(settings: Mapping[str, Any] | None = None, **changes: Any) -> State:  # noqa: ANN401
-    """The same with a model on two vLLM servers that others started."""
+    """The same with a model on two external vLLM servers."""
     urls = {"name": "paddleocr-vl", "vllm": {"urls": ["http://a:8000/v1", "http://b:8000/v1"]}}
     state = embedded_state({"engine": urls} | dict(settings or {}))
     vllm = replace(
@@ -97,7 +97,7 @@ def vllm_state(settings: Mapping[str, Any] | None = None, **changes: Any) -> Sta
 
 
 def managed_state(**changes: Any) -> State:  # noqa: ANN401
-    """The same with a vLLM of our own, as its preset has it."""
+    """The same with a managed vLLM, with its preset's flags."""
     state = vllm_state({"engine": {"name": "paddleocr-vl"}})
     return replace(state, **{"replicas": (replica("a", flags=PRESET_FLAGS),)} | changes)
 

@@ -1,7 +1,7 @@
 """Hypothesis strategies for results: everything the types allow, likely or not.
 
-Texts hold any code point, lone surrogates and control characters too; quads are turned by any angle and may reach
-past the page; words may or may not add up to their line.
+Texts contain any code point, including lone surrogates and control characters; quads have any angle and may extend past
+the page; words may or may not add up to their line.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from inkgate.types import (
 )
 
 examples = settings(max_examples=40, deadline=None)
-"""For tests over whole documents: each example holds hundreds of values, and machines are of all speeds."""
+"""For tests over whole documents: each example has hundreds of values, and machines differ in speed."""
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=20)
-"""Any code points at all."""
+"""Any code points."""
 prose = st.lists(
     st.sampled_from(["ink", "gate", "hyphen-", "Größe", "文", "字。", "א", "&<>\"'", "]]>"]), max_size=5
 ).map(" ".join)
-"""Words as documents have them, and signs that markup must escape."""
+"""Typical words of documents, and characters that markup must escape."""
 texts = prose | any_text
 confidences = st.floats(0, 1)
 
@@ -63,7 +63,7 @@ def quads(draw: st.DrawFn, width: int = 2000, height: int = 2000) -> Quad:
 
 @st.composite
 def boxes(draw: st.DrawFn, width: int = 2000, height: int = 2000) -> Box:
-    """An upright rectangle that may reach past the page by up to 10 pixels."""
+    """An upright rectangle that may extend past the page by up to 10 pixels."""
     left, right = sorted(draw(st.tuples(*[st.floats(-10, width + 10)] * 2)))
     top, bottom = sorted(draw(st.tuples(*[st.floats(-10, height + 10)] * 2)))
     return (left, top, right, bottom)
@@ -71,7 +71,7 @@ def boxes(draw: st.DrawFn, width: int = 2000, height: int = 2000) -> Box:
 
 @st.composite
 def lines(draw: st.DrawFn, width: int = 2000, height: int = 2000) -> Line:
-    """A line; half of those with words have the words that their text is made of."""
+    """A line; half of those with words have the words of their text."""
     contents = draw(st.lists(texts, max_size=4))
     words = tuple(Word(text, draw(quads(width, height)), draw(confidences)) for text in contents)
     joined = draw(st.sampled_from([" ", "", "\t"])).join(contents)
@@ -80,7 +80,7 @@ def lines(draw: st.DrawFn, width: int = 2000, height: int = 2000) -> Line:
 
 @st.composite
 def blocks(draw: st.DrawFn, line_count: int, width: int, height: int) -> tuple[Block, ...]:
-    """Blocks that share out some of the lines between them, in order; the first has at least one, if there are any."""
+    """Blocks that contain some of the lines, in order; the first has at least one, if there are any."""
     cuts = sorted(draw(st.lists(st.integers(0, line_count), max_size=4)))
     ranges = [range(start, end) for start, end in zip([0, *cuts], [*cuts, line_count], strict=True)]
     found = []
@@ -140,7 +140,7 @@ def pages(draw: st.DrawFn, index: int | None = None) -> PageResult:
 
 @st.composite
 def documents(draw: st.DrawFn) -> DocumentResult:
-    """A document of which one to three pages were asked for."""
+    """A document of which one to three pages were requested."""
     indexes = sorted(draw(st.sets(st.integers(0, 2000), min_size=1, max_size=3)))
     return DocumentResult(
         name=draw(texts),

@@ -1,4 +1,4 @@
-"""A model server that does as it is told: a real HTTP server on loopback, in a thread, that speaks vLLM's protocol."""
+"""A model server with scripted responses: a real HTTP server on loopback, in a thread, that speaks vLLM's protocol."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ Request = dict[str, Any]
 
 @dataclass(frozen=True)
 class Reply:
-    """What a chat completion is answered with.
+    """The response to a chat completion.
 
     Attributes:
         tokens: of the text, one event each, all with `logprob`.
-        special: tokens that are in the log-probabilities alone.
-        status, body: another status than 200 is answered with `body`; so is 200, where `body` is set.
+        special: tokens that occur only in the log-probabilities.
+        status, body: a status other than 200 is sent with `body`; so is 200 if `body` is set.
         pause_s: before each token.
-        endless: the last token again and again, until the client leaves.
-        silent: says nothing at all, until the client leaves. `after`: after the tokens.
-        broken: "end" ends the stream early and well-formed, "close" closes the connection within it;
-            before its finish reason, or after it.
+        endless: repeats the last token until the client disconnects.
+        silent: sends nothing until the client disconnects. `after`: after the tokens.
+        broken: "end" ends the stream early but well-formed, "close" closes the connection within it; before its finish
+            reason, or after it.
     """
 
     tokens: Sequence[str] = ()
@@ -60,13 +60,13 @@ Script = Callable[[Request], Reply]
 
 @dataclass
 class StubUpstream:
-    """What the server does, and what it saw.
+    """The server's behaviour, and its requests.
 
     Attributes:
-        described: what else /v1/models says of each model.
+        described: additional fields of each model in /v1/models.
         seen, bodies: requests, in order, and their bytes.
-        left: clients that left before the end.
-        metrics: what /metrics says, in status 200; nothing is no such address.
+        left: clients that disconnected before the end.
+        metrics: the content of /metrics, with status 200; if empty, there is no such path.
     """
 
     script: Script
@@ -131,11 +131,11 @@ class StubUpstream:
             raise ConnectionAbortedError("as told")
 
     async def wait_until_left(self, count: int = 1) -> None:
-        """Returns when `count` clients have left."""
+        """Returns once `count` clients have disconnected."""
         await self._wait(lambda: self.left >= count)
 
     async def wait_until_asked(self) -> None:
-        """Returns while a client is being answered."""
+        """Returns once a client is being served."""
         await self._wait(lambda: self.at_once > 0)
 
     async def _wait(self, happened: Callable[[], bool]) -> None:
@@ -181,7 +181,7 @@ async def _events(reply: Reply) -> AsyncIterator[bytes]:
             await anyio.sleep(reply.pause_s)
         yield _event({"content": token}, [_logprob(token, reply.logprob)])
     while reply.endless:
-        await anyio.sleep(0.001)  # so that the other side's leaving is seen
+        await anyio.sleep(0.001)  # to notice that the client disconnected
         for token in 20 * [reply.tokens[-1]]:
             yield _event({"content": token}, [_logprob(token, reply.logprob)])
     if reply.silent or (reply.broken and not reply.broken_after_finish):
@@ -195,7 +195,7 @@ async def _events(reply: Reply) -> AsyncIterator[bytes]:
 
 
 def _completion(reply: Reply) -> bytes:
-    """The answer where no events were asked for."""
+    """The response to a request without `stream`."""
     message = {"role": "assistant", "content": "".join(reply.tokens)}
     choice = {"index": 0, "message": message, "finish_reason": reply.finish}
     return json.dumps({"object": "chat.completion", "choices": [choice]}, ensure_ascii=False).encode()
@@ -218,7 +218,7 @@ def _logprob(token: str, logprob: float) -> dict[str, object]:
 def running_stub(
     script: Script | Reply, models: Sequence[str] = ("stub-model",), models_status: int = 200, port: int = 0
 ) -> Iterator[StubUpstream]:
-    """A stub that listens. A Reply is given to every request; port 0 is any free one."""
+    """A listening stub. `script` returns the Reply to every request; port 0 is any free one."""
     reply = script
     stub = StubUpstream((lambda _: reply) if isinstance(reply, Reply) else reply, models, models_status)
     config = uvicorn.Config(
@@ -238,7 +238,7 @@ def running_stub(
 
 
 def image_of(request: Request) -> RgbArray:
-    """The pixels that a request carries."""
+    """The pixels in a request."""
     (user,) = [message for message in request["messages"] if message["role"] == "user"]
     (url,) = [part["image_url"]["url"] for part in user["content"] if part["type"] == "image_url"]
     data = np.frombuffer(base64.b64decode(url.partition(",")[2]), np.uint8)
@@ -248,19 +248,19 @@ def image_of(request: Request) -> RgbArray:
 
 
 def prompt_of(request: Request) -> str:
-    """The words that go with it."""
+    """The prompt in a request."""
     (text,) = [part["text"] for part in request["messages"][-1]["content"] if part["type"] == "text"]
     return str(text)
 
 
 def words_as_tokens(text: str) -> list[str]:
-    """The text in pieces as a tokenizer would cut it: each word with the space before it."""
+    """The text in pieces as from a tokenizer: each word with the space before it."""
     pieces = text.split(" ")
     return [pieces[0], *(f" {piece}" for piece in pieces[1:])]
 
 
 def most_alike(seen: RgbArray, known: Sequence[RgbArray]) -> int:
-    """Which of the `known` pages `seen` was made from."""
+    """Index of the `known` page that `seen` was made from."""
     shape = (64, 64)
     thumb = cv2.resize(seen, shape, interpolation=cv2.INTER_AREA).astype(np.float32)
     apart = [

@@ -21,7 +21,7 @@ class TinyDisk:
     folder: Path
 
     def fill(self) -> None:
-        """Leaves not one byte."""
+        """Fills it to the last byte."""
         with (self.folder / "filler").open("wb", buffering=0) as filler:
             for size in (64 * 1024, 1024, 1):
                 _write_until_full(filler.fileno(), bytes(size))
@@ -41,7 +41,7 @@ def _write_until_full(file: int, piece: bytes) -> None:
 
 @contextmanager
 def tiny_disk(folder: Path) -> Iterator[TinyDisk | None]:
-    """Mounted at `folder`; None where nothing may be mounted, which needs root."""
+    """Mounted at `folder`; None if mounting is not allowed, which needs root."""
     mount = shutil.which("mount")
     options = ["-t", "tmpfs", "-o", f"size={_SIZE_MB}m", "inkgate-test", str(folder)]
     if mount is None or subprocess.run([mount, *options], check=False, capture_output=True).returncode:

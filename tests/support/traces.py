@@ -1,4 +1,4 @@
-"""A tracer that keeps what it records, and what can be asked of that."""
+"""A tracer that keeps its spans, and queries on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from inkgate.telemetry.otel import ExportingTracer
 
 @dataclass
 class Kept:
-    """A tracer, and its spans, which are there after `done`."""
+    """A tracer, and its spans, which are available after `done`."""
 
     sample_ratio: float = 1.0
     exporter: InMemorySpanExporter = field(default_factory=InMemorySpanExporter)
@@ -22,13 +22,13 @@ class Kept:
         self.tracer = ExportingTracer(self.exporter, "inkgate-test", self.sample_ratio)
 
     def done(self) -> list[ReadableSpan]:
-        """What was recorded, in the order in which it ended. Nothing more is."""
+        """The finished spans, in the order in which they ended. Ends the recording."""
         self.tracer.close(30)
         return list(self.exporter.get_finished_spans())
 
 
 def tree(spans: list[ReadableSpan]) -> dict[str, set[str]]:
-    """The names of the spans inside of each, by its name; under "" those that have no parent here."""
+    """The names of the child spans of each span, by its name; under "" the root spans."""
     names = {span_id(span): span.name for span in spans}
     found: dict[str, set[str]] = {}
     for span in spans:
@@ -38,12 +38,12 @@ def tree(spans: list[ReadableSpan]) -> dict[str, set[str]]:
 
 
 def trace_ids(spans: list[ReadableSpan]) -> set[str]:
-    """The traces that they are of."""
+    """The trace IDs of the spans."""
     return {f"{span.context.trace_id:032x}" for span in spans}
 
 
 def only(spans: list[ReadableSpan], name: str) -> ReadableSpan:
-    """The one of this name."""
+    """The only span of this name."""
     (span,) = [span for span in spans if span.name == name]
     return span
 

@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to the next timer when nothing else is to be done: a sleep takes no time."""
+"""An event loop whose clock jumps to the next timer when it is idle: sleeping takes no time."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ from benchmarks.simulate.clock import VirtualLoop
 Backend = tuple[str, Mapping[str, Any]]
 
 VIRTUAL_TIME: Backend = ("asyncio", {"loop_factory": VirtualLoop})
-"""What the fixture `anyio_backend` returns in a module whose tests run in virtual time."""
+"""The value of the fixture `anyio_backend` in a module whose tests run in virtual time."""

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 
 AT_MOST_S = 60.0
-"""Generous: it ends a test that would hang, and says nothing about speed."""
+"""Generous: it only ends a test that would hang; it is no performance requirement."""
 
 
 def until(happened: Callable[[], bool], what: Callable[[], object] | str, at_most_s: float = AT_MOST_S) -> None:
-    """Returns when it has happened; an AssertionError names `what` was waited for."""
+    """Returns once it has happened; otherwise an AssertionError names `what` was awaited."""
     give_up = time.monotonic() + at_most_s
     while not happened():
         if time.monotonic() > give_up:

@@ -1,4 +1,4 @@
-"""A wall clock of a process's own, which jumps when it is told to; its monotonic one stays as it is (libfaketime)."""
+"""A process's own wall clock, which the test can set; its monotonic clock is not changed (libfaketime)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIBRARIES = Path("/usr/lib")
 
 
 class WallClock:
-    """The wall clock of what is started with `variables`."""
+    """The wall clock of processes started with `variables`."""
 
     def __init__(self, library: Path, folder: Path) -> None:
         self._place = folder / "wall_clock"
@@ -24,8 +24,9 @@ class WallClock:
                 "FAKETIME_TIMESTAMP_FILE": str(self._place),
                 "FAKETIME_NO_CACHE": "1",
                 "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-                # Else it takes the end of a wait on the monotonic clock for one on the wall clock, which is long past:
-                # threads that wait for the interpreter's lock spin, and the server takes seven times the CPU.
+                # Otherwise it mistakes the end of a wait on the monotonic clock for one on the wall clock, which is
+                # long past: threads that wait for the interpreter's lock spin, and the server takes seven times the
+                # CPU.
                 "FAKETIME_FORCE_MONOTONIC_FIX": "0",
                 "NO_FAKE_STAT": "1",
             }
@@ -39,7 +40,7 @@ class WallClock:
 
 
 def wall_clock_in(folder: Path) -> WallClock:
-    """Skips the test where libfaketime is missing, unless INKGATE_REQUIRE_ALL says otherwise."""
+    """Skips the test without libfaketime, unless INKGATE_REQUIRE_ALL is set."""
     found = sorted(LIBRARIES.glob("*/faketime/libfaketimeMT.so.1"))
     if not found and os.environ.get("INKGATE_REQUIRE_ALL") == "1":
         pytest.fail("libfaketime is not installed")

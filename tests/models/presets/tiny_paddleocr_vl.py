@@ -12,7 +12,7 @@ PRESETS = (
         name="tiny-paddleocr-vl",
         served_names=("tiny-paddleocr-vl",),
         tasks={TaskKind.TEXT: TaskPrompt("OCR:", plain), TaskKind.PARSE: TaskPrompt("OCR:", markdown)},
-        # As in its preprocessor_config.json; nothing is sent.
+        # As in its preprocessor_config.json; not sent.
         limits=ImageLimits(patch=14, merge=2, min_pixels=28 * 28, max_pixels=28 * 28 * 256, raise_sides=True),
         sampling=Sampling(temperature=0.0, max_completion_tokens=128),
         launch=Launch(None, ("--enforce-eager",), max_model_len=2048),

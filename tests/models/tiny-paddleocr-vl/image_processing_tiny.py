@@ -1,6 +1,6 @@
-"""The image processor as the code of PaddleOCR-VL's own repositories has it.
+"""The image processor with the interface of PaddleOCR-VL's own repositories.
 
-Under --trust-remote-code vLLM asks it for `min_pixels` and `max_pixels`, where transformers' own has a size.
+Under --trust-remote-code vLLM expects its `min_pixels` and `max_pixels`, where transformers' own has a size.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from transformers.models.paddleocr_vl.image_processing_pil_paddleocr_vl import P
 
 
 class TinyImageProcessor(PaddleOCRVLImageProcessorPil):  # type: ignore[misc] # has no type information
-    """transformers' own, with its limits under the names of the published code."""
+    """transformers' own, with the attribute names of the published code."""
 
     def __init__(self, **kwargs: object) -> None:
         super().__init__(**kwargs)
