@@ -34,7 +34,7 @@ from inkgate.telemetry.catalog import GPUS, REPLICAS
 from support import browser
 from support.monitoring import Json, metrics_in, panel_queries, rules
 from support.pdf_writer import paragraph, text_at, text_pdf
-from support.prometheus import Prometheus, alert_receiver, watching
+from support.prometheus import Prometheus, alert_receiver, running_prometheus
 from support.real_vllm import MODEL, PYTHON, SETTINGS, VARIABLES, rendered_lines
 from support.server import Server, running_server
 from support.waiting import until
@@ -242,7 +242,7 @@ def main() -> int:
         loads = [Load(stack.enter_context(service()), pages, over)]
         loads += [Load(server, lines(), over) for server in second]
         targets = [load.server.metrics_url.split("/")[2] for load in loads]
-        prometheus = stack.enter_context(watching(folder, targets, receiver.url, hurried=False))
+        prometheus = stack.enter_context(running_prometheus(folder, targets, receiver.url, hurried=False))
         ends_at = time.monotonic() + chosen.seconds
         with running(loads, over):
             if chosen.screenshots:

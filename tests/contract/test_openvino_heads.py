@@ -15,7 +15,7 @@ CHARACTERS = ["a", "天", "b", "地", "c"]
 FIRST = np.array([0, 1, 3, 5, 6], np.int32)
 
 
-class Said:
+class ConstantModel:
     """A model that says the same whatever it is asked; `asked`: how many rows, each time."""
 
     metadata: dict[str, str] = {}  # noqa: RUF012 - never written
@@ -27,7 +27,7 @@ class Said:
         return self.outputs
 
 
-class Looked:
+class ClassFeatureModel:
     """The second product, from one feature, which is the class that is right, with a probability of 0.8."""
 
     metadata: dict[str, str] = {}  # noqa: RUF012 - never written
@@ -41,10 +41,10 @@ class Looked:
         return [best, np.full_like(best, 0.8), np.full_like(best, 0.1)]
 
 
-def said(probability: list[list[float]], most: list[list[float]], right: list[list[int]]) -> Said:
+def said(probability: list[list[float]], most: list[list[float]], right: list[list[int]]) -> ConstantModel:
     """Of lines whose columns are all taken for "b", the third of those asked first."""
     shape = np.array(right).shape
-    return Said(
+    return ConstantModel(
         np.full(shape, 2, np.float32),
         np.array(probability, np.float32),
         np.zeros(shape, np.float32),
@@ -58,7 +58,7 @@ def test_han_characters_are_asked_last() -> None:
 
 
 def test_who_is_sure_is_not_asked_again() -> None:
-    second = Looked()
+    second = ClassFeatureModel()
     found = TwoHeads(said([[0.95, 1]], [[20, 20]], [[3, 3]]), second, FIRST).run(np.zeros(0, np.float32))
     assert found.best.tolist() == [[3, 3]]
     assert found.probability[0] == pytest.approx([0.95, 1])
@@ -67,7 +67,7 @@ def test_who_is_sure_is_not_asked_again() -> None:
 
 @pytest.mark.parametrize(("probability", "most"), [(0.5, 20.0), (0.99, 3.0)])
 def test_who_is_unsure_is_asked_for_all(probability: float, most: float) -> None:
-    second = Looked()
+    second = ClassFeatureModel()
     first = said([[0.95, probability]], [[20, most]], [[3, 5]])
     found = TwoHeads(first, second, FIRST).run(np.zeros(0, np.float32))
     assert found.best.tolist() == [[3, 5]]
@@ -77,7 +77,7 @@ def test_who_is_unsure_is_asked_for_all(probability: float, most: float) -> None
 
 
 def test_where_one_is_a_han_character_its_whole_line_is_asked_for_all() -> None:
-    second = Looked()
+    second = ClassFeatureModel()
     first = said([[0.5, 0.95], [0.95, 0.95]], [[20, 20], [20, 20]], [[2, 4], [4, 4]])
     found = TwoHeads(first, second, FIRST).run(np.zeros(0, np.float32))
     assert found.best.tolist() == [[2, 4], [3, 3]]

@@ -20,7 +20,7 @@ from PIL import Image
 from inkgate.telemetry.catalog import CATALOG, GPUS
 from support.monitoring import metrics_in, panel_queries
 from support.numbered_model import number_of, striped
-from support.prometheus import JOB, AlertReceiver, Prometheus, alert_receiver, watching
+from support.prometheus import JOB, AlertReceiver, Prometheus, alert_receiver, running_prometheus
 from support.server import Server, running_server
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, image_of, running_stub
 from support.waiting import until
@@ -49,7 +49,7 @@ PICTURES = count(100)
 
 
 @dataclass(frozen=True)
-class Watched:
+class MonitoredServices:
     """What Prometheus sees: `reads`, the embedded engine; `asks`, before a model server; `not_here`, made metrics."""
 
     prometheus: Prometheus
@@ -93,7 +93,7 @@ def answers(request: Request) -> Reply:
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MonitoredServices]:
     limits = {"INKGATE_RATE_LIMIT__PER_KEY": "8/hour"}
     with (
         alert_receiver(made()) as receiver,
@@ -102,7 +102,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     ):
         for asks in gateway(model_server):
             targets = [instance(reads.metrics_url), instance(asks.metrics_url), instance(receiver.url)]
-            with watching(tmp_path_factory.mktemp("watched"), targets, receiver.url) as prometheus:
+            with running_prometheus(tmp_path_factory.mktemp("watched"), targets, receiver.url) as prometheus:
                 until(lambda: len(prometheus.query("up == 1")) == 3, "three targets")
                 # Twice: a counter that appears has no rate before it grows.
                 for number in (1, 2):
@@ -111,7 +111,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
                 for number in (1, 2):
                     assert post(reads, part(1)).status_code == 429
                     seen(prometheus, reads, number, status=429)
-                yield Watched(prometheus, *targets)
+                yield MonitoredServices(prometheus, *targets)
 
 
 def work(reads: Server, asks: Server, number: int) -> None:
@@ -137,7 +137,7 @@ def part(number: int) -> bytes:
     return file.getvalue()
 
 
-def test_every_query_of_the_dashboards_finds_data(watched: Watched) -> None:
+def test_every_query_of_the_dashboards_finds_data(watched: MonitoredServices) -> None:
     nowhere, only_made = [], set()
     for query in panel_queries():
         services = f"{watched.reads}|{watched.asks}"
@@ -150,11 +150,11 @@ def test_every_query_of_the_dashboards_finds_data(watched: Watched) -> None:
     assert only_made <= NOT_HERE
 
 
-def test_queries_of_other_dashboards_find_data(watched: Watched) -> None:
+def test_queries_of_other_dashboards_find_data(watched: MonitoredServices) -> None:
     assert not [query for query in KNOWN_QUERIES if not watched.prometheus.numbers(query)]
 
 
-def test_what_it_counted_is_what_was_sent(watched: Watched) -> None:
+def test_what_it_counted_is_what_was_sent(watched: MonitoredServices) -> None:
     ask = watched.prometheus.numbers
     here = f'job="{JOB}", instance="{watched.reads}", endpoint="/ocr"'
     assert ask(f'http_requests_total{{{here}, status="200"}}') == [4.0]
@@ -165,7 +165,7 @@ def test_what_it_counted_is_what_was_sent(watched: Watched) -> None:
 
 
 @dataclass
-class Fickle:
+class SwitchableServer:
     """A model server that does as it is set."""
 
     reply: Reply
@@ -181,7 +181,7 @@ def receiver() -> Iterator[AlertReceiver]:
 
 
 def test_a_full_service_a_failing_engine_and_a_dead_one_raise_alerts(receiver: AlertReceiver, tmp_path: Path) -> None:
-    model = Fickle(Reply(("slow",), pause_s=1.0))
+    model = SwitchableServer(Reply(("slow",), pause_s=1.0))
     # A page as a whole: elements that fail alone fail a page, not the engine.
     one_at_a_time = {
         "INKGATE_ENGINE__VLLM__READING": "page",
@@ -191,7 +191,7 @@ def test_a_full_service_a_failing_engine_and_a_dead_one_raise_alerts(receiver: A
     with running_stub(model, (MODEL,)) as model_server:
         for server in gateway(model_server, **one_at_a_time):
             target = instance(server.metrics_url)
-            with watching(tmp_path, [target], receiver.url) as prometheus:
+            with running_prometheus(tmp_path, [target], receiver.url) as prometheus:
                 prometheus.wait_for("inkgate_ready == 1")
                 with _asking(server) as statuses:
                     check_alert(receiver, "InkgateSaturated", target, queue="pages")

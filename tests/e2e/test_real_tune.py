@@ -10,7 +10,7 @@ import pytest
 
 from inkgate.bench.tune.results import TrialOutcome
 from support.real_vllm import MODEL, PYTHON, SETTINGS, VARIABLES, rendered_lines, require_vllm
-from support.tune import tuning
+from support.tune import running_tune
 
 pytestmark = pytest.mark.real
 
@@ -37,7 +37,7 @@ def test_each_value_is_what_vllm_runs_with_and_an_interrupted_search_leaves_no_v
         (pages / f"{number}.png").write_bytes(line.png)
     arguments = ("--pages", str(pages), "--parameters", "max_num_seqs=1/8", "--deadline", "5s", "--minutes", "20")
     values: list[int] = []
-    with tuning(tmp_path, *arguments, "--rate", "60", environment=SETTINGS, config=CONFIG) as search:
+    with running_tune(tmp_path, *arguments, "--rate", "60", environment=SETTINGS, config=CONFIG) as search:
 
         def both_ran() -> bool:
             values.extend(value for value in map(max_num_seqs, search.below()) if value and value not in values)

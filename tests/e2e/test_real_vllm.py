@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from inkgate.client import InkgateClient
-from support.real_vllm import NAME, SETTINGS, Rendered, VllmProcess, rendered_lines, share_right
+from support.real_vllm import NAME, SETTINGS, RenderedLine, VllmProcess, rendered_lines, share_right
 from support.server import Server, inkgate, running_server
 
 pytestmark = pytest.mark.real
@@ -22,7 +22,7 @@ TRUTHS = [line.text for line in LINES]
 CLIENTS = 16
 ENOUGH = 0.98
 
-Read = Callable[[httpx.Client, Rendered], str]
+Read = Callable[[httpx.Client, RenderedLine], str]
 
 
 @pytest.fixture(scope="module")
@@ -31,44 +31,44 @@ def gateway(vllm: VllmProcess) -> Iterator[Server]:
         yield server
 
 
-def b64(line: Rendered) -> str:
+def b64(line: RenderedLine) -> str:
     return base64.b64encode(line.png).decode()
 
 
-def data_url(line: Rendered) -> str:
+def data_url(line: RenderedLine) -> str:
     return f"data:image/png;base64,{b64(line)}"
 
 
-def simple(client: httpx.Client, line: Rendered) -> str:
+def simple(client: httpx.Client, line: RenderedLine) -> str:
     return str(client.post("/ocr", json={"image": b64(line)}).raise_for_status().json()["text"])
 
 
-def multipart(client: httpx.Client, line: Rendered) -> str:
+def multipart(client: httpx.Client, line: RenderedLine) -> str:
     return str(client.post("/ocr", files={"file": line.png}).raise_for_status().json()["text"])
 
 
-def rapidocr(client: httpx.Client, line: Rendered) -> str:
+def rapidocr(client: httpx.Client, line: RenderedLine) -> str:
     found = client.post("/ocr", files={"image_file": line.png}).raise_for_status().json()
     return "\n".join(found[key]["rec_txt"] for key in sorted(found, key=int))
 
 
-def paddlex(client: httpx.Client, line: Rendered) -> str:
+def paddlex(client: httpx.Client, line: RenderedLine) -> str:
     answer = client.post("/ocr", json={"file": b64(line), "fileType": 1}).raise_for_status().json()
     return "\n".join(answer["result"]["ocrResults"][0]["prunedResult"]["rec_texts"])
 
 
-def layout_parsing(client: httpx.Client, line: Rendered) -> str:
+def layout_parsing(client: httpx.Client, line: RenderedLine) -> str:
     answer = client.post("/layout-parsing", json={"file": b64(line), "fileType": 1}).raise_for_status().json()
     return str(answer["result"]["layoutParsingResults"][0]["markdown"]["text"])
 
 
-def mistral(client: httpx.Client, line: Rendered) -> str:
+def mistral(client: httpx.Client, line: RenderedLine) -> str:
     document = {"type": "image_url", "image_url": data_url(line)}
     answer = client.post("/v1/ocr", json={"model": "mistral-ocr-latest", "document": document}).raise_for_status()
     return str(answer.json()["pages"][0]["markdown"])
 
 
-def chat(client: httpx.Client, line: Rendered) -> str:
+def chat(client: httpx.Client, line: RenderedLine) -> str:
     image = {"type": "image_url", "image_url": {"url": data_url(line)}}
     message = {"role": "user", "content": [image, {"type": "text", "text": "OCR:"}]}
     request = {"model": NAME, "messages": [message], "temperature": 0, "max_completion_tokens": 128}

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from inkgate.engines.vllm.managed import guardian
-from support.real_vllm import SETTINGS, Rendered, VllmProcess, rendered_lines, share_right
+from support.real_vllm import SETTINGS, RenderedLine, VllmProcess, rendered_lines, share_right
 from support.server import Server, running_server
 from support.waiting import until
 
@@ -28,13 +28,13 @@ def gateway(vllm: VllmProcess) -> Iterator[Server]:
         yield server
 
 
-def read(server: Server, line: Rendered) -> str:
+def read(server: Server, line: RenderedLine) -> str:
     answer = httpx.post(f"{server.url}/ocr", files={"file": line.png}, timeout=ANSWER_S, trust_env=False)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["text"]).strip()
 
 
-def check(lines: Sequence[Rendered], texts: Sequence[str]) -> None:
+def check(lines: Sequence[RenderedLine], texts: Sequence[str]) -> None:
     assert share_right([line.text for line in lines], texts) >= ENOUGH
 
 

@@ -14,9 +14,9 @@ import pytest
 from lines import LONGEST
 
 from inkgate.engines.vllm.managed import guardian
-from support.collector import collecting
+from support.collector import running_collector
 from support.managed import alive
-from support.real_vllm import MODEL, PYTHON, VARIABLES, Rendered, rendered_lines, require_vllm, share_right
+from support.real_vllm import MODEL, PYTHON, VARIABLES, RenderedLine, rendered_lines, require_vllm, share_right
 from support.server import Server, running_server
 
 pytestmark = pytest.mark.real
@@ -61,7 +61,7 @@ def test_no_page_is_lost_when_vllm_is_killed_and_no_vllm_is_left_when_we_are(tmp
     config.write_text(CONFIG, encoding="utf-8")
     lines = rendered_lines(PAGES, seed=7, shortest=LONGEST)
     with (
-        collecting() as collector,
+        running_collector() as collector,
         running_server(
             "--config",
             str(config),
@@ -72,7 +72,7 @@ def test_no_page_is_lost_when_vllm_is_killed_and_no_vllm_is_left_when_we_are(tmp
         ThreadPoolExecutor(PAGES) as clients,
     ):
 
-        def read(line: Rendered) -> httpx.Response:
+        def read(line: RenderedLine) -> httpx.Response:
             return client.post("/ocr", files={"file": line.png})
 
         assert read(lines[0]).status_code == 200

@@ -16,7 +16,7 @@ from lines import LONGEST
 from inkgate.engines.vllm.managed.command import server_command
 from inkgate.engines.vllm.presets import known_presets
 from inkgate.settings import ManagedSettings, VllmSettings
-from support.real_vllm import NAME, PYTHON, Rendered, VllmProcess, rendered_lines, require_vllm, share_right
+from support.real_vllm import NAME, PYTHON, RenderedLine, VllmProcess, rendered_lines, require_vllm, share_right
 from support.server import Server, inkgate, running_server
 
 pytestmark = pytest.mark.real
@@ -40,7 +40,7 @@ def gateway(vllm: VllmProcess) -> Iterator[Server]:
         yield server
 
 
-def asked(line: Rendered, **fields: object) -> dict[str, object]:
+def asked(line: RenderedLine, **fields: object) -> dict[str, object]:
     """A chat request as PaddleOCR's own client sends it."""
     url = f"data:image/png;base64,{base64.b64encode(line.png).decode()}"
     content = [{"type": "image_url", "image_url": {"url": url}}, {"type": "text", "text": "OCR:"}]

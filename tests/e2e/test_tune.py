@@ -21,7 +21,7 @@ from inkgate.settings import load_settings
 from support.ppocr import drawn
 from support.processes import all_ended
 from support.server import inkgate
-from support.tune import tuning
+from support.tune import running_tune
 
 TEXTS = ("Invoice number 20417", "Total 1,284.50 EUR", "Due on the 21st")
 SMALL = "[limits]\nmax_pixels = 600_000\nmax_in_flight = 4\n"
@@ -46,7 +46,7 @@ def test_a_search_that_is_interrupted_leaves_a_report_and_no_process(
     pages: Path, tmp_path: Path, number: int, moment: str
 ) -> None:
     given = () if moment == "Finding the demand" else RATE
-    with tuning(tmp_path, "--pages", str(pages), *given) as search:
+    with running_tune(tmp_path, "--pages", str(pages), *given) as search:
         search.until(lambda: moment in search.said() and len(search.below()) >= 2, START_S)
         status = search.end(number)
     report = search.report()
@@ -56,7 +56,7 @@ def test_a_search_that_is_interrupted_leaves_a_report_and_no_process(
 
 
 def test_nothing_is_left_of_a_search_that_is_killed(pages: Path, tmp_path: Path) -> None:
-    with tuning(tmp_path, "--pages", str(pages), *RATE) as search:
+    with running_tune(tmp_path, "--pages", str(pages), *RATE) as search:
         search.until(lambda: "current: " in search.said() and len(search.below()) >= 2, START_S)
         below = search.below()
         search.process.kill()
@@ -67,12 +67,12 @@ def test_nothing_is_left_of_a_search_that_is_killed(pages: Path, tmp_path: Path)
 @pytest.mark.endurance
 def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, tmp_path: Path) -> None:
     common = ("--pages", str(pages), "--parameters", "concurrent_pages", "--deadline", "2s")
-    with tuning(tmp_path, *common, "--rate", "12", "--minutes", "2", config=SMALL) as search:
+    with running_tune(tmp_path, *common, "--rate", "12", "--minutes", "2", config=SMALL) as search:
         search.until(lambda: "in time/s" in search.said(), START_S)
         assert search.end(signal.SIGINT) == 130
     assert search.report().trials[0].purpose is Purpose.CURRENT
     resumed = ("--pages", str(pages), "--resume", str(search.folder / "trials.jsonl"), "--minutes", "1.5")
-    with tuning(tmp_path, *resumed, config=SMALL) as search:
+    with running_tune(tmp_path, *resumed, config=SMALL) as search:
         status = search.process.wait(180)
     report = search.report()
     assert (status, report.partial) == (0, False), search.said()
@@ -87,7 +87,7 @@ def test_a_search_that_was_interrupted_goes_on_to_a_recommendation(pages: Path, 
 @pytest.mark.endurance
 def test_what_faster_settings_misread_is_measured_in_each_trial(pages: Path, tmp_path: Path) -> None:
     arguments = ("--pages", str(pages), "--manifest", str(pages / "manifest.json"), "--parameters", "longest_side")
-    with tuning(tmp_path, *arguments, "--rate", "12", "--minutes", "1", "--no-heaviest") as search:
+    with running_tune(tmp_path, *arguments, "--rate", "12", "--minutes", "1", "--no-heaviest") as search:
         search.process.wait(180)
     report = search.report()
     measured = [trial for trial in report.trials if trial.outcome is TrialOutcome.MEASURED]

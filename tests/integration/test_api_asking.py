@@ -13,7 +13,7 @@ from support.fake_engine import FakeEngine
 pytestmark = pytest.mark.anyio
 
 
-class Overhearing(FakeEngine):
+class RecordingEngine(FakeEngine):
     """An engine that notes on whose behalf it reads, and until when, in seconds from now."""
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ async def heard(
     data: bytes, headers: dict[str, str] | None = None, priorities: dict[str, str] | None = None
 ) -> tuple[Caller, float]:
     """On whose behalf the first page of a document is read, and how long it may take."""
-    engine = Overhearing()
+    engine = RecordingEngine()
     serving: dict[str, object] = {"scheduling": {"priorities": priorities or {}}}
     async with running_api(engine, serving=serving, limits={"time_s": 100}) as api:
         answer = await api.client.post("/ocr", files={"file": ("a", data)}, headers=headers or {})

@@ -257,7 +257,7 @@ async def test_how_long_to_wait_is_a_number_of_seconds() -> None:
 
 
 @dataclass
-class _Counted:
+class _CountingUpstream:
     """An Upstream that knows how many calls it has open."""
 
     inner: ModelServer
@@ -280,7 +280,7 @@ class _Counted:
 
 
 @dataclass
-class _TakesNothing(RawCall):
+class _FullConnection(RawCall):
     """A client whose connection is full from the first byte of the body on."""
 
     full: anyio.Event = field(default_factory=anyio.Event)
@@ -294,9 +294,9 @@ class _TakesNothing(RawCall):
 
 async def test_a_client_that_takes_no_answer_holds_its_place_and_nothing_of_the_model_server() -> None:
     with running_stub(Reply(["Hello"])) as stub:
-        upstream = _Counted(ModelServer(stub.url, 5))
+        upstream = _CountingUpstream(ModelServer(stub.url, 5))
         async with running_api(upstream=upstream) as api, anyio.create_task_group() as tasks:
-            client = _TakesNothing(api.app, JSON, [json.dumps(chat()).encode()], PATH)
+            client = _FullConnection(api.app, JSON, [json.dumps(chat()).encode()], PATH)
             tasks.start_soon(client.run)
             await client.full.wait()
             assert (upstream.open, api.limiter.in_flight) == (0, 1)

@@ -48,7 +48,7 @@ def request(*parts: object) -> bytes:
     return orjson.dumps({"model": "stub-model", "messages": [{"role": "user", "content": content}], "max_tokens": 7})
 
 
-class Shelf(Fetcher):
+class LocalFetcher(Fetcher):
     """Has its files at hand."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
@@ -92,7 +92,7 @@ async def test_where_fetching_is_allowed_only_public_addresses_are(url: str) -> 
 
 async def test_what_may_be_fetched_is_fetched_here_and_goes_up_in_the_request() -> None:
     image = png(64, 48)
-    shelf = Shelf({PUBLIC: image})
+    shelf = LocalFetcher({PUBLIC: image})
     part = {"type": "image_url", "image_url": {"url": PUBLIC, "detail": "high"}}
     async with relay(fetcher=shelf) as (api, stub):
         answer = await api.client.post(PATH, content=request(part, {"image_url": JPEG_URL}), headers=JSON)
@@ -117,7 +117,7 @@ async def test_a_file_that_was_uploaded_is_read_by_its_signed_url() -> None:
 
 async def test_urls_are_bounded_in_number_and_in_size() -> None:
     part = {"type": "image_url", "image_url": {"url": PUBLIC}}
-    shelf = Shelf({PUBLIC: bytes(4000)})
+    shelf = LocalFetcher({PUBLIC: bytes(4000)})
     async with relay(fetcher=shelf, limits={"max_body_mb": 0.02}) as (api, stub):
         many = await api.client.post(PATH, content=request(*[part] * (MAX_REMOTE + 1)), headers=JSON)
         large = await api.client.post(PATH, content=request(*[part] * 5), headers=JSON)

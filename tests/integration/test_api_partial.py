@@ -15,7 +15,7 @@ from support.fake_engine import FakeEngine
 pytestmark = pytest.mark.anyio
 
 
-class CutOff(FakeEngine):
+class TruncatingEngine(FakeEngine):
     """Reads the beginning of every page."""
 
     async def read(self, page: Page, task: Task) -> PageResult:
@@ -24,7 +24,7 @@ class CutOff(FakeEngine):
 
 
 async def test_the_only_page_read_in_part_is_answered_as_partial() -> None:
-    async with running_api(CutOff()) as api:
+    async with running_api(TruncatingEngine()) as api:
         answer = await api.client.post("/ocr", files={"file": png()})
     assert (answer.status_code, answer.headers["x-inkgate-status"]) == (200, "partial")
     assert "Hello page 0" in answer.json()["text"]
@@ -33,7 +33,7 @@ async def test_the_only_page_read_in_part_is_answered_as_partial() -> None:
 
 @pytest.mark.parametrize("file", [png(), tiff(2)], ids=["one page", "two pages"])
 async def test_a_stream_of_pages_read_in_part_is_partial(file: bytes) -> None:
-    async with running_api(CutOff()) as api:
+    async with running_api(TruncatingEngine()) as api:
         answer = await api.client.post("/ocr", files={"file": file}, headers={"accept": "application/x-ndjson"})
     first, *_, last = [orjson.loads(line) for line in answer.content.splitlines()]
     assert "Hello page 0" in first["text"]

@@ -35,7 +35,7 @@ async def until(happened: Callable[[], bool]) -> None:
             await anyio.sleep(0.01)
 
 
-class Broke(Exception):
+class BrokenTaskError(Exception):
     pass
 
 
@@ -56,12 +56,12 @@ class Saboteur(Supervisor):
 
     async def _run(self, task: BackgroundTask) -> None:
         if task.name in self.for_good:
-            raise Broke(task.name)
+            raise BrokenTaskError(task.name)
         strike = self._strikes[task.name] = anyio.Event()
         async with anyio.create_task_group() as group:
             group.start_soon(task.run)
             await strike.wait()
-            raise Broke(task.name)
+            raise BrokenTaskError(task.name)
 
     def strike(self, name: str) -> None:
         """Has a task fail now."""

@@ -33,7 +33,7 @@ _STATE = TypeAdapter(State)
 _numbers = count()
 
 
-class Patient:
+class ServiceUnderTest:
     """A service under test: pages go in, states come out."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
@@ -81,12 +81,12 @@ class Patient:
 
 
 @asynccontextmanager
-async def service(**flags: dict[str, object]) -> AsyncIterator[Patient]:
+async def service(**flags: dict[str, object]) -> AsyncIterator[ServiceUnderTest]:
     settings = load_settings(None, **flags)
     async with running(settings) as parts:
         transport = httpx.ASGITransport(create_app(parts, settings))
         async with httpx.AsyncClient(transport=transport, base_url="http://inkgate.localhost", timeout=60) as client:
-            yield Patient(client)
+            yield ServiceUnderTest(client)
 
 
 def new_page(lines: int) -> bytes:

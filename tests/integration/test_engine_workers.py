@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from inkgate.engines.workers.pool import PoolSettings, WorkerPool
 from inkgate.errors import EngineFailed, InputRejected
-from support.engine_worker import OddError, command, obedient, ramp, running
+from support.engine_worker import OddError, command, ramp, running, running_workers
 from support.processes import all_ended, children, is_running, mapped_memory, shared_memory
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 async def test_calls_from_many_threads_get_their_own_answers() -> None:
     before, memory_before = children(), shared_memory()
     answers: dict[int, list[float]] = {}
-    async with obedient(workers=2) as pool:
+    async with running_workers(workers=2) as pool:
 
         async def ask(number: int) -> None:
             arrays: list[NDArray[Any]] = [
@@ -57,7 +57,7 @@ async def test_calls_from_many_threads_get_their_own_answers() -> None:
 
 
 async def test_two_workers_work_at_once() -> None:
-    async with obedient(workers=2) as pool:
+    async with running_workers(workers=2) as pool:
         await pool.alive(2)
         seen: set[int] = set()
 
@@ -71,7 +71,7 @@ async def test_two_workers_work_at_once() -> None:
 
 
 async def test_workers_are_counted_place_by_place() -> None:
-    async with obedient(workers=2) as pool:
+    async with running_workers(workers=2) as pool:
         await pool.alive(2)
         before = pool.pool.lives
         os.kill(before[0][0], signal.SIGKILL)
@@ -86,7 +86,7 @@ async def test_workers_are_counted_place_by_place() -> None:
 
 
 async def test_a_call_whose_worker_is_killed_is_tried_again(tmp_path: Path) -> None:
-    async with obedient() as pool:
+    async with running_workers() as pool:
         (first,) = await pool.ask("pid")
         order = ("once", str(tmp_path / "died"))
         assert await pool.ask(ramp(1000), order) == [float(ramp(1000).sum()), order]
@@ -96,14 +96,14 @@ async def test_a_call_whose_worker_is_killed_is_tried_again(tmp_path: Path) -> N
 
 
 async def test_a_call_that_kills_workers_fails_and_the_next_is_answered() -> None:
-    async with obedient() as pool:
+    async with running_workers() as pool:
         with pytest.raises(EngineFailed, match="engine_failed"):
             await pool.ask("crash")
         assert await pool.ask("and on") == ["and on"]
 
 
 async def test_a_worker_that_is_killed_while_idle_costs_nobody_a_try() -> None:
-    async with obedient(workers=2) as pool:
+    async with running_workers(workers=2) as pool:
         await pool.alive(2)
         for pid in pool.pool.pids:
             os.kill(pid, signal.SIGKILL)
@@ -113,7 +113,7 @@ async def test_a_worker_that_is_killed_while_idle_costs_nobody_a_try() -> None:
 
 
 async def test_a_worker_that_hangs_is_killed_and_its_call_fails_at_the_second() -> None:
-    async with obedient(timeout_s=HUNG_S) as pool:
+    async with running_workers(timeout_s=HUNG_S) as pool:
         (pid,) = await pool.ask("pid")
         with pytest.raises(EngineFailed, match="engine_failed"):
             await pool.ask("hang")
@@ -122,7 +122,7 @@ async def test_a_worker_that_hangs_is_killed_and_its_call_fails_at_the_second() 
 
 
 async def test_a_stopped_worker_is_replaced() -> None:
-    async with obedient(timeout_s=HUNG_S) as pool:
+    async with running_workers(timeout_s=HUNG_S) as pool:
         (pid,) = await pool.ask("pid")
         os.kill(pid, signal.SIGSTOP)
         (other,) = await pool.ask("pid")
@@ -131,7 +131,7 @@ async def test_a_stopped_worker_is_replaced() -> None:
 
 
 async def test_what_a_model_raises_reaches_the_caller_and_the_worker_lives() -> None:
-    async with obedient() as pool:
+    async with running_workers() as pool:
         (pid,) = await pool.ask("pid")
         with pytest.raises(InputRejected, match="no such luck") as rejected:
             await pool.ask("reject")
@@ -144,7 +144,7 @@ async def test_what_a_model_raises_reaches_the_caller_and_the_worker_lives() -> 
 
 
 async def test_signals_to_all_processes_of_a_service_do_not_end_workers() -> None:
-    async with obedient() as pool:
+    async with running_workers() as pool:
         (pid,) = await pool.ask("pid")
         assert os.getsid(pid) != os.getsid(0)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -154,7 +154,7 @@ async def test_signals_to_all_processes_of_a_service_do_not_end_workers() -> Non
 
 async def test_shared_memory_does_not_grow_and_a_large_page_does_not_stay() -> None:
     page = np.zeros((100 << 20,), np.uint8)
-    async with obedient() as pool:
+    async with running_workers() as pool:
         await pool.ask(ramp(1000))
         after_one = shared_memory()
         await pool.ask(page)
@@ -199,7 +199,7 @@ async def test_a_worker_that_can_not_be_watched_is_ended_and_started_again(monke
 
 
 async def test_a_pool_that_does_not_run_or_has_stopped_says_so() -> None:
-    async with obedient() as pool:
+    async with running_workers() as pool:
         stopped = pool
     for started in (stopped.pool, WorkerPool(PoolSettings(command(), ("",)))):
         with pytest.raises(EngineFailed, match="engine_unavailable"):
@@ -212,7 +212,7 @@ async def test_a_call_under_way_does_not_hold_up_the_end() -> None:
             await pool.ask(("sleep", 60.0))
 
     with anyio.fail_after(60):
-        async with anyio.create_task_group() as tasks, obedient() as pool:
+        async with anyio.create_task_group() as tasks, running_workers() as pool:
             tasks.start_soon(ask)
             await anyio.sleep(0.1)
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 BOX = [[0, 0], [90, 0], [90, 20], [0, 20]]
 
 
-class Sized:
+class TextByWidthEngine:
     """An engine that reads of each page the text that belongs to its width."""
 
     name = "sized"
@@ -72,7 +72,7 @@ async def test_documents_go_through_the_reader(tmp_path: Path, opener: Opener) -
         Image.new("L", (width, 50), 255).save(tmp_path / f"a/{name}.png")
     Image.new("L", (100, 50), 255).save(tmp_path / "b/fine.png")
     Image.new("L", (120, 50), 255).save(tmp_path / "a/tests.pdf", resolution=PdfSettings().dpi)
-    engine = Sized({100: "all of it", 110: "half", 120: "Title"})
+    engine = TextByWidthEngine({100: "all of it", 110: "half", 120: "Title"})
     own = OwnReader("sized", Reader(opener, engine, LimitSettings()))
     entries = load_manifest(manifest)
 

@@ -30,7 +30,7 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 
 
 @dataclass
-class Wordy(FakeEngine):
+class LongTextEngine(FakeEngine):
     """Reads more on each page than the system keeps for a client that doesn't take it."""
 
     words: int = 4_000_000
@@ -228,7 +228,7 @@ async def test_a_client_that_leaves_with_a_second_request_in_line_cancels_both()
 
 
 async def test_clients_that_read_nothing_are_cut_off_and_their_places_are_free() -> None:
-    engine = Wordy(words=200_000, gate=anyio.Event())
+    engine = LongTextEngine(words=200_000, gate=anyio.Event())
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65536)  # it would take over a whole answer of 1 MB
         async with served(engine, listener=listener, send_timeout_s=4.0) as server, AsyncExitStack() as stack:
@@ -257,7 +257,7 @@ async def test_clients_that_read_nothing_are_cut_off_and_their_places_are_free()
 
 
 async def test_a_slow_client_is_cut_off_when_it_reads_next_to_nothing() -> None:
-    async with served(Wordy(), send_timeout_s=1.0) as server, await server.connect() as client:
+    async with served(LongTextEngine(), send_timeout_s=1.0) as server, await server.connect() as client:
         client.extra_attributes[SocketAttribute.raw_socket]().setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         await client.send(posted(tiff(1)))
         await client.receive(1000)
@@ -269,7 +269,7 @@ async def test_a_slow_client_is_cut_off_when_it_reads_next_to_nothing() -> None:
 
 
 async def test_a_client_that_reads_slowly_gets_all() -> None:
-    async with served(Wordy(), send_timeout_s=2.0) as server, await server.connect() as client:
+    async with served(LongTextEngine(), send_timeout_s=2.0) as server, await server.connect() as client:
         await client.send(posted(tiff(1)).replace(b"localhost\r\n", b"localhost\r\nConnection: close\r\n"))
         pieces = []
         for _ in range(8):

@@ -23,7 +23,7 @@ DONE = "[DONE]"
 SAID = '{"choices":[{"delta":{"content":"Invoice"}}]}'
 
 
-class Stalled:
+class StallingReply:
     """Answers nobody until so many have come."""
 
     def __init__(self, until: int) -> None:
@@ -38,7 +38,7 @@ class Stalled:
 
 
 async def test_a_service_that_stands_still_is_latency_and_not_fewer_requests() -> None:
-    async with load_target(Stalled(until=30)) as target:
+    async with load_target(StallingReply(until=30)) as target:
         measured = await target.put_on(open_plan(rate=100, seconds=0.3))
     summary = measured.summary
     assert (summary.offered, summary.answered, summary.error_share) == (30, 30, 0.0)
@@ -50,7 +50,7 @@ async def test_a_service_that_stands_still_is_latency_and_not_fewer_requests() -
 
 
 async def test_answers_after_the_deadline_are_answers_but_not_in_time() -> None:
-    async with load_target(Stalled(until=30)) as target:
+    async with load_target(StallingReply(until=30)) as target:
         summary = (await target.put_on(open_plan(rate=20, seconds=1.5, deadline_s=0.5))).summary
     assert summary.answered == 30
     assert summary.in_time <= 11 + 1
@@ -58,7 +58,7 @@ async def test_answers_after_the_deadline_are_answers_but_not_in_time() -> None:
 
 
 async def test_what_may_not_be_on_its_way_is_counted_and_said() -> None:
-    async with load_target(Stalled(until=1000)) as target:
+    async with load_target(StallingReply(until=1000)) as target:
         plan = open_plan(rate=100, seconds=0.2, max_in_flight=4, timeout_s=0.3)
         measured = await target.put_on(plan)
     assert measured.summary.timed_out == 4
@@ -122,7 +122,7 @@ async def test_each_kind_of_no_is_counted_as_what_it_is() -> None:
 
 
 async def test_nobody_waits_longer_than_the_timeout() -> None:
-    async with load_target(Stalled(until=1000)) as target:
+    async with load_target(StallingReply(until=1000)) as target:
         summary = (await target.put_on(open_plan(rate=50, seconds=0.1, timeout_s=0.05))).summary
     assert summary.timed_out == summary.offered == 5
     assert summary.errors == {"no response in 0.05 s": 5}

@@ -19,7 +19,7 @@ from support.load_target import closed_plan, load_target, open_plan, text
 pytestmark = pytest.mark.anyio
 
 
-class Answering:
+class ConstantSource:
     """A source that says always the same."""
 
     def read(self) -> ServiceReading:
@@ -47,7 +47,7 @@ class StopsAtSecond:
 async def test_steps_of_clients_are_measured_with_requests() -> None:
     async with load_target() as target:
         load = target.load(ProtocolName.SIMPLE, closed_plan())
-        stepped = await run_steps(load, Steps((1, 2), repeats=2), LoadInstruments(run, Scraper([Answering()])))
+        stepped = await run_steps(load, Steps((1, 2), repeats=2), LoadInstruments(run, Scraper([ConstantSource()])))
     assert [(point.level, len(point.runs)) for point in stepped.points] == [(1, 2), (2, 2)]
     assert all(summary.answered == summary.offered > 0 for point in stepped.points for summary in point.runs)
     assert all(point.server == ServerSide(kv_share=0.5) for point in stepped.points)

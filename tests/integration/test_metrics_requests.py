@@ -15,7 +15,7 @@ from support.fake_engine import FakeEngine
 pytestmark = pytest.mark.anyio
 
 
-class Counted:
+class EngineMetrics:
     """Metrics for a FakeEngine, and what Prometheus would see of them."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Counted:
 
 
 async def test_a_request_its_stages_and_its_pages_are_counted() -> None:
-    counted = Counted()
+    counted = EngineMetrics()
     async with running_api(observer=counted.metrics) as api:
         await api.client.post("/ocr", files={"file": tiff(pages=3)})
     work = counted.metrics.work()
@@ -55,7 +55,7 @@ async def test_a_request_its_stages_and_its_pages_are_counted() -> None:
 
 
 async def test_pages_that_fail_are_counted_by_their_error() -> None:
-    counted = Counted()
+    counted = EngineMetrics()
     engine = FakeEngine(failing={1: RuntimeError("bug"), 2: Overloaded("service_full", "", 1)})
     async with running_api(engine, observer=counted.metrics) as api:
         await api.client.post("/ocr", files={"file": tiff(pages=3)})
@@ -63,7 +63,7 @@ async def test_pages_that_fail_are_counted_by_their_error() -> None:
 
 
 async def test_endpoints_are_named_by_their_route() -> None:
-    counted = Counted()
+    counted = EngineMetrics()
     async with running_api(observer=counted.metrics) as api:
         await api.client.get("/v1/files/1234")
         await api.client.get("/livez")
@@ -76,13 +76,13 @@ async def test_endpoints_are_named_by_their_route() -> None:
 
 
 async def test_endpoints_that_read_have_series_before_the_first_request() -> None:
-    counted = Counted()
+    counted = EngineMetrics()
     async with running_api(observer=counted.metrics):
         assert {"/ocr", "/v1/ocr", "/layout-parsing", "/v1/chat/completions"} <= counted.endpoints
 
 
 async def test_a_client_that_left_is_counted_as_499() -> None:
-    counted = Counted()
+    counted = EngineMetrics()
     async with running_api(observer=counted.metrics) as api:
         call = RawCall(api.app, {"content-type": "application/json"}, [], ends=False)
         call.left.set()
@@ -91,7 +91,7 @@ async def test_a_client_that_left_is_counted_as_499() -> None:
 
 
 async def test_refusals_are_counted_by_reason_and_kind_of_tenant() -> None:
-    counted = Counted()
+    counted = EngineMetrics()
     engine = FakeEngine(gate=anyio.Event())
     auth: dict[str, object] = {"key_hashes": (hash_key("secret"),)}
     async with running_api(engine, observer=counted.metrics, auth=auth, limits={"max_in_flight": 1}) as api:
@@ -109,7 +109,7 @@ async def test_refusals_are_counted_by_reason_and_kind_of_tenant() -> None:
 
 
 async def test_odd_requests_make_no_series_of_their_own() -> None:
-    counted = Counted()
+    counted = EngineMetrics()
     async with running_api(observer=counted.metrics, auth={"key_hashes": (hash_key("secret"),)}) as api:
 
         async def odd(number: int) -> None:

@@ -21,7 +21,7 @@ from support.chat_api import PATH, relay
 from support.chat_requests import chat
 from support.ppocr import drawn
 from support.stub_upstream import Reply, StubUpstream, error_reply, running_stub
-from support.traces import Kept, attributes, only, span_id, trace_ids, tree
+from support.traces import SpanRecorder, attributes, only, span_id, trace_ids, tree
 
 pytestmark = pytest.mark.anyio
 
@@ -63,7 +63,7 @@ def parents(stub: StubUpstream) -> set[str]:
 
 
 async def test_a_request_is_one_tree_that_goes_on_at_the_model_server() -> None:
-    kept = Kept()
+    kept = SpanRecorder()
     with running_stub(LINE) as stub:
         async with served(kept.tracer, on(stub)) as (_, client):
             answer = await client.post("/ocr", files={"file": ("invoice.tiff", document(2))}, headers=SENT)
@@ -94,7 +94,7 @@ async def test_a_request_is_one_tree_that_goes_on_at_the_model_server() -> None:
 
 
 async def test_spans_hold_nothing_of_a_document_and_no_key() -> None:
-    kept = Kept()
+    kept = SpanRecorder()
     with running_stub(LINE) as stub:
         async with served(kept.tracer, on(stub)) as (_, client):
             file = {"file": ("invoice-of-mallory.png", document())}
@@ -106,7 +106,7 @@ async def test_spans_hold_nothing_of_a_document_and_no_key() -> None:
 
 
 async def test_failures_are_told() -> None:
-    kept = Kept()
+    kept = SpanRecorder()
     with running_stub(error_reply(500, "boom")) as stub:
         async with served(kept.tracer, on(stub, recover_s=0.1)) as (_, client):
             answer = await client.post("/ocr", files={"file": document()})
@@ -119,7 +119,7 @@ async def test_failures_are_told() -> None:
 
 
 async def test_tries_are_told() -> None:
-    kept = Kept()
+    kept = SpanRecorder()
     with running_stub(lambda _: LOOP if len(stub.seen) == 1 else LINE) as stub:
         async with served(kept.tracer, on(stub)) as (_, client):
             answer = await client.post("/ocr", files={"file": document()})
@@ -134,7 +134,7 @@ async def test_tries_are_told() -> None:
 
 
 async def test_what_pages_share_is_linked_to_each() -> None:
-    kept = Kept()
+    kept = SpanRecorder()
     async with served(kept.tracer, {"cache": {"enabled": False}}) as (_, client), anyio.create_task_group() as tasks:
         for _ in range(4):
             tasks.start_soon(lambda: client.post("/ocr", files={"file": document()}))
@@ -155,7 +155,7 @@ async def test_chat_requests_go_on_too() -> None:
 
 
 async def test_a_part_of_the_traces_is_recorded_and_others_say_for_themselves() -> None:
-    kept = Kept(sample_ratio=0.0)
+    kept = SpanRecorder(sample_ratio=0.0)
     with running_stub(LINE) as stub:
         async with served(kept.tracer, {**on(stub), "cache": {"enabled": False}}) as (_, client):
             for headers in ({}, SENT, {"traceparent": f"00-{'1' * 32}-{SPAN}-00"}):
@@ -174,7 +174,7 @@ async def test_without_an_endpoint_traces_are_passed_on_as_they_came() -> None:
 
 
 async def test_durations_are_shown_with_the_trace_that_took_so_long() -> None:
-    kept = Kept()
+    kept = SpanRecorder()
     with running_stub(LINE) as stub:
         async with served(kept.tracer, on(stub)) as (service, client):
             await client.post("/ocr", files={"file": document()}, headers=SENT)

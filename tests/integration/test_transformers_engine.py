@@ -24,12 +24,12 @@ from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import TransformersSettings, VllmSettings, load_settings
 from inkgate.types import PageResult, Task
 from support.ppocr import ArrayPage, drawn
-from support.scripted_model import Said, ScriptedModel, numbered
+from support.scripted_model import ScriptedAnswer, ScriptedModel, numbered
 
 pytestmark = pytest.mark.anyio
 
 PAGE = ArrayPage(drawn(["Invoice number 20417"]), index=3)
-GOOD = Said(["Invoice ", "number ", "204", "17"])
+GOOD = ScriptedAnswer(["Invoice ", "number ", "204", "17"])
 PRESET = find_preset("hunyuanocr-1.5")
 
 
@@ -77,14 +77,14 @@ async def test_the_settings_limit_of_tokens_is_asked_for() -> None:
 
 
 async def test_an_answer_at_its_token_limit_is_an_error_beside_what_was_read() -> None:
-    result = await read(ScriptedModel(Said(["Invoice ", "num"], "length")))
+    result = await read(ScriptedModel(ScriptedAnswer(["Invoice ", "num"], "length")))
     assert result.text == "Invoice num"
     assert result.error is not None
     assert result.error.code == "output_truncated"
 
 
 async def test_a_repeating_answer_is_stopped_and_retried_as_the_preset_says() -> None:
-    model = ScriptedModel(Said(itertools.repeat("And so it goes. ")), GOOD)
+    model = ScriptedModel(ScriptedAnswer(itertools.repeat("And so it goes. ")), GOOD)
     result = await read(model)
 
     assert model.ended_early.is_set()
@@ -111,7 +111,7 @@ async def test_one_answer_at_a_time_in_a_thread_of_its_own() -> None:
 
 
 async def test_a_caller_who_leaves_ends_the_answer_and_the_next_is_answered() -> None:
-    model = ScriptedModel(Said(numbered()), GOOD)
+    model = ScriptedModel(ScriptedAnswer(numbered()), GOOD)
     async with engine_of(model) as engine:
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
@@ -149,7 +149,7 @@ async def test_a_fault_of_the_model_is_that_of_one_page(
     raised: Exception, code: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL)
-    async with engine_of(ScriptedModel(Said(["Invoice "], raised=raised), GOOD)) as engine:
+    async with engine_of(ScriptedModel(ScriptedAnswer(["Invoice "], raised=raised), GOOD)) as engine:
         with pytest.raises((EngineFailed, InputRejected)) as failed:
             await engine.read(PAGE, Task())
         assert failed.value.code == code

@@ -18,18 +18,18 @@ from inkgate.layout.doclayout import DocLayout
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.settings import VllmSettings, load_settings
 from inkgate.types import BlockType, PageResult, RgbArray, Task, TaskKind
-from support.doclayout_models import Found, write_model
+from support.doclayout_models import ModelBox, write_model
 from support.ppocr import ArrayPage
 from support.stub_upstream import Reply, Request, StubUpstream, prompt_of, running_stub, words_as_tokens
 
 SHADE = 90
 FOUND = (
-    Found("table", (0.1, 0.1, 0.45, 0.3), 0.9, (3, 0)),
-    Found("chart", (0.55, 0.1, 0.9, 0.3), 0.9, (2, 0)),
-    Found("seal", (0.1, 0.4, 0.45, 0.6), 0.9, (1, 0)),
-    Found("vertical_text", (0.55, 0.4, 0.9, 0.6), 0.9, (0, 0)),
-    Found("image", (0.1, 0.7, 0.45, 0.8), 0.9, (4, 0)),
-    Found("display_formula", (0.55, 0.7, 0.9, 0.8), 0.9, (5, 0)),
+    ModelBox("table", (0.1, 0.1, 0.45, 0.3), 0.9, (3, 0)),
+    ModelBox("chart", (0.55, 0.1, 0.9, 0.3), 0.9, (2, 0)),
+    ModelBox("seal", (0.1, 0.4, 0.45, 0.6), 0.9, (1, 0)),
+    ModelBox("vertical_text", (0.55, 0.4, 0.9, 0.6), 0.9, (0, 0)),
+    ModelBox("image", (0.1, 0.7, 0.45, 0.8), 0.9, (4, 0)),
+    ModelBox("display_formula", (0.55, 0.7, 0.9, 0.8), 0.9, (5, 0)),
 )
 ANSWERS = {
     "OCR:": "Ink flows.",
@@ -95,7 +95,7 @@ async def test_a_model_that_reads_no_seals_is_not_asked_to(tmp_path: Path) -> No
 
 
 def test_the_settings_name_the_layout_model(tmp_path: Path) -> None:
-    path = write_model(tmp_path / "model.onnx", [Found("text", (0, 0, 1, 1), 0.5)])
+    path = write_model(tmp_path / "model.onnx", [ModelBox("text", (0, 0, 1, 1), 0.5)])
     white = np.full((40, 30, 3), 255, np.uint8)
 
     named = page_layout(load_settings(engine={"layout": {"model": str(path)}}), OnnxRuntime(0))

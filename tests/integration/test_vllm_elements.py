@@ -80,7 +80,7 @@ def kind_in(request: Request) -> BlockType:
 
 
 @dataclass
-class Found:
+class FixedLayout:
     """A Layout that finds what it is told."""
 
     kinds: Sequence[BlockType]
@@ -105,7 +105,7 @@ def answered(**otherwise: Reply) -> Callable[[Request], Reply]:
 
 @asynccontextmanager
 async def engine_on(
-    stub: StubUpstream, layout: Found, settings: VllmSettings | None = None, embedded: Engine | None = None
+    stub: StubUpstream, layout: FixedLayout, settings: VllmSettings | None = None, embedded: Engine | None = None
 ) -> AsyncIterator[Vllm]:
     settings = settings or VllmSettings(start_s=0.001)
     server = ModelServer(stub.url, settings.connect_s, "")
@@ -126,7 +126,7 @@ async def read(
     embedded: Engine | None = None,
 ) -> tuple[PageResult, StubUpstream]:
     with running_stub(script) as stub:
-        async with engine_on(stub, Found(kinds), settings, embedded) as engine:
+        async with engine_on(stub, FixedLayout(kinds), settings, embedded) as engine:
             return await engine.read(page_of(kinds), task), stub
 
 
@@ -184,7 +184,7 @@ async def test_words_are_found_at_their_place_in_the_pages_text() -> None:
 
 
 async def test_all_blocks_are_at_the_server_at_once() -> None:
-    layout = Found(tuple(BOXES))
+    layout = FixedLayout(tuple(BOXES))
     with running_stub(lambda _: Reply(silent="at all")) as stub:
         async with engine_on(stub, layout) as engine, anyio.create_task_group() as tasks:
             tasks.start_soon(engine.read, page_of(tuple(BOXES)), PARSE)
@@ -217,7 +217,7 @@ async def test_where_no_block_can_be_read_the_page_fails_as_the_first_did() -> N
 
 async def test_a_block_that_runs_in_circles_is_read_by_the_embedded_engine() -> None:
     loop = Reply(["Ink flows.\n", "And so it goes. "], endless=True)
-    embedded = Embedded()
+    embedded = FakeEmbeddedEngine()
     result, _ = await read(answered(text=loop), embedded=embedded)
 
     assert result.error is None
@@ -231,7 +231,7 @@ async def test_a_block_that_runs_in_circles_is_read_by_the_embedded_engine() -> 
 
 async def test_where_the_embedded_engine_fails_too_the_blocks_text_is_kept_with_its_error() -> None:
     loop = Reply(["Ink flows.\n", "And so it goes. "], endless=True)
-    result, _ = await read(answered(text=loop), embedded=Embedded(EngineFailed("engine_failed", "No.")))
+    result, _ = await read(answered(text=loop), embedded=FakeEmbeddedEngine(EngineFailed("engine_failed", "No.")))
 
     assert result.error is not None
     assert result.error.code == "elements_failed"
@@ -254,7 +254,7 @@ async def test_pages_without_blocks_are_read_whole(kinds: Sequence[BlockType], t
         return Reply(words_as_tokens("all of it"))
 
     with running_stub(script) as stub:
-        async with engine_on(stub, Found(kinds)) as engine:
+        async with engine_on(stub, FixedLayout(kinds)) as engine:
             await engine.read(page_of(tuple(BOXES)), task)
     assert len(stub.seen) == 1
     height, width = image_of(stub.seen[0]).shape[:2]
@@ -262,7 +262,7 @@ async def test_pages_without_blocks_are_read_whole(kinds: Sequence[BlockType], t
 
 
 async def test_a_line_that_somebody_cut_out_is_no_page() -> None:
-    layout = Found((BlockType.TEXT,))
+    layout = FixedLayout((BlockType.TEXT,))
     line = ArrayPage(np.ascontiguousarray(page_of((BlockType.TEXT,)).rgb[160:230]))
     with running_stub(Reply(words_as_tokens("a line"))) as stub:
         async with engine_on(stub, layout) as engine:
@@ -277,7 +277,7 @@ async def test_reading_whole_pages_is_a_setting() -> None:
 
 
 @dataclass
-class Embedded:
+class FakeEmbeddedEngine:
     """An Engine that reads anything, or fails."""
 
     fault: InkgateError | None = None

@@ -31,7 +31,7 @@ SAID = (
 )
 
 
-class Strict:
+class StrictServerScript:
     """A script of a vLLM 0.32 without the flag; with it where `trusting`."""
 
     def __init__(self, trusting: bool = False) -> None:
@@ -62,7 +62,7 @@ async def sent(server: ModelServer, request: dict[str, object]) -> tuple[int, st
 
 
 async def test_pages_are_read_by_a_server_that_takes_none_and_it_is_asked_once() -> None:
-    with running_stub(Strict(), (MODEL,)) as stub:
+    with running_stub(StrictServerScript(), (MODEL,)) as stub:
         engine = Vllm(find_preset("paddleocr-vl"), VllmSettings(jpeg_quality=0), ModelServer(stub.url, 5))
         await engine.start()
         line = np.full((28, 448, 3), 255, np.uint8)
@@ -77,7 +77,7 @@ async def test_pages_are_read_by_a_server_that_takes_none_and_it_is_asked_once()
 
 
 async def test_a_server_that_takes_them_gets_them() -> None:
-    with running_stub(Strict(trusting=True)) as stub:
+    with running_stub(StrictServerScript(trusting=True)) as stub:
         async with server_of(stub) as server:
             assert await sent(server, {**chat(), "mm_processor_kwargs": KWARGS}) == (200, None)
     assert stub.seen[0]["mm_processor_kwargs"] == KWARGS
@@ -85,13 +85,13 @@ async def test_a_server_that_takes_them_gets_them() -> None:
 
 async def test_a_server_that_was_started_again_is_asked_again() -> None:
     request = {**chat(), "mm_processor_kwargs": KWARGS, "media_io_kwargs": {"image": {"image_mode": "L"}}}
-    with running_stub(Strict()) as stub:
+    with running_stub(StrictServerScript()) as stub:
         port = int(stub.url.rpartition(":")[2].partition("/")[0])
         server = ModelServer(stub.url, connect_s=10)
         assert await sent(server, request) == (200, "mm_processor_kwargs, media_io_kwargs")
         assert await sent(server, chat()) == (200, None)
     assert await server.readings() is None
-    with running_stub(Strict(trusting=True), port=port) as again:
+    with running_stub(StrictServerScript(trusting=True), port=port) as again:
         assert await sent(server, request) == (200, None)
     await server.close()
     assert again.seen == [request]
@@ -108,7 +108,7 @@ async def test_other_refusals_are_the_answer() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_client_of_chat_is_told_what_was_left_out(stream: bool) -> None:
-    async with relay(Strict()) as (api, _):
+    async with relay(StrictServerScript()) as (api, _):
         request = {**chat(stream=stream), "mm_processor_kwargs": KWARGS}
         answers = [await api.client.post(PATH, content=orjson.dumps(request), headers=JSON) for _ in range(2)]
         plain = await api.client.post(PATH, content=orjson.dumps(chat()), headers=JSON)
@@ -122,7 +122,7 @@ async def test_a_client_of_chat_is_told_what_was_left_out(stream: bool) -> None:
 async def test_a_client_of_chat_gets_no_larger_images_than_the_preset_has(stream: bool) -> None:
     asked = {"mm_processor_kwargs": {"max_pixels": 10**9, "do_resize": False}, "priority": -1}
     passed = {"mm_processor_kwargs": {"max_pixels": 1003520}}
-    async with relay(Strict(trusting=True), vllm={"max_pixels": 1003520}) as (api, stub):
+    async with relay(StrictServerScript(trusting=True), vllm={"max_pixels": 1003520}) as (api, stub):
         answer = await api.client.post(PATH, json={**chat(stream=stream), **asked})
         refused = await api.client.post(PATH, json={**chat(stream=stream), "use_beam_search": True})
     assert (answer.status_code, answer.headers["x-inkgate-ignored"]) == (200, "priority, mm_processor_kwargs")
@@ -131,7 +131,7 @@ async def test_a_client_of_chat_gets_no_larger_images_than_the_preset_has(stream
 
 
 async def test_what_was_left_out_here_and_what_the_server_got_without_are_named_once() -> None:
-    async with relay(Strict()) as (api, stub):
+    async with relay(StrictServerScript()) as (api, stub):
         request = {**chat(), "mm_processor_kwargs": KWARGS | {"size": 1}, "media_io_kwargs": {"image": {}}}
         answer = await api.client.post(PATH, json=request)
     assert answer.headers["x-inkgate-ignored"] == "media_io_kwargs, mm_processor_kwargs"

@@ -24,7 +24,7 @@ READ = Reply(["Invoice", " number", " 20417"])
 PAGE = encoded(Image.fromarray(drawn(["Invoice number 20417"])), "PNG")
 
 
-class Eyes:
+class ImageEncoderScript:
     """A model server's script: text is always answered, images while `open`."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ async def served(url: str) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def test_a_lone_server_that_fails_on_images_is_out_until_it_reads_them_again() -> None:
-    eyes = Eyes()
+    eyes = ImageEncoderScript()
     with running_stub(eyes) as stub:
         async with served(stub.url) as client:
             failed = await client.post("/ocr", files={"file": PAGE})

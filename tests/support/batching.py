@@ -34,7 +34,7 @@ def items(name: str, count: int, width: int = 100) -> list[Item]:
     return [Item(f"{name}{number}", width) for number in range(count)]
 
 
-class Poisoned(Exception):
+class PoisonedItemError(Exception):
     pass
 
 
@@ -52,7 +52,7 @@ class UpperCase:
         self.calls.append(list(items))
         for item in items:
             if item.poison:
-                raise Poisoned(item.name)
+                raise PoisonedItemError(item.name)
         return [item.name.upper() for item in items]
 
     def shape_of(self, item: Item) -> Hashable:
@@ -90,7 +90,7 @@ class Gate:
             self.let_one()
 
 
-async def settled() -> None:
+async def run_ready_tasks() -> None:
     """Returns once all tasks that can run have done so. Each step of those here takes a few iterations of the event
     loop.
     """
@@ -116,7 +116,7 @@ class Bench:
         """Runs the batcher. At the end all calls are let through, and it is stopped once all are answered."""
         async with anyio.create_task_group() as background:
             background.start_soon(self._run)
-            await settled()
+            await run_ready_tasks()
             async with anyio.create_task_group() as self.callers:
                 yield
                 self.gate.let_all()
@@ -138,7 +138,7 @@ class Bench:
     ) -> None:
         """Submits `wanted` and waits; stores the result in `answers`. `scope`: of that caller."""
         self.callers.start_soon(self._wait, name, wanted, priority, scope or anyio.CancelScope())
-        await settled()
+        await run_ready_tasks()
 
     async def _wait(self, name: str, wanted: Sequence[Item], priority: Priority, scope: anyio.CancelScope) -> None:
         with scope, as_caller(Caller(priority=priority)):
@@ -152,4 +152,4 @@ class Bench:
         """Ends the oldest running call, and returns once the next ones have begun."""
         self.clock.goes_on(after_s)
         self.gate.let_one()
-        await settled()
+        await run_ready_tasks()

@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedSpan:
     """A span: its service and its trace."""
 
     service: str
@@ -25,7 +25,7 @@ class Collector:
     """`url`: without the path."""
 
     url: str = ""
-    spans: list[Collected] = field(default_factory=list)
+    spans: list[CollectedSpan] = field(default_factory=list)
 
     def traces(self, service: str) -> set[str]:
         """The traces with spans of this service."""
@@ -33,7 +33,7 @@ class Collector:
 
 
 @contextmanager
-def collecting() -> Iterator[Collector]:
+def running_collector() -> Iterator[Collector]:
     """The collector, listening."""
     kept = Collector()
 
@@ -59,9 +59,9 @@ def collecting() -> Iterator[Collector]:
             thread.join()
 
 
-def _spans(body: bytes) -> Iterator[Collected]:
+def _spans(body: bytes) -> Iterator[CollectedSpan]:
     for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
         names = {each.key: each.value.string_value for each in resource.resource.attributes}
         for scope in resource.scope_spans:
             for span in scope.spans:
-                yield Collected(names.get("service.name", ""), span.name, span.trace_id.hex())
+                yield CollectedSpan(names.get("service.name", ""), span.name, span.trace_id.hex())

@@ -34,7 +34,7 @@ def cliff(shape: Shape, after: float) -> Shape:
 
 
 @dataclass(frozen=True)
-class Measuring:
+class MeasurementNoise:
     """Number of runs per level, and their standard deviations."""
 
     repeats: int = 3
@@ -43,11 +43,11 @@ class Measuring:
     seconds: float = SECONDS
 
 
-THREE_RUNS = Measuring()
+THREE_RUNS = MeasurementNoise()
 FAULTLESS = straight(0.0)
 
 
-def measured(shape: Shape, seed: int, how: Measuring = THREE_RUNS, error: Shape = FAULTLESS) -> list[LoadPoint]:
+def measured(shape: Shape, seed: int, how: MeasurementNoise = THREE_RUNS, error: Shape = FAULTLESS) -> list[LoadPoint]:
     """Points of the curve, with counting noise and the machine's noise. `error`: share of failures by level."""
     rng = np.random.default_rng(seed)
     return [
@@ -56,7 +56,7 @@ def measured(shape: Shape, seed: int, how: Measuring = THREE_RUNS, error: Shape 
     ]
 
 
-def summary(goodput: float, error: float, how: Measuring, rng: np.random.Generator) -> LoadSummary:
+def summary(goodput: float, error: float, how: MeasurementNoise, rng: np.random.Generator) -> LoadSummary:
     in_time = round(max(goodput * how.seconds * (1 + how.noise * rng.standard_normal()), 0))
     offered = round(in_time / (1 - error)) if error < 1 else 100
     latency = Latency(0.5, 0.4, 0.8, 0.9, 1.0, 2.0)

@@ -18,7 +18,7 @@ INPUTS: Mapping[str, tuple[int, ...]] = {"im_shape": (1, 2), "image": (1, 3, 800
 
 
 @dataclass(frozen=True)
-class Found:
+class ModelBox:
     """A box of the model; `box` in shares of the page's width and height, `order` as V2's two columns."""
 
     label: str | int
@@ -43,7 +43,7 @@ class Graph:
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_model(path: Path, found: Sequence[Found], graph: Graph | None = None) -> Path:
+def write_model(path: Path, found: Sequence[ModelBox], graph: Graph | None = None) -> Path:
     """Writes the model. Boxes are computed from `im_shape` and `scale_factor` as in the exported models."""
     graph = graph or Graph()
     rows = np.array([item.row(graph.columns) for item in found], dtype=np.float32).reshape(-1, graph.columns)

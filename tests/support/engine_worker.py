@@ -112,7 +112,9 @@ async def running(pool: WorkerPool) -> AsyncIterator[RunningPool]:
 
 
 @asynccontextmanager
-async def obedient(workers: int = 1, timeout_s: float = 20.0, start_s: float = 60.0) -> AsyncIterator[RunningPool]:
+async def running_workers(
+    workers: int = 1, timeout_s: float = 20.0, start_s: float = 60.0
+) -> AsyncIterator[RunningPool]:
     """A started pool of such workers, with short pauses before replacements."""
     settings = PoolSettings(command(), ("",) * workers, timeout_s, start_s, pause_s=0.01, most_pause_s=0.1)
     async with running(WorkerPool(settings)) as pool:

@@ -51,7 +51,7 @@ def _write(folder: Path, file: Path, content: str) -> str:
     return str(file.relative_to(folder))
 
 
-class Recited:
+class ScriptedCandidate:
     """A candidate that reads by path from a table; an exception in it is raised."""
 
     version = "1"

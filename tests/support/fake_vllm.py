@@ -49,7 +49,7 @@ ANSWER = ("Invoice", " number", " 20417")
 
 
 @dataclass(frozen=True)
-class Told:
+class FakeOptions:
     """Its behaviour.
 
     Attributes:
@@ -113,7 +113,7 @@ def say(*lines: str) -> None:
 
 
 def main() -> None:
-    told = Told(**json.loads(os.environ["FAKE_VLLM"]))
+    told = FakeOptions(**json.loads(os.environ["FAKE_VLLM"]))
     folder = Path(told.folder)
     (folder / f"main-{os.getpid()}").touch()
     number = len(list(folder.glob("start-*.json")))

@@ -95,7 +95,9 @@ class Prometheus:
 
 
 @contextmanager
-def watching(folder: Path, targets: Sequence[str], webhook: str, *, hurried: bool = True) -> Iterator[Prometheus]:
+def running_prometheus(
+    folder: Path, targets: Sequence[str], webhook: str, *, hurried: bool = True
+) -> Iterator[Prometheus]:
     """Prometheus, which scrapes the `targets` every second, and Alertmanager, which sends alerts to `webhook` at once.
 
     Configured as in deploy/monitoring, except for addresses and, in `hurried` files, shorter intervals and durations of

@@ -98,14 +98,14 @@ def _wait_until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> 
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedLine:
     """A line of text and its picture, PNG."""
 
     text: str
     png: bytes
 
 
-def rendered_lines(count: int, seed: int = 20417, shortest: int = 10) -> list[Rendered]:
+def rendered_lines(count: int, seed: int = 20417, shortest: int = 10) -> list[RenderedLine]:
     """Random lines of `shortest` to 32 characters. The shipped preset reads lines of 32 (tests/models/README.md)."""
     rng = random.Random(seed)
     lines = []
@@ -113,7 +113,7 @@ def rendered_lines(count: int, seed: int = 20417, shortest: int = 10) -> list[Re
         text = random_line(rng, rng.randint(shortest, LONGEST))
         picture = io.BytesIO()
         render(text).save(picture, "PNG")
-        lines.append(Rendered(text, picture.getvalue()))
+        lines.append(RenderedLine(text, picture.getvalue()))
     return lines
 
 

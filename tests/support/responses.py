@@ -27,7 +27,7 @@ Response = Callable[[Settings], float]
 
 
 @dataclass(frozen=True)
-class Made:
+class SimulatedService:
     """Pages in time a second by `response`; times in seconds.
 
     Attributes:
@@ -49,13 +49,13 @@ class Made:
     start_s: float = 28.0
 
 
-class MadeBench:
+class SimulatedBench:
     """A Bench over `made`, on a clock that it moves. Keeps what was asked of it.
 
     Asked for as much as it can, it answers 84 % of that; for twice as much 98 %.
     """
 
-    def __init__(self, made: Made, clock: Clock, seed: int) -> None:
+    def __init__(self, made: SimulatedService, clock: Clock, seed: int) -> None:
         self.made = made
         self.clock = clock
         self.began = clock()
@@ -138,14 +138,14 @@ def task(
     )
 
 
-async def searched(made: Made, asked: Task) -> tuple[TuneReport, MadeBench, Clock]:
+async def run_search(made: SimulatedService, asked: Task) -> tuple[TuneReport, SimulatedBench, Clock]:
     """A whole search on `made`, with the task's seed for its noise, too."""
     clock = Clock(0.0)
-    bench = MadeBench(made, clock, asked.seed)
+    bench = SimulatedBench(made, clock, asked.seed)
     return await search(asked, bench, Journal(asked), clock), bench, clock
 
 
-def loss(made: Made, report: TuneReport, best: float) -> float:
+def loss(made: SimulatedService, report: TuneReport, best: float) -> float:
     """Share of `best`, the true best allowed, that what was chosen loses; 1 where nothing was."""
     return 1.0 if report.chosen is None else 1 - made.response(report.chosen.settings) / best
 

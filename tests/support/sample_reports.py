@@ -31,7 +31,7 @@ MACHINE = MachineInfo(
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class SimulatedRun:
     """One run: responses per second around `rate`, with correlation `memory` from second to second (of an AR(1)
     process).
     """
@@ -47,7 +47,7 @@ class Made:
     failed: float = 0.0
 
 
-def run(made: Made, random: np.random.Generator, at: float = 0.0) -> tuple[LoadSummary, tuple[Second, ...]]:
+def run(made: SimulatedRun, random: np.random.Generator, at: float = 0.0) -> tuple[LoadSummary, tuple[Second, ...]]:
     """Seconds and their sum. Slow seconds have fewer responses and longer latencies, as with a queue."""
     drift = _alike(made, random)
     answered = random.poisson(made.rate * np.exp(drift))
@@ -63,7 +63,7 @@ def run(made: Made, random: np.random.Generator, at: float = 0.0) -> tuple[LoadS
     return _summary(made, seconds, np.concatenate(everything), int(refused.sum()), int(failed.sum())), tuple(seconds)
 
 
-def _alike(made: Made, random: np.random.Generator) -> NDArray[np.float64]:
+def _alike(made: SimulatedRun, random: np.random.Generator) -> NDArray[np.float64]:
     steps = random.standard_normal(made.seconds + 50) * made.swing * math.sqrt(1 - made.memory**2)
     series = [0.0]
     for step in steps:
@@ -71,7 +71,7 @@ def _alike(made: Made, random: np.random.Generator) -> NDArray[np.float64]:
     return np.array(series[-made.seconds :])
 
 
-def _second(at: float, made: Made, latencies: NDArray[np.float64], errors: int) -> Second:
+def _second(at: float, made: SimulatedRun, latencies: NDArray[np.float64], errors: int) -> Second:
     classes, many = np.unique(np.floor(16 * np.log2(latencies * 1000)).astype(int), return_counts=True)
     p50, p99 = np.quantile(latencies, [0.5, 0.99]) if len(latencies) else (None, None)
     return Second(
@@ -89,7 +89,7 @@ def _second(at: float, made: Made, latencies: NDArray[np.float64], errors: int) 
 
 
 def _summary(
-    made: Made, seconds: Sequence[Second], latencies: NDArray[np.float64], refused: int, failed: int
+    made: SimulatedRun, seconds: Sequence[Second], latencies: NDArray[np.float64], refused: int, failed: int
 ) -> LoadSummary:
     in_time = sum(second.in_time for second in seconds)
     kinds = {"503 service_full": refused, "502 engine_died": failed}
@@ -147,10 +147,10 @@ def load_report(
     )
 
 
-def _made(level: float, seconds: int, faster: float) -> Made:
+def _made(level: float, seconds: int, faster: float) -> SimulatedRun:
     rate = faster * 1.35 * level / (1 + 0.055 * (level - 1) + 0.00175 * level * (level - 1))
     failing = max(0.0, (level - 40) / 8)
-    return Made(level, rate, level / rate, seconds, failed=failing, refused=failing / 2)
+    return SimulatedRun(level, rate, level / rate, seconds, failed=failing, refused=failing / 2)
 
 
 def _server(level: float) -> ServerSide:

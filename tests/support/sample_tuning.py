@@ -15,7 +15,7 @@ from inkgate.bench.tune.results import (
     TrialOutcome,
     TuneReport,
 )
-from support.sample_reports import MACHINE, Made, run
+from support.sample_reports import MACHINE, SimulatedRun, run
 
 SEQS = "engine.vllm.managed.max_num_seqs"
 TOKENS = "engine.vllm.managed.max_num_batched_tokens"
@@ -54,7 +54,7 @@ class _Search:
         summary = server = accuracy = None
         if outcome is not TrialOutcome.NOT_STARTED:
             rate = self.goodput(settings)
-            summary, _ = run(Made(14, rate, float(settings[SEQS]) / rate, 30, refused=4.0), self.random)
+            summary, _ = run(SimulatedRun(14, rate, float(settings[SEQS]) / rate, 30, refused=4.0), self.random)
             share = min(1.0, 0.035 * float(settings[SEQS]))
             preempted = 0 if outcome is TrialOutcome.MEASURED else 61
             server = ServerSide(share, 12.0, 2.0, preempted, 0, 0.97, 0.91, 1800 + 9.5 * float(settings[SEQS]))

@@ -21,7 +21,7 @@ class FakeLimit:
         self.outcomes.append(outcome)
 
 
-class House:
+class SchedulerBench:
     """A scheduler and its dependencies."""
 
     def __init__(self, places: int = 1, capacity: int | None = None, **changes: object) -> None:

@@ -13,7 +13,7 @@ from inkgate.bench.load.results import Axis, OwnLimits, Second
 from inkgate.bench.load.run import LoadResult
 from inkgate.bench.load.samples import Samples
 from inkgate.bench.load.target import ProtocolName, Target
-from support.curves import FAULTLESS, Measuring, Shape, summary
+from support.curves import FAULTLESS, MeasurementNoise, Shape, summary
 
 TARGET = Target("http://127.0.0.1:7860/ocr", ProtocolName.OCR)
 
@@ -57,7 +57,7 @@ class ScriptedService:
 
     def _measured(self, plan: Plan, goodput: float, error: float) -> LoadResult:
         rng = np.random.default_rng(plan.seed)
-        told = summary(goodput, error, Measuring(noise=self.noise, seconds=plan.seconds), rng)
+        told = summary(goodput, error, MeasurementNoise(noise=self.noise, seconds=plan.seconds), rng)
         a_second = round(told.in_time / plan.seconds)
         timeline = tuple(
             Second(float(at), plan.level, a_second, a_second, a_second, 0, self._on_way(plan, at), 0.4, 1.0)

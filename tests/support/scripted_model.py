@@ -12,7 +12,7 @@ from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, Gener
 
 
 @dataclass(frozen=True)
-class Said:
+class ScriptedAnswer:
     """An answer: its pieces, and how it ends or what is raised after them."""
 
     pieces: Iterable[str]
@@ -24,7 +24,7 @@ class Said:
 class ScriptedModel:
     """A GenerativeModel: the first prompt gets the first answer, and so on; the last answer is repeated."""
 
-    def __init__(self, *answers: Said) -> None:
+    def __init__(self, *answers: ScriptedAnswer) -> None:
         self._answers = list(answers)
         self._inside = 0
         self.questions: list[ChatPrompt] = []

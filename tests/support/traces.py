@@ -11,7 +11,7 @@ from inkgate.telemetry.otel import ExportingTracer
 
 
 @dataclass
-class Kept:
+class SpanRecorder:
     """A tracer, and its spans, which are available after `done`."""
 
     sample_ratio: float = 1.0

@@ -21,7 +21,7 @@ _REPORT = TypeAdapter(TuneReport)
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class TuneProcess:
     """A running search. `folder`: of its results; `log`: its output."""
 
     process: subprocess.Popen[bytes]
@@ -56,9 +56,9 @@ class Tuning:
 
 
 @contextmanager
-def tuning(
+def running_tune(
     folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, config: str = ""
-) -> Iterator[Tuning]:
+) -> Iterator[TuneProcess]:
     """`inkgate tune -o folder/found` with these arguments; stopped at the end, if it still runs."""
     log, file = folder / "tune.log", folder / "inkgate.toml"
     file.write_text(config, encoding="utf-8")
@@ -68,7 +68,7 @@ def tuning(
         subprocess.Popen(command, stdout=out, stderr=out, env=clean_environment(**(environment or {}))) as process,
     ):
         try:
-            yield Tuning(process, folder / "found", log)
+            yield TuneProcess(process, folder / "found", log)
         finally:
             if process.poll() is None:
                 process.terminate()

@@ -33,7 +33,7 @@ class FakeBacklog:
         return 7.0
 
 
-class Door:
+class AdmissionBench:
     """A limiter, and those it let in."""
 
     def __init__(self, places: int = 8, megabytes: float = 1.0) -> None:
@@ -60,13 +60,13 @@ class Door:
 
 
 def test_who_is_alone_may_fill_the_house() -> None:
-    door = Door(places=8)
+    door = AdmissionBench(places=8)
     assert door.come("a", 8) == ""
     assert door.come("a") == "service_full"
 
 
 async def test_who_came_too_late_gets_in_before_who_filled_the_house_gets_more() -> None:
-    door = Door(places=8)
+    door = AdmissionBench(places=8)
     door.come("a", 8)
     assert door.come("b") == "service_full"
     await door.go("a")
@@ -76,7 +76,7 @@ async def test_who_came_too_late_gets_in_before_who_filled_the_house_gets_more()
 
 
 async def test_who_does_not_come_back_is_forgotten() -> None:
-    door = Door(places=8)
+    door = AdmissionBench(places=8)
     door.come("a", 8)
     door.come("b")
     await door.go("a")
@@ -87,7 +87,7 @@ async def test_who_does_not_come_back_is_forgotten() -> None:
 
 
 def test_what_is_free_may_be_used_beyond_the_share() -> None:
-    door = Door(places=8)
+    door = AdmissionBench(places=8)
     door.come("b")
     assert door.come("a", 5) == ""
     assert door.come("a") == "share_exceeded"
@@ -96,7 +96,7 @@ def test_what_is_free_may_be_used_beyond_the_share() -> None:
 
 
 def test_a_full_house_is_nobodys_fault_who_holds_less_than_its_share() -> None:
-    door = Door(places=8)
+    door = AdmissionBench(places=8)
     for tenant in "abcd":
         assert door.come(tenant, 2) == ""
     assert door.come("e") == "service_full"
@@ -104,7 +104,7 @@ def test_a_full_house_is_nobodys_fault_who_holds_less_than_its_share() -> None:
 
 
 def test_a_refusal_says_what_there_is_no_room_for() -> None:
-    full, heavy = Door(places=2), Door(places=8, megabytes=1.0)
+    full, heavy = AdmissionBench(places=2), AdmissionBench(places=8, megabytes=1.0)
     full.come("a", 2, 10)
     heavy.come("a", 2, 450_000)
     with pytest.raises(Overloaded, match=r"service_full: 2 documents are being read, and no more fit\."):
@@ -114,7 +114,7 @@ def test_a_refusal_says_what_there_is_no_room_for() -> None:
 
 
 def test_bytes_are_bounded_and_shared_as_documents_are() -> None:
-    door = Door(places=100, megabytes=1.0)
+    door = AdmissionBench(places=100, megabytes=1.0)
     assert door.come("b", 1, 100_000) == ""
     assert door.come("a", 6, 100_000) == ""
     assert door.come("a", 1, 100_000) == "share_exceeded"
@@ -123,13 +123,13 @@ def test_bytes_are_bounded_and_shared_as_documents_are() -> None:
 
 
 def test_a_body_larger_than_the_house_comes_in_alone() -> None:
-    door = Door(megabytes=1.0)
+    door = AdmissionBench(megabytes=1.0)
     assert door.come("a", 1, 2_000_000) == ""
     assert door.come("b") == "service_full"
 
 
 async def test_what_a_body_did_not_need_is_given_back() -> None:
-    door = Door(megabytes=1.0)
+    door = AdmissionBench(megabytes=1.0)
     door.come("a", 1, 900_000)
     assert door.come("b", 1, 200_000) == "service_full"
     door.inside["a"][0].holds(10_000)
@@ -139,7 +139,7 @@ async def test_what_a_body_did_not_need_is_given_back() -> None:
 
 
 def test_who_would_wait_past_the_deadline_is_refused() -> None:
-    door = Door()
+    door = AdmissionBench()
     door.backlog.wait_s = 20.0
     assert door.limiter.admit(Arrival("a", deadline=1010.0)) is not None
     door.backlog.waiting, door.backlog.backlog_tokens = 4, 1000
@@ -154,7 +154,7 @@ def test_who_would_wait_past_the_deadline_is_refused() -> None:
 
 
 async def test_how_documents_ended_is_counted() -> None:
-    limiter = Door().limiter
+    limiter = AdmissionBench().limiter
     async with limiter.admit():
         pass
     with anyio.CancelScope() as scope:
@@ -166,7 +166,7 @@ async def test_how_documents_ended_is_counted() -> None:
 
 
 def test_refused_tenants_are_bounded() -> None:
-    door = Door(places=1)
+    door = AdmissionBench(places=1)
     door.come("a")
     for number in range(10_050):
         door.come(f"{number}")
@@ -177,7 +177,7 @@ arrivals = st.tuples(st.sampled_from("abcd"), st.integers(0, 400_000), st.intege
 
 
 async def stay(visits: list[tuple[str, int, int]]) -> None:
-    door = Door(places=6)
+    door = AdmissionBench(places=6)
     held: Counter[str] = Counter()
     async with AsyncExitStack() as stack:
         for tenant, body_bytes, leaver in visits:
@@ -207,7 +207,7 @@ def test_nothing_leaks_whoever_comes_and_goes(visits: list[tuple[str, int, int]]
 
 
 async def test_a_body_that_hardly_arrives_gives_its_place_to_who_holds_less() -> None:
-    door = Door(places=4)
+    door = AdmissionBench(places=4)
     refused: list[str] = []
 
     async def loris() -> None:
@@ -238,7 +238,7 @@ async def test_a_body_that_hardly_arrives_gives_its_place_to_who_holds_less() ->
 
 
 async def test_a_body_that_has_arrived_is_never_turned_out() -> None:
-    door = Door(places=4)
+    door = AdmissionBench(places=4)
     async with AsyncExitStack() as stack:
         for _ in range(4):
             permit = await stack.enter_async_context(door.limiter.admit(Arrival("a")))

@@ -11,7 +11,7 @@ from inkgate.serving.limiter import WorkOutcome
 
 
 @dataclass
-class Busy:
+class Utilization:
     share: float = 1.0
 
     def __call__(self) -> float:
@@ -25,21 +25,21 @@ def _ended(limit: AimdLimit, outcome: WorkOutcome, times: int) -> int:
 
 
 def test_a_full_house_of_late_works_leaves_half_of_the_places_and_two_at_least() -> None:
-    limit = AimdLimit(16, Busy())
+    limit = AimdLimit(16, Utilization())
     assert [_ended(limit, WorkOutcome.LATE, times) for times in (16, 8, 4, 100)] == [8, 4, 2, 2]
     assert limit.most == 16
-    assert _ended(AimdLimit(1, Busy()), WorkOutcome.LATE, 10) == 1
+    assert _ended(AimdLimit(1, Utilization()), WorkOutcome.LATE, 10) == 1
 
 
 def test_a_place_comes_back_with_twenty_works_and_no_more_than_are_set() -> None:
-    limit = AimdLimit(4, Busy())
+    limit = AimdLimit(4, Utilization())
     _ended(limit, WorkOutcome.LATE, 4)
     assert [_ended(limit, WorkOutcome.OK, times) for times in (21, 20, 500)] == [3, 4, 4]
     assert _ended(limit, WorkOutcome.LATE, 1) == 3
 
 
 def test_what_is_late_at_processors_that_are_not_full_costs_no_place() -> None:
-    busy = Busy(0.5)
+    busy = Utilization(0.5)
     limit = AimdLimit(4, busy)
     assert _ended(limit, WorkOutcome.LATE, 100) == 4
     busy.share = 1.0
@@ -50,6 +50,6 @@ def test_what_is_late_at_processors_that_are_not_full_costs_no_place() -> None:
 
 @pytest.mark.parametrize("outcome", [WorkOutcome.FAILED, WorkOutcome.REJECTED, WorkOutcome.LEFT])
 def test_failures_and_callers_that_left_say_nothing(outcome: WorkOutcome) -> None:
-    limit = AimdLimit(4, Busy())
+    limit = AimdLimit(4, Utilization())
     _ended(limit, WorkOutcome.LATE, 2)
     assert _ended(limit, outcome, 100) == 3

@@ -28,7 +28,7 @@ async def test_no_longer_than_the_window_when_the_clock_jumps(now: float) -> Non
     assert 0 <= refused.value.retry_after_s <= 60
 
 
-class Frozen(MemoryStorage):
+class FreezableStorage(MemoryStorage):
     """A storage that answers nothing while it is frozen."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Frozen(MemoryStorage):
 
 
 async def test_a_storage_that_is_frozen_is_waited_for_by_few_requests_and_asked_again_later() -> None:
-    storage, now = Frozen(), 0.0
+    storage, now = FreezableStorage(), 0.0
     limiter = RateLimiter(parse("1/minute"), storage, clock=lambda: now)
     for _ in range(50):
         await limiter.count("me")

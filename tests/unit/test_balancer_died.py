@@ -18,7 +18,7 @@ from inkgate.serving.replicas import ReplicaState
 pytestmark = pytest.mark.anyio
 
 
-class Mortal:
+class MortalServer:
     """A server that begins to answer every call, until the connections break; then it is as `after` says."""
 
     base_url = "http://server/v1"
@@ -64,7 +64,7 @@ class Mortal:
         raise EngineFailed("upstream_cut_off", "As told.")
 
 
-async def deaths_of(server: Mortal, calls: int = 5) -> list[int]:
+async def deaths_of(server: MortalServer, calls: int = 5) -> list[int]:
     """What is told of it when the connections of so many calls break at once."""
     told: list[int] = []
     balanced = BalancedUpstream([server], BalancerSettings(first_pause_s=0.0, recover_s=0.0), on_died=told.append)
@@ -90,18 +90,18 @@ async def deaths_of(server: Mortal, calls: int = 5) -> list[int]:
 
 @pytest.mark.parametrize("gone", ["upstream_unreachable", "upstream_failed", "upstream_cut_off"])
 async def test_a_server_that_breaks_off_and_is_gone_has_died_with_all_its_calls(gone: str) -> None:
-    assert await deaths_of(Mortal(gone)) == [5]
+    assert await deaths_of(MortalServer(gone)) == [5]
 
 
 @pytest.mark.parametrize("there", ["", "upstream_busy", "upstream_stalled"])
 async def test_connections_that_break_are_no_death_of_a_server_that_is_there(there: str) -> None:
-    server = Mortal(there)
+    server = MortalServer(there)
     assert await deaths_of(server) == []
     assert server.answering == 5
 
 
 async def test_what_is_read_in_a_server_that_is_taken_out_is_told_once() -> None:
-    dying, other = Mortal("upstream_unreachable"), Mortal()
+    dying, other = MortalServer("upstream_unreachable"), MortalServer()
     told: list[list[bytes]] = []
     settings = BalancerSettings(first_pause_s=0.0)
     balanced = BalancedUpstream([dying, other], settings, on_out=lambda contents: told.append(sorted(contents)))
@@ -124,6 +124,6 @@ async def test_what_is_read_in_a_server_that_is_taken_out_is_told_once() -> None
 
 
 async def test_calls_to_a_server_that_is_not_there_kill_nobody() -> None:
-    server = Mortal("upstream_unreachable", answers=False)
+    server = MortalServer("upstream_unreachable", answers=False)
     assert await deaths_of(server) == []
     assert server.tried >= 2

@@ -23,7 +23,7 @@ PATIENT = BalancerSettings(stalled_s=3600, recover_s=3600, probe_s=3600, first_p
 SOON_S = 30
 
 
-class ToldServer:
+class ScriptedServer:
     """A Server: each call has `status` once `go` is set; it is there for probes while `works`."""
 
     def __init__(self, name: str, status: int = 200) -> None:
@@ -63,7 +63,7 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 
 @asynccontextmanager
-async def balanced(servers: Sequence[ToldServer], quarantine: Quarantine) -> AsyncIterator[BalancedUpstream]:
+async def balanced(servers: Sequence[ScriptedServer], quarantine: Quarantine) -> AsyncIterator[BalancedUpstream]:
     found = BalancedUpstream(servers, PATIENT, on_out=quarantine.died)
     with anyio.fail_after(SOON_S):
         async with anyio.create_task_group() as tasks:
@@ -78,7 +78,7 @@ async def asked(found: BalancedUpstream, body: bytes, key: bytes) -> int:
 
 
 async def test_a_call_that_fails_in_a_server_that_is_out_already_goes_elsewhere_at_once() -> None:
-    bad, good = ToldServer("bad", 500), ToldServer("good")
+    bad, good = ScriptedServer("bad", 500), ScriptedServer("good")
     statuses: list[int] = []
 
     async def ask(found: BalancedUpstream) -> None:
@@ -98,7 +98,7 @@ async def test_a_call_that_fails_in_a_server_that_is_out_already_goes_elsewhere_
 
 async def test_pages_in_a_server_that_answers_are_not_blamed_when_it_is_taken_out() -> None:
     quarantine = Quarantine()
-    blind, good = ToldServer("blind", 500), ToldServer("good")
+    blind, good = ScriptedServer("blind", 500), ScriptedServer("good")
     good.go.set()
 
     async def innocent(found: BalancedUpstream) -> None:

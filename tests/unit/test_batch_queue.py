@@ -107,7 +107,7 @@ def test_nobody_starves_behind_more_urgent_work_that_never_ends(count: int, rank
     assert calls <= (PATIENCE + 1) * -(-count // MAX_BATCH)
 
 
-class Queued(RuleBasedStateMachine):
+class QueueMachine(RuleBasedStateMachine):
     """Requests come, leave and are taken in any order."""
 
     def __init__(self) -> None:
@@ -172,4 +172,4 @@ class Queued(RuleBasedStateMachine):
         assert self.queue.take(0.0) is None
 
 
-TestQueued = Queued.TestCase
+TestQueued = QueueMachine.TestCase

@@ -10,7 +10,7 @@ import pytest
 
 from inkgate.errors import EngineFailed, Overloaded
 from inkgate.serving.work import Priority
-from support.batching import Bench, Item, Poisoned, items, settled
+from support.batching import Bench, Item, PoisonedItemError, items, run_ready_tasks
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -70,7 +70,7 @@ async def test_a_poisonous_item_fails_its_own_caller_alone() -> None:
         await bench.ask("bad", [Item("x"), Item("poison", poison=True), Item("never"), Item("wide", 200)])
         await bench.ask("b", items("b", 1))
     assert (bench.answers["a"], bench.answers["b"]) == (["A0", "A1"], ["B0"])
-    assert isinstance(bench.answers["bad"], Poisoned)
+    assert isinstance(bench.answers["bad"], PoisonedItemError)
     alone = [call for call in bench.model.names if len(call) == 1]
     assert alone == [["busy0"], ["b0"], ["a0"], ["a1"], ["x"], ["poison"]]
     assert bench.batcher.figures.retried == 5
@@ -81,7 +81,7 @@ async def test_an_item_that_fails_alone_is_not_tried_again() -> None:
     bench = Bench()
     async with bench.running():
         await bench.ask("bad", [Item("poison", poison=True)])
-    assert isinstance(bench.answers["bad"], Poisoned)
+    assert isinstance(bench.answers["bad"], PoisonedItemError)
     assert len(bench.model.calls) == 1
 
 
@@ -107,7 +107,7 @@ async def test_who_leaves_while_waiting_costs_nothing() -> None:
         await bench.ask("gone", items("gone", 5), scope=scope)
         await bench.ask("b", items("b", 1))
         scope.cancel()
-        await settled()
+        await run_ready_tasks()
         assert bench.batcher.waiting == 1
     assert bench.model.names == [["busy0"], ["b0"]]
     assert bench.batcher.figures.dropped == 5
@@ -122,7 +122,7 @@ async def test_who_leaves_during_a_call_goes_at_once_and_the_others_get_theirs()
         await bench.ask("b", items("b", 1))
         await bench.call_ends()
         scope.cancel()
-        await settled()
+        await run_ready_tasks()
         assert scope.cancelled_caught
         await bench.call_ends()
         assert bench.answers["b"] == ["B0"]
@@ -197,7 +197,7 @@ async def test_who_waits_as_it_stops_is_told_and_the_call_under_way_is_waited_fo
         await bench.ask("a", items("a", 1))
         await bench.ask("b", items("b", 1))
         bench.stop()
-        await settled()
+        await run_ready_tasks()
         assert bench.answers == {}
     assert bench.answers["a"] == ["A0"]
     error = bench.answers["b"]
@@ -218,7 +218,7 @@ async def test_a_call_is_held_back_only_where_that_is_set() -> None:
         assert len(bench.gate.waiting) == 0
         bench.clock.goes_on(3600)
         bench.batcher.wake()
-        await settled()
+        await run_ready_tasks()
         assert len(bench.gate.waiting) == 1
 
 
@@ -251,7 +251,7 @@ async def test_nothing_is_held_after_the_answer(poison: bool) -> None:
             await bench.ask("a", [item, Item("b")])
             del item
             bench.gate.let_all()
-            await settled()
+            await run_ready_tasks()
             assert "a" in bench.answers
             bench.answers.clear()
             bench.model.calls.clear()

@@ -13,7 +13,7 @@ from anyio.lowlevel import checkpoint
 from inkgate.errors import EngineFailed
 from inkgate.serving.batcher import Batcher
 from inkgate.settings import BatchingSettings
-from support.batching import Bench, Gate, Item, Poisoned, UpperCase, items, settled
+from support.batching import Bench, Gate, Item, PoisonedItemError, UpperCase, items, run_ready_tasks
 from support.clock import Clock
 
 P = ParamSpec("P")
@@ -32,10 +32,10 @@ async def test_who_leaves_while_an_item_of_theirs_is_tried_alone_harms_nobody() 
         for _ in range(3):  # the first call, the shared one, and the poisonous item's own
             await bench.call_ends()
         scope.cancel()
-        await settled()
+        await run_ready_tasks()
         await bench.call_ends()
     assert bench.answers["b"] == ["B0"]
-    assert isinstance(bench.answers["bad"], Poisoned)
+    assert isinstance(bench.answers["bad"], PoisonedItemError)
     assert "gone" not in bench.answers
 
 
@@ -79,7 +79,7 @@ class Schedule:
     async def wait(self, wanted: list[Item], poison: bool) -> None:
         try:
             answered = await self.batcher.predict(wanted) == [item.name.upper() for item in wanted]
-        except Poisoned:
+        except PoisonedItemError:
             answered = poison
         if not answered:
             self.wrong.append(wanted[0].name)
@@ -135,17 +135,17 @@ async def test_a_batcher_that_failed_tells_who_waits_and_serves_when_it_is_run_a
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run)
-        await settled()
+        await run_ready_tasks()
         tasks.start_soon(ask, "begun")
         tasks.start_soon(ask, "waiting")
-        await settled()
+        await run_ready_tasks()
         clock.broken = True
         gate.let_one()
-        await settled()
+        await run_ready_tasks()
         assert (len(failures), answers) == (1, {"begun": ["BEGUN"], "waiting": "engine_unavailable"})
         clock.broken = False
         tasks.start_soon(run)
-        await settled()
+        await run_ready_tasks()
         gate.let_all()
         assert await batcher.predict([Item("later")]) == ["LATER"]
         tasks.cancel_scope.cancel()

@@ -48,7 +48,7 @@ class Work:
         return self.outcome
 
 
-class Needed:
+class ResourceCounter:
     """What work needs. Attributes: by how many it is held now, and how often it was."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Callers:
     def __init__(self, cache: Cache[str], tasks: TaskGroup) -> None:
         self.answers: list[tuple[str, CacheSource]] = []
         self.errors: list[InkgateError] = []
-        self.needed = Needed()
+        self.needed = ResourceCounter()
         self._cache = cache
         self._tasks = tasks
 
@@ -193,7 +193,7 @@ async def test_what_work_needs_is_given_back_when_all_have_left(callers: Callers
 
 
 async def test_what_work_needs_is_held_before_who_began_it_can_leave(store: MemoryStore, tasks: TaskGroup) -> None:
-    cache, needed, work = await running_cache(store, tasks), Needed(), Work()
+    cache, needed, work = await running_cache(store, tasks), ResourceCounter(), Work()
     asking = cache.get_or_run(b"key", work, hold=needed.hold)
     asking.send(None)
     assert (needed.holders, work.begun) == (1, 0)

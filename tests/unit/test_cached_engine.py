@@ -164,7 +164,7 @@ async def test_an_error_is_raised_and_not_kept(cached: Cached, engine: Degrading
     assert len(engine.begun) == 2
 
 
-class Gated(ScriptedEngine):
+class GatedEngine(ScriptedEngine):
     """Reads once let go; the first read ends with `first`, if that is an error."""
 
     def __init__(self, first: Exception | None = None) -> None:
@@ -179,7 +179,7 @@ class Gated(ScriptedEngine):
             raise error
 
 
-async def _asked(engine: Gated, callers: list[Caller]) -> list[PageResult | str]:
+async def _asked(engine: GatedEngine, callers: list[Caller]) -> list[PageResult | str]:
     """What each of `callers` gets who ask for the same page, one after the other, before it is read."""
     cached = Cached(engine, MemoryStore(1_000_000), 60.0, "")
     answers: list[PageResult | str] = [""] * len(callers)
@@ -206,14 +206,14 @@ async def _asked(engine: Gated, callers: list[Caller]) -> list[PageResult | str]
 
 
 async def test_who_is_urgent_does_not_wait_for_a_read_that_is_not() -> None:
-    engine = Gated()
+    engine = GatedEngine()
     urgent, later = Caller("a", Priority.INTERACTIVE), Caller("b", Priority.BATCH)
     await _asked(engine, [later, urgent, later, urgent])
     assert len(engine.begun) == 2
 
 
 async def test_who_wants_no_kept_result_has_the_page_read_and_leaves_none() -> None:
-    engine = Gated()
+    engine = GatedEngine()
     await _asked(engine, [Caller("a", anew=True), Caller("b", anew=True), Caller("c"), Caller("d")])
     assert len(engine.begun) == 3
 
@@ -227,7 +227,7 @@ async def test_who_wants_no_kept_result_has_the_page_read_and_leaves_none() -> N
     ],
 )
 async def test_the_first_askers_deadline_is_not_the_others(error: InkgateError) -> None:
-    engine = Gated(error)
+    engine = GatedEngine(error)
     first, *others = await _asked(engine, [Caller("a", deadline=1.0), Caller("b"), Caller("c")])
     assert first == error.code
     assert [answer.text for answer in others if isinstance(answer, PageResult)] == ["page 0"] * 2
@@ -235,7 +235,7 @@ async def test_the_first_askers_deadline_is_not_the_others(error: InkgateError) 
 
 
 async def test_a_fault_of_the_page_is_everybodys() -> None:
-    engine = Gated(InputRejected("page_broken", "It is broken."))
+    engine = GatedEngine(InputRejected("page_broken", "It is broken."))
     assert await _asked(engine, [Caller("a"), Caller("b")]) == ["page_broken"] * 2
     assert len(engine.begun) == 1
 
@@ -245,7 +245,7 @@ async def test_a_result_that_was_cut_short_by_the_first_askers_deadline_is_not_t
     error = PageError("deadline_exceeded", "Late.", "")
     block = Block(BlockType.TEXT, (0, 0, 1, 1), (), "", "", error=error)
 
-    class Late(Gated):
+    class Late(GatedEngine):
         async def read(self, page: Page, task: Task) -> PageResult:
             result = await super().read(page, task)
             if len(self.begun) > 1:

@@ -165,7 +165,7 @@ def test_a_line_of_any_length_is_one_line() -> None:
     assert lines.done
 
 
-class _Listed:
+class _ListedModels:
     """Says which models it has, or fails with what it is told to."""
 
     def __init__(self) -> None:
@@ -186,7 +186,7 @@ class _Listed:
 @pytest.mark.anyio
 async def test_models_are_asked_for_again_when_they_are_old() -> None:
     now = 0.0
-    upstream = _Listed()
+    upstream = _ListedModels()
     served = ServedModels(upstream, fresh_s=10, now=lambda: now)
     upstream.answers = [("a",), ("a", "b"), EngineFailed("upstream_unreachable", "Gone.")]
     assert [await served.names(), await served.names()] == [("a",), ("a",)]

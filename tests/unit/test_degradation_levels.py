@@ -14,7 +14,7 @@ from inkgate.serving.work import Caller, Priority, Work, as_caller
 from inkgate.settings import DegradationSettings
 from inkgate.types import Page, PageResult, Task, TaskKind
 from support.ppocr import ArrayPage
-from support.scheduling import House
+from support.scheduling import SchedulerBench
 
 SETTINGS = DegradationSettings(target_wait_s=10, up_s=5, down_s=10, image_scale=0.5, max_output_tokens=300)
 PAGE = ArrayPage(np.zeros((4, 4, 3), np.uint8))
@@ -115,7 +115,7 @@ def test_batches_are_refused_at_the_door_with_the_time_to_come_back() -> None:
     assert door.refused == 1
 
 
-class Heard:
+class RecordingEngine:
     """An Engine that notes what it was asked."""
 
     def __init__(self, name: str) -> None:
@@ -146,7 +146,7 @@ class Heard:
 async def test_the_answer_says_what_was_given_up(
     level: int, priority: Priority, engine: str, degraded: tuple[str, ...]
 ) -> None:
-    model, embedded = Heard("model"), Heard("embedded")
+    model, embedded = RecordingEngine("model"), RecordingEngine("embedded")
     reader = Degrading(model, Load().climbed(level), SETTINGS, embedded)
     with as_caller(Caller(priority=priority)):
         result = await reader.read(PAGE, Task())
@@ -159,7 +159,7 @@ async def test_the_answer_says_what_was_given_up(
 
 @pytest.mark.anyio
 async def test_what_the_embedded_engine_can_not_do_stays_where_it_is() -> None:
-    model, embedded = Heard("model"), Heard("embedded")
+    model, embedded = RecordingEngine("model"), RecordingEngine("embedded")
     reader = Degrading(model, Load().climbed(3), SETTINGS, embedded)
     with as_caller(Caller(priority=BATCH)):
         result = await reader.read(PAGE, Task(TaskKind.EXTRACT, fields=("total",)))
@@ -168,7 +168,7 @@ async def test_what_the_embedded_engine_can_not_do_stays_where_it_is() -> None:
 
 @pytest.mark.anyio
 async def test_who_reads_alone_gives_nothing_up_however_slow_the_machine() -> None:
-    house = House(places=2)
+    house = SchedulerBench(places=2)
     await house.done(100, seconds=20.0)
     degradation = Degradation(SETTINGS, lambda: house.scheduler.queue_s, lambda: house.now)
     async with anyio.create_task_group() as tasks, house.busy(works=2):

@@ -21,7 +21,7 @@ PAGE = ArrayPage(np.zeros((4, 4, 3), np.uint8))
 
 
 @dataclass
-class Said:
+class FixedEngine:
     """An Engine that says one thing: a result, with `error` if set; raises `fault`, if set."""
 
     name: str
@@ -47,7 +47,7 @@ class Said:
 
 @pytest.mark.parametrize("code", ["output_repeats", "engine_output_invalid"])
 async def test_what_the_model_gives_up_on_is_read_by_the_other(code: str) -> None:
-    result = await Fallback(Said("inner", code), Said("other")).read(PAGE, Task())
+    result = await Fallback(FixedEngine("inner", code), FixedEngine("other")).read(PAGE, Task())
 
     assert (result.text, result.engine, result.error) == ("by other", "other", None)
     assert [(attempt.change, attempt.error and attempt.error.code) for attempt in result.attempts] == [
@@ -58,32 +58,32 @@ async def test_what_the_model_gives_up_on_is_read_by_the_other(code: str) -> Non
 
 @pytest.mark.parametrize("code", ["", "output_truncated"])
 async def test_everything_else_is_left_as_it_is(code: str) -> None:
-    other = Said("other")
-    result = await Fallback(Said("inner", code), other).read(PAGE, Task())
+    other = FixedEngine("other")
+    result = await Fallback(FixedEngine("inner", code), other).read(PAGE, Task())
     assert result.text == "by inner"
     assert other.events == []
 
 
 async def test_faults_of_the_server_are_not_taken_over() -> None:
-    other = Said("other")
+    other = FixedEngine("other")
     with pytest.raises(EngineFailed, match="upstream_failed"):
-        await Fallback(Said("inner", fault=EngineFailed("upstream_failed", "Died.")), other).read(PAGE, Task())
+        await Fallback(FixedEngine("inner", fault=EngineFailed("upstream_failed", "Died.")), other).read(PAGE, Task())
     assert other.events == []
 
 
 @pytest.mark.parametrize(
     "other",
-    [Said("other", fault=InputRejected("task_unsupported", "No.")), Said("other", "engine_failed")],
+    [FixedEngine("other", fault=InputRejected("task_unsupported", "No.")), FixedEngine("other", "engine_failed")],
     ids=["raises", "says so"],
 )
-async def test_where_the_other_fails_too_what_was_read_is_kept(other: Said) -> None:
-    result = await Fallback(Said("inner", "output_repeats"), other).read(PAGE, Task())
+async def test_where_the_other_fails_too_what_was_read_is_kept(other: FixedEngine) -> None:
+    result = await Fallback(FixedEngine("inner", "output_repeats"), other).read(PAGE, Task())
     assert (result.text, result.error and result.error.code) == ("by inner", "output_repeats")
     assert [attempt.error is not None for attempt in result.attempts] == [True, True]
 
 
 async def test_the_other_is_started_once_when_it_is_first_needed_and_stopped() -> None:
-    inner, other = Said("inner", "output_repeats"), Said("other")
+    inner, other = FixedEngine("inner", "output_repeats"), FixedEngine("other")
     engine = Fallback(inner, OnDemand(other))
     await engine.start()
     assert (engine.name, other.events) == ("inner", [])

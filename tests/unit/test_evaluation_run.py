@@ -16,7 +16,7 @@ from inkgate.bench.accuracy.report import Evaluation, as_json, tables
 from inkgate.bench.accuracy.scores import CandidateScores, groups, probe, score, summarize
 from inkgate.errors import InputRejected
 from inkgate.types import DocumentResult, Line, PageError, PageResult
-from support.evaluation import Recited, write_manifest
+from support.evaluation import ScriptedCandidate, write_manifest
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +62,7 @@ def ignore(_name: str, _entry: Entry) -> None:
 
 async def test_every_document_with_ground_truth_is_scored_in_order(manifest: Path) -> None:
     done: list[tuple[str, str]] = []
-    candidate = Recited("one", READ)
+    candidate = ScriptedCandidate("one", READ)
     scores = await score(candidate, load_manifest(manifest), lambda name, entry: done.append((name, entry.path)))
     english, german, pdf = scores.files
     assert sorted(done) == [("one", "pages/de.png"), ("one", "pages/en.png"), ("one", "pdf/t.pdf")]
@@ -76,7 +76,7 @@ async def test_every_document_with_ground_truth_is_scored_in_order(manifest: Pat
 
 async def test_document_that_was_not_read_is_wholly_wrong(manifest: Path) -> None:
     entries = load_manifest(manifest)
-    scores = await score(Recited("one", {entry.path: OSError("gone") for entry in entries}), entries, ignore)
+    scores = await score(ScriptedCandidate("one", {entry.path: OSError("gone") for entry in entries}), entries, ignore)
     english, _, pdf = scores.files
     assert english.errors is not None
     assert (english.errors.rate, english.f1, english.line_recall) == (1.0, 0.0, 0.0)
@@ -86,7 +86,7 @@ async def test_document_that_was_not_read_is_wholly_wrong(manifest: Path) -> Non
 
 
 async def test_documents_without_ground_truth_are_probed(manifest: Path) -> None:
-    candidate = Recited("one", READ)
+    candidate = ScriptedCandidate("one", READ)
     fine, refused, crash = await probe(candidate, load_manifest(manifest), ignore)
     assert (fine.error, fine.as_expected) == (None, True)
     assert (refused.error, refused.as_expected) == ("image_corrupt", True)
@@ -96,7 +96,7 @@ async def test_documents_without_ground_truth_are_probed(manifest: Path) -> None
 
 async def test_refusing_what_opens_is_not_expected(tmp_path: Path) -> None:
     entries = load_manifest(write_manifest(tmp_path, {"path": "a.png"}))
-    (refused,) = await probe(Recited("one", {"a.png": InputRejected("image_corrupt", "")}), entries, ignore)
+    (refused,) = await probe(ScriptedCandidate("one", {"a.png": InputRejected("image_corrupt", "")}), entries, ignore)
     assert not refused.as_expected
 
 
@@ -106,12 +106,12 @@ async def test_page_that_is_refused_by_its_code_is_expected_where_nothing_opens(
 ) -> None:
     entries = load_manifest(write_manifest(tmp_path, {"path": "a.png", "pillow": {"opens": False}}))
     read = Transcript("", 1, failures=(PageFailure(0, code),))
-    (found,) = await probe(Recited("one", {"a.png": read}), entries, ignore)
+    (found,) = await probe(ScriptedCandidate("one", {"a.png": read}), entries, ignore)
     assert (found.error, found.as_expected) == (f"page 0: {code}", as_expected)
 
 
 async def test_groups_pool_characters_and_average_files(manifest: Path) -> None:
-    scores = await score(Recited("one", READ), load_manifest(manifest), ignore)
+    scores = await score(ScriptedCandidate("one", READ), load_manifest(manifest), ignore)
     every = summarize(scores.files)
     assert (every.files, every.texts, every.boxed, every.failed, every.pages) == (3, 2, 1, 1, 4)
     assert every.cer == 2 / 10  # of all characters
@@ -129,7 +129,10 @@ async def test_groups_pool_characters_and_average_files(manifest: Path) -> None:
 
 async def measured(manifest: Path) -> Evaluation:
     entries = load_manifest(manifest)
-    own, other = Recited("own", READ), Recited("other", {**READ, "pages/de.png": ValueError("no palette")})
+    own, other = (
+        ScriptedCandidate("own", READ),
+        ScriptedCandidate("other", {**READ, "pages/de.png": ValueError("no palette")}),
+    )
     scores: list[CandidateScores] = [await score(each, entries, ignore) for each in (own, other)]
     return Evaluation("manifest.json", tuple(scores), await probe(own, entries, ignore))
 
@@ -150,7 +153,7 @@ async def test_tables_show_each_candidate_and_each_failure(manifest: Path) -> No
 
 async def test_the_uncapped_rate_is_shown_where_it_is_another(manifest: Path) -> None:
     invented = {path: Transcript("#" * 40, 1) for path in READ}
-    own = await score(Recited("own", invented), load_manifest(manifest), ignore)
+    own = await score(ScriptedCandidate("own", invented), load_manifest(manifest), ignore)
     assert summarize(own.files).cer == 1.0
     assert summarize(own.files).cer_uncapped == 80 / 10
     evaluation = Evaluation("manifest.json", (own,), ())

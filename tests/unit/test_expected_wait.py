@@ -6,13 +6,13 @@ import pytest
 from inkgate.errors import Overloaded
 from inkgate.serving.limiter import CallerLeft, WorkOutcome
 from inkgate.serving.work import Priority, Work
-from support.scheduling import House
+from support.scheduling import SchedulerBench
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_who_would_wait_in_vain_is_refused_at_once() -> None:
-    house = House()
+    house = SchedulerBench()
     await house.done(100, seconds=1.0)
     async with anyio.create_task_group() as tasks, house.busy():
         tasks.start_soon(house.one, Work(1000, priority=Priority.INTERACTIVE))
@@ -29,7 +29,7 @@ async def test_who_would_wait_in_vain_is_refused_at_once() -> None:
 
 
 async def test_nobody_waits_for_more_than_a_share_of_the_time_there_is() -> None:
-    house = House()
+    house = SchedulerBench()
     await house.done(100, seconds=1.0)
 
     async def asks(patience_s: float) -> None:
@@ -52,7 +52,7 @@ async def test_nobody_waits_for_more_than_a_share_of_the_time_there_is() -> None
 
 
 async def test_what_could_begin_but_not_end_in_time_is_not_begun() -> None:
-    house = House(places=4)
+    house = SchedulerBench(places=4)
     for _ in range(5):
         await house.done(100, seconds=8.0, works=4)
     refused: list[str] = []
@@ -76,7 +76,7 @@ async def test_what_could_begin_but_not_end_in_time_is_not_begun() -> None:
 
 
 async def test_who_would_wait_for_a_moment_is_let_in_however_long_it_may_take() -> None:
-    house = House(places=4)
+    house = SchedulerBench(places=4)
     for _ in range(5):
         await house.done(100, seconds=8.0, works=4)
     work = Work(100, deadline=house.now + 9, patience_s=9.0)
@@ -90,7 +90,7 @@ async def test_who_would_wait_for_a_moment_is_let_in_however_long_it_may_take() 
 
 
 async def test_where_times_differ_the_long_ones_count() -> None:
-    house = House(places=2)
+    house = SchedulerBench(places=2)
     for seconds in (4.0, 12.0) * 10:
         await house.done(100, seconds=seconds, works=2)
     async with house.busy(2), anyio.create_task_group() as tasks:
@@ -103,14 +103,14 @@ async def test_where_times_differ_the_long_ones_count() -> None:
 
 
 async def test_where_there_is_a_place_everybody_may_try() -> None:
-    house = House()
+    house = SchedulerBench()
     await house.done(100, seconds=8.0)
     await house.one(Work(100, deadline=house.now + 1, flow="short"))
     assert house.order == ["short"]
 
 
 async def test_without_a_rate_nobody_is_refused_for_time() -> None:
-    house = House()
+    house = SchedulerBench()
     async with anyio.create_task_group() as tasks, house.busy():
         tasks.start_soon(house.one, Work(10**9, deadline=house.now + 0.5, flow="a"))
         await anyio.wait_all_tasks_blocked()
@@ -120,7 +120,7 @@ async def test_without_a_rate_nobody_is_refused_for_time() -> None:
 
 
 async def test_behind_first_works_that_are_slow_nobody_waits_until_it_is_too_late() -> None:
-    house = House()
+    house = SchedulerBench()
     async with anyio.create_task_group() as tasks, house.busy():
 
         async def asks() -> None:
@@ -140,7 +140,7 @@ async def test_behind_first_works_that_are_slow_nobody_waits_until_it_is_too_lat
     assert house.order == []
 
 
-async def ended_by_its_deadline(house: House, tokens: int, after_s: float) -> None:
+async def ended_by_its_deadline(house: SchedulerBench, tokens: int, after_s: float) -> None:
     """A work that has so long for it at the engine, and is not done."""
     with pytest.raises(CallerLeft):
         async with house.scheduler.slot(Work(tokens, deadline=house.now + after_s, patience_s=after_s)):
@@ -149,7 +149,7 @@ async def ended_by_its_deadline(house: House, tokens: int, after_s: float) -> No
 
 
 async def test_what_deadlines_end_tells_how_slow_the_engine_is() -> None:
-    house = House()
+    house = SchedulerBench()
     await ended_by_its_deadline(house, 100, 5.0)
     async with house.busy():
         assert house.scheduler.expected_wait_s(Work(100)) == pytest.approx(5.0, rel=0.03)
@@ -157,7 +157,7 @@ async def test_what_deadlines_end_tells_how_slow_the_engine_is() -> None:
 
 
 async def test_deadlines_that_nobody_could_keep_say_nothing() -> None:
-    house = House()
+    house = SchedulerBench()
     for _ in range(20):
         await house.done(100, seconds=2.0)
     for _ in range(20):
@@ -168,7 +168,7 @@ async def test_deadlines_that_nobody_could_keep_say_nothing() -> None:
 
 
 async def test_who_leaves_before_the_deadline_is_not_late() -> None:
-    house = House()
+    house = SchedulerBench()
     with pytest.raises(CallerLeft):
         async with house.scheduler.slot(Work(100, deadline=house.now + 5)):
             house.now += 4.9
@@ -177,7 +177,7 @@ async def test_who_leaves_before_the_deadline_is_not_late() -> None:
 
 
 async def test_a_rate_of_quiet_times_does_not_refuse_the_first_burst() -> None:
-    house = House(places=16)
+    house = SchedulerBench(places=16)
     for _ in range(30):
         await house.done(100, seconds=1.0)
     async with house.busy(16):
@@ -186,7 +186,7 @@ async def test_a_rate_of_quiet_times_does_not_refuse_the_first_burst() -> None:
 
 
 async def test_an_engine_that_hangs_is_expected_to_take_long() -> None:
-    house = House()
+    house = SchedulerBench()
     await house.done(100, seconds=1.0)
     async with house.busy():
         before = house.scheduler.expected_wait_s(Work(100))
@@ -200,7 +200,7 @@ async def test_an_engine_that_hangs_is_expected_to_take_long() -> None:
 async def test_estimates_too_high_by_as_much_for_all_change_no_expected_wait() -> None:
     waits = []
     for factor in (1, 8):
-        house = House(places=4)
+        house = SchedulerBench(places=4)
         for _ in range(5):
             await house.done(100 * factor, seconds=2.0, works=4)
         async with house.busy(4, 100 * factor):
@@ -209,7 +209,7 @@ async def test_estimates_too_high_by_as_much_for_all_change_no_expected_wait() -
 
 
 async def test_an_idle_engine_is_not_waited_for() -> None:
-    house = House()
+    house = SchedulerBench()
     await house.done(1, seconds=1000.0)
     assert house.scheduler.expected_wait_s(Work(1000)) == 0
     await house.one(Work(1000, flow="a", deadline=house.now + 1))
@@ -217,7 +217,7 @@ async def test_an_idle_engine_is_not_waited_for() -> None:
 
 
 async def test_those_refused_together_are_told_different_times() -> None:
-    house = House(retry_after_most_s=100.0)
+    house = SchedulerBench(retry_after_most_s=100.0)
     await house.done(1, seconds=1.0)
     async with anyio.create_task_group() as tasks, house.busy():
         tasks.start_soon(house.one, Work(10_000))

@@ -76,7 +76,7 @@ def test_addresses_that_are_not_public() -> None:
 Handler = Callable[[bytes], bytes]
 
 
-class Rerouted(httpcore.AsyncNetworkBackend):
+class ReroutingBackend(httpcore.AsyncNetworkBackend):
     """Takes connections that were let through to a server on this machine, and notes where they were meant to go."""
 
     def __init__(self, port: int) -> None:
@@ -97,7 +97,7 @@ class Rerouted(httpcore.AsyncNetworkBackend):
 
 
 @asynccontextmanager
-async def web(handler: Handler) -> AsyncIterator[Rerouted]:
+async def web(handler: Handler) -> AsyncIterator[ReroutingBackend]:
     """A web server that answers each request's head with what `handler` makes of it."""
 
     async def talk(stream: anyio.abc.SocketStream) -> None:
@@ -114,7 +114,7 @@ async def web(handler: Handler) -> AsyncIterator[Rerouted]:
     listener = await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0)
     async with listener, anyio.create_task_group() as tasks:
         tasks.start_soon(listener.serve, talk)
-        yield Rerouted(listener.extra(anyio.abc.SocketAttribute.local_port))  # noqa: S610 - not Django's
+        yield ReroutingBackend(listener.extra(anyio.abc.SocketAttribute.local_port))  # noqa: S610 - not Django's
         tasks.cancel_scope.cancel()
 
 

@@ -44,7 +44,7 @@ def no_reader() -> AbstractContextManager[GpuReader]:
     raise GpuUnavailable("NVIDIA's driver can't be reached.")
 
 
-class Watched:
+class WatchBench:
     """A breaker and the watch over one GPU, which is read every two seconds."""
 
     def __init__(
@@ -64,16 +64,16 @@ class Watched:
 
 
 @pytest.fixture
-def watched(breaker: Breaker, clock: Clock) -> Watched:
-    return Watched(breaker, clock)
+def watched(breaker: Breaker, clock: Clock) -> WatchBench:
+    return WatchBench(breaker, clock)
 
 
-async def test_a_gpu_that_is_well_stops_nothing(watched: Watched, breaker: Breaker) -> None:
+async def test_a_gpu_that_is_well_stops_nothing(watched: WatchBench, breaker: Breaker) -> None:
     assert await watched.after(WELL, replace(WELL, power=True, utilisation=1.0), GpuReading(0)) is BreakerState.CLOSED
     assert breaker.opened == 0
 
 
-async def test_one_that_is_too_hot_stops_calls_until_it_has_cooled(watched: Watched, breaker: Breaker) -> None:
+async def test_one_that_is_too_hot_stops_calls_until_it_has_cooled(watched: WatchBench, breaker: Breaker) -> None:
     assert await watched.after(HOT) is BreakerState.OPEN
     assert breaker.why == "a GPU is too hot"
     assert await watched.after(*[WARM] * 30) is BreakerState.OPEN  # not yet 5 °C cooler
@@ -84,20 +84,20 @@ async def test_one_that_is_too_hot_stops_calls_until_it_has_cooled(watched: Watc
     assert await watched.after(WELL, WARM) is BreakerState.CLOSED
 
 
-async def test_heat_during_probes_opens_it_again(watched: Watched, breaker: Breaker) -> None:
+async def test_heat_during_probes_opens_it_again(watched: WatchBench, breaker: Breaker) -> None:
     await watched.after(HOT, WELL, WELL, WELL)
     assert await watched.after(HOT) is BreakerState.OPEN
     assert breaker.opened == 2
 
 
-async def test_being_slowed_down_by_heat_counts_once_it_lasts(watched: Watched, breaker: Breaker) -> None:
+async def test_being_slowed_down_by_heat_counts_once_it_lasts(watched: WatchBench, breaker: Breaker) -> None:
     assert await watched.after(THROTTLED, THROTTLED, THROTTLED, THROTTLED, THROTTLED) is BreakerState.CLOSED
     assert await watched.after(WELL, THROTTLED) is BreakerState.CLOSED  # it begins anew
     assert await watched.after(*[THROTTLED] * 5) is BreakerState.OPEN
     assert breaker.why == "a GPU is slowed down by heat"
 
 
-async def test_memory_that_stays_full_stops_calls_once(watched: Watched, breaker: Breaker) -> None:
+async def test_memory_that_stays_full_stops_calls_once(watched: WatchBench, breaker: Breaker) -> None:
     """An engine gives nothing of its memory back: it would be stopped for ever."""
     assert await watched.after(FULL) is BreakerState.OPEN
     assert await watched.after(FULL, FULL, FULL) is BreakerState.HALF_OPEN
@@ -106,23 +106,23 @@ async def test_memory_that_stays_full_stops_calls_once(watched: Watched, breaker
 
 
 async def test_memory_that_others_fill_is_theirs(breaker: Breaker, clock: Clock) -> None:
-    assert await Watched(breaker, clock, ours=False).after(FULL) is BreakerState.CLOSED
+    assert await WatchBench(breaker, clock, ours=False).after(FULL) is BreakerState.CLOSED
 
 
 async def test_only_the_gpus_that_were_named_count(breaker: Breaker, clock: Clock) -> None:
-    watched = Watched(breaker, clock, GpuSettings(gpus=(1,)))
+    watched = WatchBench(breaker, clock, GpuSettings(gpus=(1,)))
     assert await watched.after(HOT) is BreakerState.CLOSED
     assert await watched.after(replace(HOT, index=1)) is BreakerState.OPEN
 
 
-async def test_the_log_has_one_line_for_a_trouble_and_one_for_its_end(watched: Watched) -> None:
+async def test_the_log_has_one_line_for_a_trouble_and_one_for_its_end(watched: WatchBench) -> None:
     with capture_logs() as lines:
         await watched.after(HOT, HOT, HOT, WELL, WELL)
     said = [line["event"] for line in lines if line["event"].startswith("gpu")]
     assert said == ["gpu_in_trouble", "gpu_well"]
 
 
-async def test_a_reader_that_fails_costs_one_line_and_what_was_known(watched: Watched, breaker: Breaker) -> None:
+async def test_a_reader_that_fails_costs_one_line_and_what_was_known(watched: WatchBench, breaker: Breaker) -> None:
     with capture_logs() as lines:
         assert await watched.after(THROTTLED, LOST, LOST, LOST, *[THROTTLED] * 3) is BreakerState.CLOSED
     assert [line["event"] for line in lines] == ["gpus_not_read"]
@@ -135,7 +135,7 @@ async def test_without_a_reader_it_says_so_and_ends(breaker: Breaker) -> None:
     assert [(line["event"], line["log_level"]) for line in lines] == [("gpus_not_watched", "info")]
 
 
-class Opened(RecordedGpu):
+class OpenableGpu(RecordedGpu):
     """A reader that is open from `with` to its end."""
 
     open = False
@@ -149,7 +149,7 @@ class Opened(RecordedGpu):
 
 
 async def test_it_reads_until_it_is_cancelled_and_lets_go_then(breaker: Breaker) -> None:
-    reader = Opened((HOT,))
+    reader = OpenableGpu((HOT,))
     with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(GpuWatch(lambda: reader, breaker, GpuSettings(), ours=True).run)

@@ -7,7 +7,7 @@ import pytest
 from inkgate.bench.load.knee import find_knee, mean_goodput
 from inkgate.bench.load.results import Axis, Knee, LoadPoint, ServerSide
 from support import curves
-from support.curves import Measuring, Shape, measured
+from support.curves import MeasurementNoise, Shape, measured
 
 RISES_AND_FALLS = curves.rises_and_falls(2.0, 0.05, 0.002)
 RISES_SLOWLY = curves.rises_and_falls(1.0, 0.2, 0.0005)
@@ -41,7 +41,7 @@ def test_with_noisy_runs_the_level_that_is_found_gives_nearly_the_best_goodput()
         best = max(map(shape, curves.LEVELS))
         for noise in (0.01, 0.03, 0.08):
             for seed in range(60):
-                level = knee(measured(shape, seed, Measuring(3, noise))).level
+                level = knee(measured(shape, seed, MeasurementNoise(3, noise))).level
                 if level is not None:
                     found += 1
                     low += [(noise, seed, level)] if shape(level) < (0.95 - 2 * noise) * best else []
@@ -50,7 +50,7 @@ def test_with_noisy_runs_the_level_that_is_found_gives_nearly_the_best_goodput()
 
 
 def test_knee_has_the_mean_and_the_spread_of_its_runs() -> None:
-    points = measured(PLATEAU, 1, Measuring(4, 0.03))
+    points = measured(PLATEAU, 1, MeasurementNoise(4, 0.03))
     found = knee(points)
     at = next(point for point in points if point.level == found.level)
     goodputs = [run.goodput for run in at.runs]
@@ -60,15 +60,15 @@ def test_knee_has_the_mean_and_the_spread_of_its_runs() -> None:
 
 
 def test_finer_levels_find_a_smaller_knee() -> None:
-    assert knee(measured(PLATEAU, 1, Measuring(3, 0.005, (1, 2, 4, 8, 10, 12, 14, 16, 20, 32, 64)))).level == 12
+    assert knee(measured(PLATEAU, 1, MeasurementNoise(3, 0.005, (1, 2, 4, 8, 10, 12, 14, 16, 20, 32, 64)))).level == 12
 
 
 def test_fewer_than_three_runs_of_a_level_make_no_knee() -> None:
     for repeats in (1, 2):
-        found = knee(measured(PLATEAU, 1, Measuring(repeats)))
+        found = knee(measured(PLATEAU, 1, MeasurementNoise(repeats)))
         assert not found.reached
         assert "Repeat each level at least 3 times" in found.why
-    once, thrice = measured(PLATEAU, 1, Measuring(1)), measured(PLATEAU, 1)
+    once, thrice = measured(PLATEAU, 1, MeasurementNoise(1)), measured(PLATEAU, 1)
     assert knee([*once[:3], *thrice[3:]]).level == 16  # levels far below need no repeats
     assert knee([*thrice[:4], *once[4:]]).level == 8  # the best of those that were repeated
 
@@ -80,7 +80,7 @@ def test_goodput_that_still_rises_at_the_highest_level_has_no_knee() -> None:
         assert (found.level, found.goodput, found.deviation) == (None, None, None)
         assert found.best == pytest.approx(64, rel=0.1)
         assert "At 64 clients, the highest level, goodput still rose" in found.why
-    close = measured(STRAIGHT, 1, Measuring(3, 0.001, (10, 20, 39, 40)))  # 40 is too near 39 to tell
+    close = measured(STRAIGHT, 1, MeasurementNoise(3, 0.001, (10, 20, 39, 40)))  # 40 is too near 39 to tell
     assert not knee(close, Axis.RATE).reached
 
 
@@ -91,7 +91,9 @@ def test_the_error_bound_ends_the_curve() -> None:
     assert "mostly connection refused" in found.why
     # Levels above one that exceeds it don't count, though they keep to it.
     assert knee(measured(STRAIGHT, 1, error=lambda n: 0.2 if n == 8 else 0.0)).level == 4
-    refused = measured(curves.plateau(1.0, 33.0), 2, Measuring(3, 0.01, (10, 20, 30, 40)), lambda n: max(0, 1 - 33 / n))
+    refused = measured(
+        curves.plateau(1.0, 33.0), 2, MeasurementNoise(3, 0.01, (10, 20, 30, 40)), lambda n: max(0, 1 - 33 / n)
+    )
     assert knee(refused, Axis.RATE).level == 30
     assert "At 40 requests/s 17" in knee(refused, Axis.RATE).why
 
@@ -102,7 +104,7 @@ def test_why_there_is_no_knee_is_said() -> None:
     assert "No level kept to the maximum error rate" in failing.why
     assert knee(measured(curves.straight(0.0), 1)).why == "No response came within 5 s."
     assert knee([]).why == "Nothing was measured."
-    assert knee(measured(PLATEAU, 1, Measuring(levels=(8,)))).why == "Only one level was measured: test several."
+    assert knee(measured(PLATEAU, 1, MeasurementNoise(levels=(8,)))).why == "Only one level was measured: test several."
 
 
 def test_what_the_server_reports_is_given_as_the_reason() -> None:
@@ -113,9 +115,9 @@ def test_what_the_server_reports_is_given_as_the_reason() -> None:
     assert "At 16 clients the GPU was 99% busy." in why
     assert "At 32 clients the KV cache was 97% full." in why
     assert "preempted 40 requests" in why
-    assert "the true error rate may still be" in knee(measured(PLATEAU, 1, Measuring(seconds=10))).why
+    assert "the true error rate may still be" in knee(measured(PLATEAU, 1, MeasurementNoise(seconds=10))).why
 
 
 def test_the_same_points_give_the_same_knee_in_any_order() -> None:
-    points = measured(RISES_SLOWLY, 5, Measuring(3, 0.08))
+    points = measured(RISES_SLOWLY, 5, MeasurementNoise(3, 0.08))
     assert knee(points) == knee(points[::-1])

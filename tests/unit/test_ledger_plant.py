@@ -12,7 +12,7 @@ CAP = 4096
 KV_TOKENS = 40_000
 
 
-class Accounted:
+class PlantWithLedger:
     """A plant with more to do than it can, sent what the ledger lets through. Nothing else holds it back."""
 
     def __init__(self, shortest: int = 100, longest: int = 700, *, told: bool = True, grows: bool = False) -> None:
@@ -48,7 +48,7 @@ class Accounted:
 
 
 def test_the_cache_is_used_and_does_not_run_over() -> None:
-    accounted = Accounted()
+    accounted = PlantWithLedger()
     accounted.run(60)
     assert accounted.run(120) > 0.4
     assert accounted.plant.preemptions == 0
@@ -57,7 +57,7 @@ def test_the_cache_is_used_and_does_not_run_over() -> None:
 def test_works_that_leave_at_different_times_fill_more_of_the_cache() -> None:
     used = {}
     for grows in (False, True):
-        accounted = Accounted(grows=grows)
+        accounted = PlantWithLedger(grows=grows)
         accounted.run(60)
         used[grows] = accounted.run(120)
         assert accounted.plant.preemptions == 0
@@ -69,7 +69,7 @@ def test_answers_that_become_five_times_as_long_run_over_once_at_most(shortest: 
     """Estimates that drift: those under way were let in on the old ones, but no more are, and then it is known."""
     overrun = {}
     for told in (True, False):
-        accounted = Accounted(told=told)
+        accounted = PlantWithLedger(told=told)
         accounted.run(100)
         accounted.plant.shortest, accounted.plant.longest = shortest, longest
         accounted.run(60)
@@ -80,7 +80,7 @@ def test_answers_that_become_five_times_as_long_run_over_once_at_most(shortest: 
 
 
 def test_answers_that_become_short_are_let_in_by_and_by() -> None:
-    accounted = Accounted(2000, 2100)
+    accounted = PlantWithLedger(2000, 2100)
     accounted.run(120)
     accounted.plant.shortest, accounted.plant.longest = 100, 120
     before = accounted.plant.in_flight
@@ -90,7 +90,7 @@ def test_answers_that_become_short_are_let_in_by_and_by() -> None:
 
 
 def test_nothing_stays_charged() -> None:
-    accounted = Accounted()
+    accounted = PlantWithLedger()
     accounted.run(30)
     accounted.ledger.capacity = 0
     while accounted.plant.in_flight:

@@ -15,7 +15,7 @@ from inkgate.settings import AdaptiveSettings
 from support.clock import Clock
 
 
-class Observed:
+class LimitBench:
     """A limit, and readings of it a second apart. `started`: it has seen pressure before, and grows slowly."""
 
     def __init__(self, initial: int = 100, most: int = 200, *, started: bool = True) -> None:
@@ -55,19 +55,19 @@ def test_a_fixed_limit_stays() -> None:
 
 @pytest.mark.parametrize(("waiting", "after"), [(0, 102), (1, 102), (2, 100), (3, 93), (4, 90), (400, 90)])
 def test_a_step_is_as_large_as_the_formula_says(waiting: int, after: int) -> None:
-    observed = Observed()
+    observed = LimitBench()
     assert observed.read(waiting, after_s=100.0) == after
 
 
 def test_until_the_first_pressure_it_grows_by_a_quarter_a_step() -> None:
-    observed = Observed(initial=16, started=False)
+    observed = LimitBench(initial=16, started=False)
     assert [observed.read(in_flight=64, after_s=10.0) for _ in range(4)] == [20, 25, 31, 39]
     before = observed.read(waiting=2, in_flight=64, after_s=10.0)
     assert observed.read(in_flight=64, after_s=10.0) <= before + 2
 
 
 def test_steps_are_half_a_service_time_apart() -> None:
-    observed = Observed()
+    observed = LimitBench()
     observed.served(service_s=10.0)
     before = observed.limit.value
     values = [observed.read(waiting=400, in_flight=before) for _ in range(9)]
@@ -75,14 +75,14 @@ def test_steps_are_half_a_service_time_apart() -> None:
 
 
 def test_nothing_grows_while_half_of_it_is_not_used() -> None:
-    observed = Observed()
+    observed = LimitBench()
     assert {observed.read(in_flight=49) for _ in range(100)} == {100}
     assert observed.read(in_flight=60, after_s=10.0) == 102
 
 
 def test_a_reading_counts_once_however_often_it_comes() -> None:
     """A stampede: many steps on one reading, before it can show what the first one did."""
-    observed = Observed()
+    observed = LimitBench()
     observed.clock.goes_on(10.0)
     pressure = Pressure(observed.clock.now, 1.0, waiting=0, tokens=1000)
     for _ in range(100):
@@ -92,7 +92,7 @@ def test_a_reading_counts_once_however_often_it_comes() -> None:
 
 
 def test_a_stale_reading_is_not_used() -> None:
-    observed = Observed()
+    observed = LimitBench()
     pressure = Pressure(observed.clock.now, 1.0, waiting=400)
     observed.clock.goes_on(5.1)
     observed.limit.observe(pressure, 1000)
@@ -100,7 +100,7 @@ def test_a_stale_reading_is_not_used() -> None:
 
 
 def test_readings_of_before_a_change_do_not_lead_to_another() -> None:
-    observed = Observed()
+    observed = LimitBench()
     asked = [observed.clock.now + delay for delay in (0.5, 1.0, 1.5)]
     observed.clock.goes_on(2.0)
     observed.limit.damaged()
@@ -111,7 +111,7 @@ def test_readings_of_before_a_change_do_not_lead_to_another() -> None:
 
 
 def test_damage_cuts_once_a_service_time() -> None:
-    observed = Observed()
+    observed = LimitBench()
     observed.served(service_s=2.0)
     for _ in range(50):
         observed.limit.damaged()
@@ -125,12 +125,12 @@ def test_damage_cuts_once_a_service_time() -> None:
 
 
 def test_a_preemption_is_damage() -> None:
-    observed = Observed()
+    observed = LimitBench()
     assert observed.read(waiting=2, preemptions=1) == 90
 
 
 def test_failures_are_damage_when_they_are_more_than_a_few() -> None:
-    observed = Observed()
+    observed = LimitBench()
     for _ in range(50):
         observed.ended(WorkOutcome.OK, 49)
         observed.ended(WorkOutcome.FAILED)
@@ -140,7 +140,7 @@ def test_failures_are_damage_when_they_are_more_than_a_few() -> None:
 
 
 def test_what_deadlines_end_at_a_full_engine_is_damage_when_it_is_many() -> None:
-    observed = Observed()
+    observed = LimitBench()
     observed.served()
     observed.full()
     for _ in range(50):
@@ -152,7 +152,7 @@ def test_what_deadlines_end_at_a_full_engine_is_damage_when_it_is_many() -> None
 
 
 def test_where_deadlines_end_nearly_all_it_is_halved_once_a_service_time() -> None:
-    observed = Observed()
+    observed = LimitBench()
     observed.served(service_s=2.0)
     observed.full()
     observed.ended(WorkOutcome.OK)
@@ -170,7 +170,7 @@ def test_where_deadlines_end_nearly_all_it_is_halved_once_a_service_time() -> No
 
 @pytest.mark.parametrize("tokens_per_s", [0.0, 50.0])
 def test_what_deadlines_end_is_no_damage_where_the_engine_is_not_full(tokens_per_s: float) -> None:
-    observed = Observed()
+    observed = LimitBench()
     observed.served()
     observed.full(tokens_per_s)
     observed.ended(WorkOutcome.LATE, 100)
@@ -178,7 +178,7 @@ def test_what_deadlines_end_is_no_damage_where_the_engine_is_not_full(tokens_per
 
 
 def test_nothing_grows_while_deadlines_end_more_than_a_few() -> None:
-    observed = Observed(initial=10)
+    observed = LimitBench(initial=10)
     observed.ended(WorkOutcome.LATE, 3)
     for _ in range(20):
         observed.ended(WorkOutcome.OK, 6)
@@ -191,7 +191,7 @@ def test_nothing_grows_while_deadlines_end_more_than_a_few() -> None:
 
 
 def test_rejected_input_and_callers_who_left_say_nothing() -> None:
-    observed = Observed()
+    observed = LimitBench()
     observed.ended(WorkOutcome.REJECTED, 100)
     observed.ended(WorkOutcome.LEFT, 100)
     assert observed.limit.value == 100
@@ -199,7 +199,7 @@ def test_rejected_input_and_callers_who_left_say_nothing() -> None:
 
 def test_without_readings_the_limit_stays() -> None:
     """The metrics endpoint is gone: the ledger goes on working, and nothing is read less."""
-    observed = Observed()
+    observed = LimitBench()
     for _ in range(1000):
         observed.clock.goes_on(1.0)
         observed.ended(WorkOutcome.OK)
@@ -207,7 +207,7 @@ def test_without_readings_the_limit_stays() -> None:
 
 
 def test_without_readings_a_cut_is_made_good_again_but_no_more() -> None:
-    observed = Observed()
+    observed = LimitBench()
     for _ in range(5):
         observed.clock.goes_on(10.0)
         observed.limit.damaged()
@@ -232,7 +232,7 @@ Event = st.one_of(
 def test_whatever_happens_the_limit_moves_in_bounds_and_small_steps(
     events: list[tuple[tuple[str, int, int], float]], most: int
 ) -> None:
-    observed = Observed(initial=5, most=most)
+    observed = LimitBench(initial=5, most=most)
     for (kind, first, second), after_s in events:
         before = observed.limit.value
         if kind == "read":

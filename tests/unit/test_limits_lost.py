@@ -11,7 +11,7 @@ from inkgate.settings import AdaptiveSettings
 from support.clock import Clock
 
 
-class Served:
+class LimitBench:
     """A limit with readings each ten seconds, of an engine that always has room for more."""
 
     def __init__(self, **settings: int) -> None:
@@ -34,13 +34,13 @@ class Served:
 
 
 def test_it_is_halved_at_once() -> None:
-    served = Served()
+    served = LimitBench()
     served.limit.lost(64)
     assert served.limit.value == 32
 
 
 def test_it_is_back_soon_but_stays_under_what_the_server_died_of() -> None:
-    served = Served()
+    served = LimitBench()
     served.limit.lost(64)
     values = served.serves(2)
     assert values == sorted(values)
@@ -48,7 +48,7 @@ def test_it_is_back_soon_but_stays_under_what_the_server_died_of() -> None:
 
 
 def test_the_most_there_may_be_rises_by_two_per_cent_a_minute_to_what_is_set() -> None:
-    served = Served(most=100)
+    served = LimitBench(most=100)
     served.limit.lost(64)
     assert served.serves(10)[-1] == int(48 * 1.02**10)
     assert served.serves(30)[-1] == 100
@@ -56,7 +56,7 @@ def test_the_most_there_may_be_rises_by_two_per_cent_a_minute_to_what_is_set() -
 
 
 def test_each_death_leaves_less() -> None:
-    served = Served()
+    served = LimitBench()
     reached = []
     for _ in range(3):
         served.limit.lost(served.limit.value)
@@ -65,7 +65,7 @@ def test_each_death_leaves_less() -> None:
 
 
 def test_the_least_stays() -> None:
-    served = Served(least=4)
+    served = LimitBench(least=4)
     for _ in range(20):
         served.limit.lost(served.limit.value)
         served.clock.goes_on(60.0)
@@ -73,7 +73,7 @@ def test_the_least_stays() -> None:
 
 
 def test_calls_that_fail_while_it_is_away_cut_no_further() -> None:
-    served = Served()
+    served = LimitBench()
     served.limit.lost(64)
     for _ in range(30):
         served.clock.goes_on(1.0)
@@ -83,7 +83,7 @@ def test_calls_that_fail_while_it_is_away_cut_no_further() -> None:
 
 @pytest.mark.parametrize("back_by", ["reading", "answer"])
 def test_failures_are_damage_again_when_it_is_back(back_by: str) -> None:
-    served = Served()
+    served = LimitBench()
     served.limit.lost(64)
     if back_by == "reading":
         before = served.serves(1)[-1]
@@ -96,13 +96,13 @@ def test_failures_are_damage_again_when_it_is_back(back_by: str) -> None:
 
 
 def test_a_server_that_dies_of_a_few_has_not_died_of_too_many() -> None:
-    served = Served()
+    served = LimitBench()
     served.limit.lost(31)
     assert served.limit.value == 64
 
 
 def test_one_that_has_borne_more_has_not_died_of_too_many_though_it_is_limited_to_few() -> None:
-    served = Served()
+    served = LimitBench()
     served.serves(1)
     for _ in range(20):
         served.clock.goes_on(60.0)
@@ -114,9 +114,9 @@ def test_one_that_has_borne_more_has_not_died_of_too_many_though_it_is_limited_t
 
 def test_one_that_is_never_given_its_limit_has_died_of_what_it_had() -> None:
     """The ledger lets fewer to it than the limit would: 40 of 149, say."""
-    served = Served(initial=16)
+    served = LimitBench(initial=16)
     served.limit.lost(16)
-    served = Served(initial=16)
+    served = LimitBench(initial=16)
     assert served.serves(5, in_flight=40)[-1] > 60
     served.limit.lost(30)
     assert served.serves(3)[-1] in {23, 24}

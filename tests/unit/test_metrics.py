@@ -14,7 +14,7 @@ MODELS = {"vl": ModelName("VL-1.5", "vllm"), "ppocr": ModelName("PP-OCRv6 small"
 READ = PageResult(0, engine="vl", timings_ms={"render": 20.0, "layout": 30.0, "ruling": 10.0, "generate": 900.0})
 
 
-class Measured:
+class MetricsBench:
     """Metrics, and what Prometheus would see of them."""
 
     def __init__(self, trace_id: str | None = None) -> None:
@@ -32,8 +32,8 @@ class Measured:
 
 
 @pytest.fixture
-def seen() -> Measured:
-    return Measured()
+def seen() -> MetricsBench:
+    return MetricsBench()
 
 
 def page_labels(**others: str) -> dict[str, str]:
@@ -44,7 +44,7 @@ def error(code: str) -> PageError:
     return PageError(code, "", "")
 
 
-def test_requests_are_counted_by_route_and_status(seen: Measured) -> None:
+def test_requests_are_counted_by_route_and_status(seen: MetricsBench) -> None:
     seen.metrics.request("POST", "/ocr", 200, 0.7)
     seen.metrics.request("POST", "/ocr", 200, 0.2)
     seen.metrics.request("POST", "/ocr", 503, 0.001)
@@ -55,7 +55,7 @@ def test_requests_are_counted_by_route_and_status(seen: Measured) -> None:
     assert seen.value(f"{name}_bucket", method="POST", endpoint="/ocr", le="0.25") == 2
 
 
-def test_an_endpoint_has_its_series_before_the_first_request(seen: Measured) -> None:
+def test_an_endpoint_has_its_series_before_the_first_request(seen: MetricsBench) -> None:
     seen.metrics.serves("/ocr")
     assert seen.value("http_requests_total", method="POST", endpoint="/ocr", status="200") == 0
     assert seen.value("qps", endpoint="/ocr") == 0
@@ -73,7 +73,7 @@ def test_an_endpoint_has_its_series_before_the_first_request(seen: Measured) -> 
     ],
     ids=["ok", "degraded", "failed", "rejected", "refused"],
 )
-def test_pages_are_counted_by_outcome(seen: Measured, result: PageResult, outcome: str) -> None:
+def test_pages_are_counted_by_outcome(seen: MetricsBench, result: PageResult, outcome: str) -> None:
     seen.metrics.page(result, Task(TaskKind.PARSE), 1.5)
     assert seen.value("inkgate_pages_total", **page_labels(outcome=outcome)) == 1
     assert seen.value("inkgate_page_duration_seconds_sum", **page_labels()) == 1.5
@@ -81,7 +81,7 @@ def test_pages_are_counted_by_outcome(seen: Measured, result: PageResult, outcom
         assert seen.value("inkgate_page_errors_total", engine="vl", code=result.error.code) == 1
 
 
-def test_times_of_a_page_are_told_by_stage(seen: Measured) -> None:
+def test_times_of_a_page_are_told_by_stage(seen: MetricsBench) -> None:
     seen.metrics.page(READ, Task(), 1.0)
     seen.metrics.stage("wait", 0.25)
     name = "inkgate_stage_duration_seconds"
@@ -91,14 +91,14 @@ def test_times_of_a_page_are_told_by_stage(seen: Measured) -> None:
     assert seen.value(f"{name}_count", stage="generate", engine="vl") is None
 
 
-def test_who_read_a_page_is_in_its_labels(seen: Measured) -> None:
+def test_who_read_a_page_is_in_its_labels(seen: MetricsBench) -> None:
     seen.metrics.page(PageResult(0, engine="ppocr"), Task(), 1.0)
     labels = {"engine": "ppocr", "model_version": "PP-OCRv6 small", "task_type": "text"}
     inference = {"inference_engine": "openvino f32"}
     assert seen.value("inkgate_pages_total", **labels, **inference, outcome="ok") == 1
 
 
-def test_runaways_and_retries_are_read_from_a_pages_history(seen: Measured) -> None:
+def test_runaways_and_retries_are_read_from_a_pages_history(seen: MetricsBench) -> None:
     attempts = (
         Attempt("", error("output_repeats"), 10),
         Attempt("temperature 0.2", error("upstream_cut_off"), 10),
@@ -111,7 +111,7 @@ def test_runaways_and_retries_are_read_from_a_pages_history(seen: Measured) -> N
     assert seen.value("inkgate_retries_total", engine="vl", reason="upstream_cut_off") == 1
 
 
-def test_blocks_that_are_read_once_each_are_no_retries(seen: Measured) -> None:
+def test_blocks_that_are_read_once_each_are_no_retries(seen: MetricsBench) -> None:
     first = (
         Attempt("block 1", None, 10),
         Attempt("block 2", error("output_repeats"), 10),
@@ -122,7 +122,7 @@ def test_blocks_that_are_read_once_each_are_no_retries(seen: Measured) -> None:
     assert seen.metrics.work().retries == {"output_repeats": 1}
 
 
-def test_what_comes_from_the_cache_was_tried_by_somebody_else(seen: Measured) -> None:
+def test_what_comes_from_the_cache_was_tried_by_somebody_else(seen: MetricsBench) -> None:
     attempts = (Attempt("", error("output_repeats"), 10), Attempt("size 0.7", None, 10))
     cached = PageResult(0, engine="vl", attempts=attempts, timings_ms={"cache": 0.4})
     seen.metrics.page(cached, Task(), 0.001)
@@ -130,7 +130,7 @@ def test_what_comes_from_the_cache_was_tried_by_somebody_else(seen: Measured) ->
     assert seen.metrics.work().stage_count == {"cache": 1}
 
 
-def test_refusals_uploads_and_tokens_are_counted(seen: Measured) -> None:
+def test_refusals_uploads_and_tokens_are_counted(seen: MetricsBench) -> None:
     seen.metrics.refused("service_full", "key")
     seen.metrics.upload(200_000)
     seen.metrics.tokens(1500, 300)
@@ -140,7 +140,7 @@ def test_refusals_uploads_and_tokens_are_counted(seen: Measured) -> None:
     assert seen.value("inkgate_tokens_total", engine="vl", direction="out") == 300
 
 
-def test_work_is_the_sum_of_it_all(seen: Measured) -> None:
+def test_work_is_the_sum_of_it_all(seen: MetricsBench) -> None:
     seen.metrics.request("POST", "/ocr", 200, 0.5)
     seen.metrics.page(READ, Task(), 0.4)
     seen.metrics.page(PageResult(0, engine="ppocr", degraded=("image",)), Task(), 0.4)
@@ -154,7 +154,7 @@ def test_work_is_the_sum_of_it_all(seen: Measured) -> None:
     assert (work.tokens_in, work.tokens_out) == (10, 20)
 
 
-def test_durations_are_those_of_answered_requests_since_the_last_call(seen: Measured) -> None:
+def test_durations_are_those_of_answered_requests_since_the_last_call(seen: MetricsBench) -> None:
     seen.metrics.request("POST", "/ocr", 200, 0.5)
     seen.metrics.request("POST", "/ocr", 503, 0.001)
     seen.metrics.request("GET", "/readyz", 200, 0.001)
@@ -163,7 +163,7 @@ def test_durations_are_those_of_answered_requests_since_the_last_call(seen: Meas
     assert seen.metrics.take_durations() == ()
 
 
-def test_what_reads_nothing_is_no_latency(seen: Measured) -> None:
+def test_what_reads_nothing_is_no_latency(seen: MetricsBench) -> None:
     seen.metrics.request("POST", "/v1/files", 200, 0.004)
     seen.metrics.request("GET", "/v1/files/{file_id}/content", 200, 0.004)
     seen.metrics.request("GET", "/v1/models", 200, 0.004)
@@ -171,20 +171,20 @@ def test_what_reads_nothing_is_no_latency(seen: Measured) -> None:
     assert seen.metrics.take_durations() == (15.0,)
 
 
-def test_durations_nobody_asks_for_take_bounded_memory(seen: Measured) -> None:
+def test_durations_nobody_asks_for_take_bounded_memory(seen: MetricsBench) -> None:
     for number in range(30_000):
         seen.metrics.request("POST", "/ocr", 200, number)
     assert len(seen.metrics.take_durations()) == 20_000
 
 
 def test_exemplars_name_the_trace() -> None:
-    traced = Measured(trace_id="4bf92f3577b34da6a3ce929d0e0e4736")
+    traced = MetricsBench(trace_id="4bf92f3577b34da6a3ce929d0e0e4736")
     traced.metrics.request("POST", "/ocr", 200, 0.7)
     text = exposed(traced.registry, "application/openmetrics-text;version=1.0.0")[0].decode()
     assert '# {trace_id="4bf92f3577b34da6a3ce929d0e0e4736"} 0.7' in text
 
 
-def test_names_from_outside_make_no_series(seen: Measured) -> None:
+def test_names_from_outside_make_no_series(seen: MetricsBench) -> None:
     for code in CODES:
         seen.metrics.page(PageResult(0, engine="vl", error=error(code)), Task(), 1.0)
         seen.metrics.refused(code, "anonymous")

@@ -77,7 +77,7 @@ async def _nothing() -> AsyncIterator[bytes]:
         yield chunk
 
 
-class Watched:
+class MonitorBench:
     """A monitor over servers with these readings, and what it tells."""
 
     def __init__(self, *readings: ServerReading | None, adaptive: bool = True, later: float = 1.0) -> None:
@@ -117,7 +117,7 @@ def test_what_ends_is_told_to_the_limit_of_each() -> None:
 
 
 async def test_the_kv_cache_is_that_of_the_servers_that_take_calls() -> None:
-    watched = Watched(IDLE, replace(IDLE, kv_tokens=500))
+    watched = MonitorBench(IDLE, replace(IDLE, kv_tokens=500))
     await watched.looks()
     assert watched.ledger.capacity == 1500
     watched.set.take_out(watched.replicas[0], "it failed")
@@ -129,7 +129,7 @@ async def test_the_kv_cache_is_that_of_the_servers_that_take_calls() -> None:
 
 
 async def test_while_one_did_not_say_its_size_nothing_is_bounded_by_it() -> None:
-    watched = Watched(IDLE, replace(IDLE, kv_tokens=None))
+    watched = MonitorBench(IDLE, replace(IDLE, kv_tokens=None))
     await watched.looks()
     assert watched.ledger.capacity is None
     watched.servers[1].reading = IDLE
@@ -138,7 +138,7 @@ async def test_while_one_did_not_say_its_size_nothing_is_bounded_by_it() -> None
 
 
 async def test_with_every_server_out_what_is_known_stays() -> None:
-    watched = Watched(IDLE)
+    watched = MonitorBench(IDLE)
     await watched.looks()
     watched.set.take_out(watched.replicas[0], "it failed")
     await watched.looks(3)
@@ -147,7 +147,7 @@ async def test_with_every_server_out_what_is_known_stays() -> None:
 
 
 async def test_without_metrics_it_serves_on_with_the_ledger_and_the_limit_it_had() -> None:
-    watched = Watched(replace(IDLE, kv_usage=0.9, block_tokens=16))
+    watched = MonitorBench(replace(IDLE, kv_usage=0.9, block_tokens=16))
     await watched.looks(2)
     assert watched.ledger.foreign == 900
     limit = watched.limit.value
@@ -158,13 +158,13 @@ async def test_without_metrics_it_serves_on_with_the_ledger_and_the_limit_it_had
 
 
 async def test_the_limit_follows_the_server_that_is_pressed_the_most() -> None:
-    watched = Watched(IDLE, PRESSED, IDLE)
+    watched = MonitorBench(IDLE, PRESSED, IDLE)
     await watched.looks(2)
     assert watched.limit.value == 7  # 8 + 0.2 * (8 * clamp(1/2) - 8)
 
 
 async def test_a_server_that_is_out_presses_nobody() -> None:
-    watched = Watched(IDLE, PRESSED)
+    watched = MonitorBench(IDLE, PRESSED)
     watched.set.take_out(watched.replicas[1], "it failed")
     await watched.looks(5)
     assert watched.limit.value == 8
@@ -173,7 +173,7 @@ async def test_a_server_that_is_out_presses_nobody() -> None:
 
 @pytest.mark.parametrize("heard_before", [False, True])
 async def test_a_server_whose_metrics_hang_keeps_nothing_of_the_others_from_being_heard(*, heard_before: bool) -> None:
-    watched = Watched(replace(IDLE, kv_usage=0.5), replace(IDLE, kv_usage=0.1), later=0.01)
+    watched = MonitorBench(replace(IDLE, kv_usage=0.5), replace(IDLE, kv_usage=0.1), later=0.01)
     if heard_before:
         await watched.looks()
     asked = watched.servers[0].asked
@@ -194,7 +194,7 @@ async def test_a_server_whose_metrics_hang_keeps_nothing_of_the_others_from_bein
 
 
 async def test_preemptions_of_any_server_are_damage() -> None:
-    watched = Watched(IDLE, IDLE)
+    watched = MonitorBench(IDLE, IDLE)
     await watched.looks()
     watched.servers[1].reading = replace(IDLE, preemptions=1)
     await watched.looks()
@@ -202,19 +202,19 @@ async def test_preemptions_of_any_server_are_damage() -> None:
 
 
 async def test_with_a_fixed_limit_the_ledger_still_learns() -> None:
-    watched = Watched(PRESSED, adaptive=False)
+    watched = MonitorBench(PRESSED, adaptive=False)
     await watched.looks(5)
     assert (watched.ledger.capacity, watched.limit.value) == (1000, 8)
 
 
 async def test_the_usage_of_several_is_their_mean() -> None:
-    watched = Watched(replace(IDLE, kv_usage=0.2), replace(IDLE, kv_usage=0.6))
+    watched = MonitorBench(replace(IDLE, kv_usage=0.2), replace(IDLE, kv_usage=0.6))
     await watched.looks()
     assert watched.ledger.foreign == 800
 
 
 async def test_what_fits_now_starts_now() -> None:
-    watched = Watched(replace(IDLE, kv_usage=1.0))
+    watched = MonitorBench(replace(IDLE, kv_usage=1.0))
     await watched.looks()  # others have the whole cache
     scheduler = Scheduler(FixedLimit(2), watched.ledger, TokenRate(), SchedulingSettings())
     watched.monitor.scheduler = scheduler

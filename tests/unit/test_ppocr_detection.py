@@ -86,7 +86,7 @@ def test_the_best_boxes_come_first() -> None:
     assert found.scores[0] > found.scores[1]
 
 
-class Bright:
+class BrightnessModel:
     """A Model of detection: the probability is how light the picture is. `shapes`: of what it was given."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ class Bright:
 def test_a_box_is_where_it_is_on_a_padded_page(left: int, top: int) -> None:
     page = np.zeros((1300, 1000, 3), np.uint8)
     page[top : top + 20, left : left + 80] = 255
-    model = Bright()
+    model = BrightnessModel()
 
     (boxes,) = TextDetector(model).predict([DetectionInput(page, replace(OPTIONS, unclip_ratio=0))])
 
@@ -115,7 +115,7 @@ def test_what_a_padded_page_ends_in_is_no_text() -> None:
     page = np.full((800, 800, 3), 255, np.uint8)
     page[0], page[:, 0] = 0, 0  # so that there is something, up to all edges
     page[-1], page[:, -1] = 200, 200
-    model = Bright()
+    model = BrightnessModel()
 
     (boxes,) = TextDetector(model).predict([DetectionInput(page, OPTIONS)])
 

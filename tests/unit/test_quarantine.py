@@ -20,7 +20,7 @@ from inkgate.serving.quarantine import Quarantine, Quarantined, QuarantineSettin
 from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.settings import DegradationSettings, load_settings
 from inkgate.types import Page, PageResult, Task
-from support.scheduling import House
+from support.scheduling import SchedulerBench
 from support.scripted_engine import KeyedPage, ScriptedEngine
 
 pytestmark = pytest.mark.anyio
@@ -147,7 +147,7 @@ async def test_it_remembers_no_more_than_it_may(events: list[tuple[bytes, str]])
     assert len(quarantine._blame) <= SETTINGS.most
 
 
-class Mortal:
+class MortalEngine:
     """An Engine that one page takes down: all reads fail with it."""
 
     name = "mortal"
@@ -190,7 +190,7 @@ class Mortal:
 @pytest.mark.parametrize("count", [1, 2, 16, 64])
 async def test_one_fatal_page_among_many_that_are_tried_again_is_found_after_three_deaths(count: int) -> None:
     quarantine = Quarantine(QuarantineSettings(), Clock())
-    mortal = Mortal(quarantine, b"0")
+    mortal = MortalEngine(quarantine, b"0")
     engine = Quarantined(mortal, quarantine)
     outcomes: dict[bytes, str] = {}
 
@@ -223,7 +223,7 @@ async def test_suspects_wait_without_a_place_at_the_engine() -> None:
             await go.wait()
         read.append(index)
 
-    house = House(places=2)
+    house = SchedulerBench(places=2)
     degradation = Degradation(DegradationSettings(), lambda: 0.0)
     engine = Quarantined(ScheduledPages(ScriptedEngine(script), house.scheduler, degradation), quarantine)
     async with anyio.create_task_group() as tasks:

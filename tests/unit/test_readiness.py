@@ -34,7 +34,7 @@ def anyio_backend() -> Backend:
 STUCK_S = 600.0
 
 
-class Gated(FakeEngine):
+class GatedEngine(FakeEngine):
     """A FakeEngine whose pages each wait to be let go, one after the other. `hangs`: none ever ends."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ async def test_a_page_that_was_read_needs_no_probe() -> None:
 
 async def test_a_busy_service_with_a_full_queue_stays_ready() -> None:
     """Thirty pages wait for one slot, and each takes 20 s: the probe passes them all."""
-    engine = Gated()
+    engine = GatedEngine()
     service = Service(engine)
     async with service.running(pages=30):
         for _ in range(20):
@@ -144,7 +144,7 @@ async def test_while_a_probe_takes_long_the_last_answer_holds_and_one_probe_is_s
 
 
 async def test_an_engine_that_hangs_is_not_ready_and_is_again_when_it_reads() -> None:
-    engine = Gated()
+    engine = GatedEngine()
     service = Service(engine)
     async with service.running(pages=3):
         assert await service.readiness.reasons() == []
@@ -159,7 +159,7 @@ async def test_an_engine_that_hangs_is_not_ready_and_is_again_when_it_reads() ->
 
 
 async def test_pages_that_never_get_on_are_told_though_a_blank_one_is_read() -> None:
-    engine = Gated()
+    engine = GatedEngine()
     service = Service(engine)
     async with service.running(pages=3):
         service.clock.goes_on(STUCK_S - 1)

@@ -9,13 +9,13 @@ from anyio.lowlevel import checkpoint
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.work import Priority, Work
-from support.scheduling import House
+from support.scheduling import SchedulerBench
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_no_more_are_at_the_engine_than_the_limit() -> None:
-    house = House(places=2)
+    house = SchedulerBench(places=2)
     async with anyio.create_task_group() as tasks, house.busy(2):
         for flow in "abc":
             tasks.start_soon(house.one, Work(1, flow=flow))
@@ -26,7 +26,7 @@ async def test_no_more_are_at_the_engine_than_the_limit() -> None:
 
 
 async def test_the_ledger_bounds_too() -> None:
-    house = House(places=10, capacity=250)
+    house = SchedulerBench(places=10, capacity=250)
     async with anyio.create_task_group() as tasks, house.busy(2):
         tasks.start_soon(house.one, Work(100, flow="a"))
         await anyio.wait_all_tasks_blocked()
@@ -35,14 +35,14 @@ async def test_the_ledger_bounds_too() -> None:
 
 
 async def test_work_larger_than_the_engine_goes_alone() -> None:
-    house = House(places=10, capacity=50)
+    house = SchedulerBench(places=10, capacity=50)
     async with house.scheduler.slot(Work(1000)):
         assert house.ledger.promised == 1000
     assert house.is_empty()
 
 
 async def test_a_flow_holds_several_slots_at_once() -> None:
-    house = House(places=3)
+    house = SchedulerBench(places=3)
     async with AsyncExitStack() as stack:
         for _ in range(3):
             await stack.enter_async_context(house.scheduler.slot(Work(10, "t", "document")))
@@ -50,7 +50,7 @@ async def test_a_flow_holds_several_slots_at_once() -> None:
 
 
 async def test_who_leaves_while_waiting_is_taken_out_and_unblocks_others() -> None:
-    house = House(places=10, capacity=250, overtake_s=0)
+    house = SchedulerBench(places=10, capacity=250, overtake_s=0)
     async with anyio.create_task_group() as tasks, house.busy(2):
         with anyio.CancelScope() as scope:
             tasks.start_soon(house.one, Work(10, flow="small", priority=Priority.BATCH))
@@ -62,7 +62,7 @@ async def test_who_leaves_while_waiting_is_taken_out_and_unblocks_others() -> No
 
 
 async def test_a_slot_that_comes_as_its_caller_leaves_is_passed_on() -> None:
-    house = House()
+    house = SchedulerBench()
     scope = anyio.CancelScope()
 
     async def leaves() -> None:
@@ -85,7 +85,7 @@ async def test_a_slot_that_comes_as_its_caller_leaves_is_passed_on() -> None:
 
 
 async def test_what_expires_while_it_waits_is_told() -> None:
-    house = House()
+    house = SchedulerBench()
     refused: list[str] = []
 
     async def expires() -> None:
@@ -108,7 +108,7 @@ async def test_what_expires_while_it_waits_is_told() -> None:
 
 
 async def test_what_expires_is_told_though_nothing_else_happens() -> None:
-    house = House()
+    house = SchedulerBench()
 
     async def expires(after_s: float) -> None:
         with pytest.raises(Overloaded, match="no free slot"):
@@ -125,7 +125,7 @@ async def test_what_expires_is_told_though_nothing_else_happens() -> None:
 
 @pytest.mark.parametrize(("bound", "value"), [("max_waiting", 2), ("max_waiting_tokens", 25)])
 async def test_a_full_queue_refuses_at_once(bound: str, value: int) -> None:
-    house = House(1, None, **{bound: value})
+    house = SchedulerBench(1, None, **{bound: value})
     async with anyio.create_task_group() as tasks, house.busy():
         for flow in "ab":
             tasks.start_soon(house.one, Work(10, flow=flow))
@@ -137,7 +137,7 @@ async def test_a_full_queue_refuses_at_once(bound: str, value: int) -> None:
 
 
 async def test_how_it_ended_is_reported_and_only_success_is_progress() -> None:
-    house = House()
+    house = SchedulerBench()
     for error in (EngineFailed("engine_failed", "x"), InputRejected("pdf_corrupt", "x")):
         with pytest.raises(InkgateError):
             async with house.scheduler.slot(Work(10)):
@@ -151,7 +151,7 @@ async def test_how_it_ended_is_reported_and_only_success_is_progress() -> None:
 
 
 async def test_using_more_than_charged_raises_the_charge() -> None:
-    house = House()
+    house = SchedulerBench()
     async with house.scheduler.slot(Work(10)) as slot:
         slot.used(5)
         assert house.ledger.promised == 10
@@ -161,7 +161,7 @@ async def test_using_more_than_charged_raises_the_charge() -> None:
 
 
 async def test_who_uses_more_than_estimated_gets_fewer_slots() -> None:
-    house = House()
+    house = SchedulerBench()
 
     async def one(work: Work, used: int) -> None:
         async with house.scheduler.slot(work) as slot:
@@ -179,7 +179,7 @@ async def test_who_uses_more_than_estimated_gets_fewer_slots() -> None:
 
 
 async def test_a_limit_that_grew_lets_more_start() -> None:
-    house = House()
+    house = SchedulerBench()
     async with anyio.create_task_group() as tasks, house.busy():
         tasks.start_soon(house.one, Work(10, flow="a"))
         await anyio.wait_all_tasks_blocked()
@@ -190,7 +190,7 @@ async def test_a_limit_that_grew_lets_more_start() -> None:
 
 
 async def test_it_says_who_waits_and_how_long() -> None:
-    house = House(age_s=10.0)
+    house = SchedulerBench(age_s=10.0)
     seen = []
 
     def look() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.serving.work import Priority, Work
-from support.scheduling import House
+from support.scheduling import SchedulerBench
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Client:
     finish: anyio.Event = field(default_factory=anyio.Event)
     raises: InkgateError | None = None
 
-    async def run(self, house: House) -> None:
+    async def run(self, house: SchedulerBench) -> None:
         with self.scope:
             try:
                 async with house.scheduler.slot(self.work) as turn:
@@ -49,8 +49,8 @@ steps = st.lists(
 )
 
 
-async def play(todo: list[Work | tuple[str, int]]) -> House:
-    house = House(places=2, capacity=300, max_waiting=8)
+async def play(todo: list[Work | tuple[str, int]]) -> SchedulerBench:
+    house = SchedulerBench(places=2, capacity=300, max_waiting=8)
     clients: list[Client] = []
     async with anyio.create_task_group() as tasks:
         for step in todo:

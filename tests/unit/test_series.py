@@ -19,7 +19,7 @@ NAMES = st.sampled_from(["a", "b", "c"])
 SECONDS = st.one_of(st.sampled_from(HISTOGRAM.buckets), st.floats(0, 100))
 
 
-class Shown(Collector):
+class SingleFamily(Collector):
     """A Collector of one family."""
 
     def __init__(self, family: Metric) -> None:
@@ -47,7 +47,7 @@ def test_counters_are_shown_as_the_library_would(events: list[tuple[str, str, in
     for who, how, count in events:
         own.add((who, how), count)
         library.labels(who, how).inc(count)
-    assert samples(Shown(own.family())) == samples(library)
+    assert samples(SingleFamily(own.family())) == samples(library)
     assert sum(own.by("who").values()) == sum(own.by().values()) == sum(count for *_, count in events)
 
 
@@ -58,7 +58,7 @@ def test_histograms_are_shown_as_the_library_would(events: list[tuple[str, float
     for who, seconds in events:
         own.add((who,), seconds)
         library.labels(who).observe(seconds)
-    assert samples(Shown(own.family())) == samples(library)
+    assert samples(SingleFamily(own.family())) == samples(library)
     assert sum(own.counts_by("who").values()) == len(events)
     assert sum(own.sums_by("who").values()) == pytest.approx(sum(seconds for _, seconds in events))
 

@@ -17,7 +17,7 @@ from inkgate.types import RgbArray
 CHARACTERS = {"character": "a\nb"}
 
 
-class Seen:
+class ShapeRecorder:
     """A model that remembers the shapes of its inputs."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Seen:
         return Columns(empty.astype(np.int32), empty, empty)
 
 
-class SeenOrientation(Seen):
+class OrientationShapeRecorder(ShapeRecorder):
     def run(self, tensor: FloatArray) -> list[FloatArray]:  # type: ignore[override]  # another kind of model
         self.shapes.append(tensor.shape)
         return [np.zeros((len(tensor), 2), np.float32)]
@@ -51,7 +51,7 @@ def test_the_ranges_are_of_the_models_inputs(name: str) -> None:
 
 
 def test_every_call_of_the_recogniser_is_within_its_range() -> None:
-    model, found = Seen(), shape_ranges()[files.text_recognition().name]
+    model, found = ShapeRecorder(), shape_ranges()[files.text_recognition().name]
     TextRecognizer(model).predict([crop(width) for width in (1, 96, 97, 320, 2000, 4096, 4097, 9000) for _ in range(9)])
     assert all(
         low <= each <= most
@@ -70,6 +70,6 @@ def test_pieces_of_long_lines_are_within_its_range_wherever_they_are_cut() -> No
 
 
 def test_every_call_for_upside_down_lines_is_within_its_range() -> None:
-    model, found = SeenOrientation(), shape_ranges()[files.line_orientation().name]
+    model, found = OrientationShapeRecorder(), shape_ranges()[files.line_orientation().name]
     LineOrientation(model).predict([crop(100)] * (MOST_ORIENTED + 1))
     assert model.shapes == [found.most, found.least]

@@ -103,7 +103,7 @@ class SlowStore:
             await anyio.sleep_forever()
 
 
-class Spared:
+class StoreBench:
     def __init__(self) -> None:
         self.clock = Clock()
         self.slow = SlowStore(self.clock)
@@ -121,31 +121,31 @@ class Spared:
 
 
 @pytest.fixture
-async def spared() -> Spared:
-    spared = Spared()
+async def spared() -> StoreBench:
+    spared = StoreBench()
     await spared.store.put(b"a", b"1", 600.0)
     return spared
 
 
-async def test_a_store_that_works_is_asked(spared: Spared) -> None:
+async def test_a_store_that_works_is_asked(spared: StoreBench) -> None:
     assert await spared.looked_up(3) == [b"1"] * 3
 
 
-async def test_a_store_that_hangs_costs_a_few_short_waits_and_then_nothing(spared: Spared) -> None:
+async def test_a_store_that_hangs_costs_a_few_short_waits_and_then_nothing(spared: StoreBench) -> None:
     spared.slow.hangs = True
     waits = SPARING.least - 1  # and the put before them
     assert await spared.looked_up(20) == [TimeoutError] * waits + [None] * (20 - waits)
     assert spared.slow.lookups == waits
 
 
-async def test_a_store_that_is_slow_is_left_alone(spared: Spared) -> None:
+async def test_a_store_that_is_slow_is_left_alone(spared: StoreBench) -> None:
     spared.slow.spent_s = 0.03
     await spared.looked_up(20)
     assert spared.slow.lookups <= SPARING.least
     assert spared.breaker.state is BreakerState.OPEN
 
 
-async def test_while_it_is_left_alone_nothing_is_put(spared: Spared) -> None:
+async def test_while_it_is_left_alone_nothing_is_put(spared: StoreBench) -> None:
     spared.slow.gone = True
     await spared.looked_up(20)
     puts = spared.slow.puts
@@ -153,7 +153,7 @@ async def test_while_it_is_left_alone_nothing_is_put(spared: Spared) -> None:
     assert spared.slow.puts == puts
 
 
-async def test_what_is_put_finds_out_that_it_is_back_and_lookups_do_not(spared: Spared) -> None:
+async def test_what_is_put_finds_out_that_it_is_back_and_lookups_do_not(spared: StoreBench) -> None:
     spared.slow.gone = True
     await spared.looked_up(20)
     spared.slow.gone = False

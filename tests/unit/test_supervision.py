@@ -26,7 +26,7 @@ def no_pauses() -> Pauses:
     return Pauses(0.0, 0.0, 60.0)
 
 
-class Flaky:
+class FlakyTask:
     """A task that raises what it is told to, run by run, and then works until it is cancelled."""
 
     def __init__(self, *failures: Exception) -> None:
@@ -44,7 +44,7 @@ class Flaky:
 
 
 async def test_a_task_that_fails_is_logged_counted_and_started_again() -> None:
-    supervisor, flaky = Supervisor(pauses=no_pauses), Flaky(OSError(24, "Too many open files"), KeyError("x"))
+    supervisor, flaky = Supervisor(pauses=no_pauses), FlakyTask(OSError(24, "Too many open files"), KeyError("x"))
     with capture_logs() as logs:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(supervisor.keep, BackgroundTask("history", flaky.run))
@@ -61,7 +61,7 @@ async def test_a_task_that_fails_is_logged_counted_and_started_again() -> None:
 
 async def test_of_a_group_the_first_error_is_told() -> None:
     supervisor = Supervisor(pauses=no_pauses)
-    flaky = Flaky(ExceptionGroup("of a task group", [ExceptionGroup("of another", [ValueError("deep")])]))
+    flaky = FlakyTask(ExceptionGroup("of a task group", [ExceptionGroup("of another", [ValueError("deep")])]))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(supervisor.keep, BackgroundTask("history", flaky.run))
         with anyio.fail_after(60):
@@ -90,7 +90,7 @@ async def test_a_task_that_fails_at_once_and_for_good_waits_longer_each_time() -
 async def test_one_that_keeps_failing_is_complained_of_until_it_has_worked_for_a_minute() -> None:
     clock = Clock()
     supervisor = Supervisor(clock, no_pauses)
-    flaky, needed = Flaky(*[OSError()] * 3), Flaky(*[OSError()] * 2)
+    flaky, needed = FlakyTask(*[OSError()] * 3), FlakyTask(*[OSError()] * 2)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(supervisor.keep, BackgroundTask("flaky", flaky.run))
         tasks.start_soon(supervisor.keep, BackgroundTask("needed", needed.run, needed=True))
@@ -117,7 +117,7 @@ async def test_a_task_that_is_over_is_not_started_again() -> None:
 
 
 async def test_a_log_that_cannot_be_written_ends_nothing() -> None:
-    supervisor, flaky = Supervisor(pauses=no_pauses), Flaky(OSError())
+    supervisor, flaky = Supervisor(pauses=no_pauses), FlakyTask(OSError())
 
     def full(*_: object) -> str:
         raise OSError(28, "No space left on device")

@@ -17,7 +17,7 @@ from inkgate.telemetry.tracing import (
     shared_part,
     within,
 )
-from support.traces import Kept
+from support.traces import SpanRecorder
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 SENT = TraceContext(TRACE, SPAN, sampled=True, state="vendor=1")
@@ -81,7 +81,7 @@ async def test_what_is_done_for_a_request_is_in_its_trace() -> None:
 
 
 def test_what_is_done_for_nobodys_trace_is_in_none() -> None:
-    kept = Kept()
+    kept = SpanRecorder()
     span = kept.tracer.request(None)
     assert span is not None
     with within(span), shared_part("model call", []):

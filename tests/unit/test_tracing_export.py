@@ -22,7 +22,7 @@ SPANS = 10_000
 """More than are kept."""
 
 
-class Hanging(SpanExporter):
+class HangingExporter(SpanExporter):
     """Takes what it gets, and is not heard of until `free` is set."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Hanging(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-class Failing(SpanExporter):
+class FailingExporter(SpanExporter):
     """Fails until `well` is set, in words that nobody may read."""
 
     well = False
@@ -55,7 +55,7 @@ def record(tracer: Tracer, count: int = 1) -> None:
 
 
 def test_a_collector_that_hangs_holds_nobody_up() -> None:
-    exporter = Hanging()
+    exporter = HangingExporter()
     tracer = ExportingTracer(exporter, "inkgate", 1.0)
     record(tracer, SPANS)
     assert exporter.asked.wait(20)
@@ -67,7 +67,7 @@ def test_a_collector_that_hangs_holds_nobody_up() -> None:
 
 
 def test_failures_are_logged_once_and_without_the_address() -> None:
-    exporter = Failing()
+    exporter = FailingExporter()
     tracer = ExportingTracer(exporter, "inkgate", 1.0)
     with structlog.testing.capture_logs() as logs:
         for well in (False, False, True, True):

@@ -44,7 +44,7 @@ def test_settings_that_are_likely_faster_turn_the_dials_whose_fast_end_is_known(
     assert likely == {SEATS.path: 32, TOKENS.path: 1024, SIDE.path: 960, NUMBERS.path: "int8"}
 
 
-class Probed:
+class ProbeBench:
     """A bench on which each of some settings answers as told."""
 
     def __init__(self, *answers: DemandProbe) -> None:
@@ -55,12 +55,12 @@ class Probed:
 
 
 async def test_more_is_asked_for_than_the_better_of_two_settings_answers() -> None:
-    bench = Probed(DemandProbe(32, 11.0, 2.0), DemandProbe(32, 11.0, 3.0))
+    bench = ProbeBench(DemandProbe(32, 11.0, 2.0), DemandProbe(32, 11.0, 3.0))
     assert await find_demand(bench, [SIDE], {SIDE.path: 1600}) == pytest.approx(DEMAND_FACTOR * 3.0)
 
 
 async def test_a_service_that_answers_nothing_is_told_with_what_was_asked_and_what_came_back() -> None:
-    bench = Probed(DemandProbe(32, 11.0, 0.0, 0, 32), DemandProbe(32, 11.0, 0.0, 0, 2, {"503 service_full": 30}))
+    bench = ProbeBench(DemandProbe(32, 11.0, 0.0, 0, 32), DemandProbe(32, 11.0, 0.0, 0, 2, {"503 service_full": 30}))
     with pytest.raises(NothingAnswered) as told:
         await find_demand(bench, [SIDE], {SIDE.path: 1600})
     said = str(told.value)
@@ -116,7 +116,7 @@ def test_trials_in_which_others_used_the_machine_are_told_of() -> None:
     assert len(notes([trial(other_load_cores=cores) for cores in (4.0, 4.5)], (), 8)) == 1  # always there
 
 
-class Fixed:
+class FixedBench:
     """A bench with one answer."""
 
     def __init__(self, answer: Trial) -> None:
@@ -132,7 +132,7 @@ async def shown(answer: Trial, *, terminal: bool) -> str:
     with TuneProgress(60.0, Console(file=written, force_terminal=terminal, width=160)) as view:
         view.parameters([SEATS])
         trials: list[Trial] = []
-        await ShownBench(Fixed(answer), view).measure(STEP, trials.append)
+        await ShownBench(FixedBench(answer), view).measure(STEP, trials.append)
         assert trials == [answer]
     return written.getvalue()
 
@@ -148,7 +148,7 @@ async def test_without_a_terminal_each_trial_is_a_line() -> None:
 async def test_it_is_told_when_more_is_asked_for() -> None:
     written = io.StringIO()
     with TuneProgress(60.0, Console(file=written, width=160)) as view:
-        bench = ShownBench(Fixed(trial()), view)
+        bench = ShownBench(FixedBench(trial()), view)
         for demand in (20.0, 20.0, 30.0):
             await bench.measure(replace(STEP, demand=demand), lambda _trial: None)
     told = [line for line in written.getvalue().splitlines() if "offers" in line]

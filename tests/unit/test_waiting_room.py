@@ -25,7 +25,7 @@ def anyio_backend() -> Backend:
     return VIRTUAL_TIME
 
 
-class Door:
+class WaitingRoomBench:
     """A waiting room before a limiter with one place."""
 
     def __init__(self, most: int = 10) -> None:
@@ -44,7 +44,7 @@ class Door:
 
 
 async def test_who_waits_gets_room_in_the_order_of_arrival() -> None:
-    door = Door()
+    door = WaitingRoomBench()
     async with anyio.create_task_group() as tasks:
         for name in "abcde":
             tasks.start_soon(door.enters, name)
@@ -57,7 +57,7 @@ async def test_who_waits_gets_room_in_the_order_of_arrival() -> None:
 
 
 async def test_who_does_not_wait_is_refused_at_once_and_who_waits_when_the_time_is_over() -> None:
-    door = Door()
+    door = WaitingRoomBench()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(door.enters, "a")
         await anyio.wait_all_tasks_blocked()
@@ -72,7 +72,7 @@ async def test_who_does_not_wait_is_refused_at_once_and_who_waits_when_the_time_
 
 
 async def test_no_more_wait_than_may() -> None:
-    door = Door(most=2)
+    door = WaitingRoomBench(most=2)
     async with anyio.create_task_group() as tasks:
         for name in "abc":
             tasks.start_soon(door.enters, name)
@@ -84,7 +84,7 @@ async def test_no_more_wait_than_may() -> None:
 
 
 async def test_a_tenant_does_not_wait_behind_the_row_of_another() -> None:
-    door = Door(most=100)
+    door = WaitingRoomBench(most=100)
     async with anyio.create_task_group() as tasks:
         for number in range(50):
             tasks.start_soon(door.enters, f"many {number}")
@@ -96,7 +96,7 @@ async def test_a_tenant_does_not_wait_behind_the_row_of_another() -> None:
 
 
 async def test_who_leaves_while_waiting_makes_room_for_the_next() -> None:
-    door = Door()
+    door = WaitingRoomBench()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(door.enters, "a")
         await anyio.lowlevel.checkpoint()
@@ -109,7 +109,7 @@ async def test_who_leaves_while_waiting_makes_room_for_the_next() -> None:
 
 
 async def test_who_leaves_when_its_turn_has_come_leaves_its_place_too() -> None:
-    door = Door()
+    door = WaitingRoomBench()
 
     @asynccontextmanager
     async def leaves_at_its_turn() -> AsyncIterator[None]:
