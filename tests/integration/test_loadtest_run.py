@@ -70,7 +70,7 @@ async def test_what_may_not_be_on_its_way_is_counted_and_said() -> None:
 
 async def test_a_closed_loop_keeps_as_many_requests_in_flight_as_it_has_clients() -> None:
     in_flight: list[int] = [0]
-    all_there = Stalled(until=3)
+    all_there = StallingReply(until=3)
 
     async def reply(request: web.Request, number: int) -> web.StreamResponse:
         in_flight.append(in_flight[-1] + 1)
