@@ -220,10 +220,10 @@ async def test_a_call_under_way_does_not_hold_up_the_end() -> None:
 def test_workers_end_with_a_parent_that_is_killed_even_when_stopped(tmp_path: Path) -> None:
     program = textwrap.dedent("""
         import os, signal, anyio
-        from support.engine_worker import obedient
+        from support.engine_worker import running_workers
 
         async def main():
-            async with obedient(workers=2) as pool:
+            async with running_workers(workers=2) as pool:
                 await pool.alive(2)
                 os.kill(pool.pool.pids[0], signal.SIGSTOP)
                 print(*pool.pool.pids, flush=True)

@@ -141,5 +141,5 @@ def test_what_is_missing_is_named() -> None:
 
 
 def test_an_endpoint_is_an_address() -> None:
-    with pytest.raises(ValidationError, match="begins with http"):
+    with pytest.raises(ValidationError, match="write it as http"):
         TracingSettings(endpoint="collector:4318")
