@@ -1,10 +1,10 @@
-"""Load for `POST /ocr` by Locust (docs/guides/load-testing.md has what it prints):
+"""Load for `POST /ocr` by Locust (docs/guides/load-testing.md shows its output):
 
     pip install locust
     locust -f examples/locustfile.py --host http://127.0.0.1:7860 --pages examples --headless -u 8 -r 8 -t 30s
 
-Each user sends a page, waits for the answer, and sends the next one: a closed loop. A user that is refused waits as
-long as `Retry-After` says. An answer counts as failed where a page was not read, whatever its status.
+Each user sends a page, waits for the response, and sends the next one: a closed loop. A refused user waits as long as
+`Retry-After` says. A response with an unread page counts as failed, whatever its status.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ BOUNDARY = "inkgate-page"
 
 
 class Body(NamedTuple):
-    """A request that is ready to be sent, again and again."""
+    """A prepared request body."""
 
     content: bytes
     content_type: str
 
 
 class Verdict(NamedTuple):
-    """`failure`: why it counts as failed; empty where it doesn't. `pause_s`: before the user's next request."""
+    """`failure`: why a response counts as failed; empty for success. `pause_s`: before the user's next request."""
 
     failure: str
     pause_s: float
 
 
 def bodies(folder: Path, form: str) -> list[Body]:
-    """One for each document in `folder`, made once: base64 for each request would be measured as the service's time."""
+    """One body per document in `folder`, prepared once: encoding each request would count as the service's time."""
     files = sorted(file for file in folder.iterdir() if file.suffix.lower() in SUFFIXES)
     if not files:
-        raise FileNotFoundError(f"{folder} has no image and no PDF.")
+        raise FileNotFoundError(f"{folder} contains no images or PDFs.")
     return [_json(file) if form == "json" else _multipart(file) for file in files]
 
 
@@ -60,7 +60,7 @@ def _multipart(file: Path) -> Body:
 
 
 def judge(status: int, headers: Mapping[str, str], content: bytes) -> Verdict:
-    """What an answer counts as. Refusals are told apart by their code: `503 service_full` is no broken service."""
+    """Classifies a response. Shows the code of refusals: `503 service_full` is not a broken service."""
     try:
         answer = json.loads(content)
     except ValueError:
@@ -73,13 +73,13 @@ def judge(status: int, headers: Mapping[str, str], content: bytes) -> Verdict:
 
 @events.init_command_line_parser.add_listener
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Locust's way to have options of one's own; each is in the environment, too: LOCUST_PAGES, LOCUST_FORM."""
+    """Adds options to Locust; also settable by the environment: LOCUST_PAGES, LOCUST_FORM."""
     parser.add_argument("--pages", env_var="LOCUST_PAGES", default="examples", help="Folder of images and PDFs.")
     parser.add_argument("--form", env_var="LOCUST_FORM", default="json", choices=["json", "multipart"])
 
 
 class Reader(FastHttpUser):
-    """A client that reads one page after the other, each user from another one on."""
+    """A client that sends one page after another. Users start at random pages."""
 
     network_timeout = 120.0
     pages: Iterator[Body] = iter(())
@@ -87,7 +87,7 @@ class Reader(FastHttpUser):
     pause_s = 0.0
 
     def on_start(self) -> None:
-        """Makes its requests ready; not part of what is measured."""
+        """Prepares the requests, before measuring."""
         options = self.environment.parsed_options
         ready = bodies(Path(options.pages), options.form)
         first = random.randrange(len(ready))  # noqa: S311  # no secret
@@ -95,14 +95,14 @@ class Reader(FastHttpUser):
         self.form = options.form
 
     def wait_time(self) -> float:
-        """As long as the last answer asked for: no time at all, unless it was a refusal."""
+        """The pause that the last response asked for: zero unless it was a refusal."""
         return self.pause_s
 
     @task
     def read(self) -> None:
-        """One page."""
+        """Sends one page."""
         body = next(self.pages)
-        headers = {"Content-Type": body.content_type, "Cache-Control": "no-store"}  # read, not from inkgate's cache
+        headers = {"Content-Type": body.content_type, "Cache-Control": "no-store"}  # bypasses inkgate's cache
         name = f"/ocr {self.form}"
         with self.client.post("/ocr", data=body.content, headers=headers, name=name, catch_response=True) as answer:
             verdict = judge(answer.status_code, answer.headers or {}, answer.content or b"")

@@ -1,4 +1,4 @@
-"""`inkgate`: the commands, one module each. What is slow to import is imported by the command that needs it."""
+"""`inkgate`: the command line; one module per command. Each command imports slow modules only when it runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,  # a traceback with the values of local variables could show documents and keys
+    pretty_exceptions_enable=False,  # tracebacks with local variables could show documents and keys
 )
 
 

@@ -13,7 +13,7 @@ import typer
 
 from inkgate.bench.statistics import LEAST_REPEATS
 from inkgate.cli.durations import duration
-from inkgate.cli.interrupts import stop_when_told
+from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
 from inkgate.errors import install_extra
 
@@ -135,7 +135,7 @@ async def _compare(contenders: Sequence[Contender], plan: ComparisonPlan) -> Eng
     stop = anyio.Event()
     with ExitStack() as stack, single_error():
         async with anyio.create_task_group() as tasks:
-            await tasks.start(stop_when_told, stop, _STOPPING)
+            await tasks.start(stop_on_signal, stop, _STOPPING)
             gpus = gpu_reader(stack)
             comparison = await compare(contenders, plan, this_machine(), gpus, stop, say)
             tasks.cancel_scope.cancel()

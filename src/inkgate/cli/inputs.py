@@ -1,4 +1,4 @@
-"""Which documents `inkgate read` is asked for: files, folders, globs, standard input; each once, in a stable order."""
+"""Input documents of `inkgate read`: files, folders, globs, standard input; each once, in a stable order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SUFFIXES = frozenset(
     {".pdf", ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".tif", ".tiff", ".bmp", ".dib", ".gif"}
     | {".avif", ".heic", ".heif", ".hif"}
 )
-"""What is read in folders. A file that is named is read whatever its suffix: its bytes say what it is."""
+"""Suffixes that are read in folders. A file named as an argument is read with any suffix; its bytes tell its type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class InputDocument:
 
     Attributes:
         path: the file; None for standard input.
-        relative: its place below the folder or glob it was found by; the bare file name where it was named itself.
+        relative: its path below the folder or glob that matched it; the file name if it was named itself.
     """
 
     path: Path | None
@@ -32,7 +32,7 @@ class InputDocument:
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """The name in messages."""
         return "standard input" if self.path is None else str(self.path)
 
     def data(self) -> bytes:
@@ -46,10 +46,10 @@ class InputDocument:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What one command is to read.
+    """Inputs of one command.
 
     Attributes:
-        skipped: files of folders that are neither images nor PDFs by their names. Hidden ones are left out.
+        skipped: files in folders that are neither images nor PDFs by their names, without hidden ones.
     """
 
     sources: tuple[InputDocument, ...]
@@ -57,10 +57,10 @@ class Inputs:
 
 
 def collect(arguments: Sequence[str]) -> Inputs:
-    """The documents that the arguments name, without duplicates.
+    """The documents of the arguments, without duplicates.
 
     Raises:
-        typer.Exit: with status 2, where an argument names nothing.
+        typer.Exit: with status 2, if an argument matches nothing.
     """
     found: dict[Path | None, InputDocument] = {}
     others: dict[Path, None] = {}
@@ -72,7 +72,7 @@ def collect(arguments: Sequence[str]) -> Inputs:
 
 
 def _sources(argument: str, others: dict[Path, None]) -> list[InputDocument]:
-    """The documents of one argument; files of folders that are none are added to `others`."""
+    """The documents of one argument. Adds other files of folders to `others`."""
     if argument == STDIN:
         return [InputDocument(None, PurePath("stdin"))]
     path = Path(argument)
@@ -99,7 +99,7 @@ def _in_folder(folder: Path, root: Path, others: dict[Path, None]) -> Iterator[I
 
 
 def _matches(pattern: Path, others: dict[Path, None]) -> list[InputDocument]:
-    """What a glob finds that the shell has left to us; `**` stands for any folders between."""
+    """The matches of a glob that the shell has not expanded; `**` matches any folders."""
     fixed = 0
     while not any(character in pattern.parts[fixed] for character in "*?["):
         fixed += 1
@@ -120,5 +120,5 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
-    """Sorts page2 before page10."""
+    """Sort key that puts page2 before page10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", str(path))]

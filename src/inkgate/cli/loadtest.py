@@ -14,7 +14,7 @@ import anyio
 import typer
 
 from inkgate.cli.durations import duration, share
-from inkgate.cli.interrupts import stop_when_told
+from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.loadtest_options import LoadOptions, plan_of, steps_of
 from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
 
@@ -206,7 +206,7 @@ async def _measure(
         stack.enter_context(view)
         instruments = LoadInstruments(run, Scraper(sources), view, stop, options.max_error)
         async with anyio.create_task_group() as tasks:
-            await tasks.start(stop_when_told, stop)
+            await tasks.start(stop_on_signal, stop)
             if options.steps is None:
                 results = await run_once(load, instruments)
             else:

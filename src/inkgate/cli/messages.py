@@ -12,7 +12,7 @@ from inkgate.errors import install_extra
 
 FAILED = 1
 MISUSE = 2
-INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 _REMEDIES = {
     "engine_unknown": "Name one of them with --engine, or as engine.name in the settings.",
@@ -22,11 +22,11 @@ _REMEDIES = {
     "pdf_encrypted": "Pass it with --password, or remove the encryption.",
     "pdf_password_wrong": "Pass the password that opens the file in a viewer, with --password.",
 }
-"""Remedies for the command line, where a client of the service would do something else."""
+"""Remedies for the command line that differ from those for clients of the service."""
 
 
 def remedy_here(code: str, remedy: str) -> str:
-    """The remedy for an error code at the command line; `remedy` is that for clients of the service."""
+    """The remedy for an error code on the command line. `remedy`: the one for clients of the service."""
     return _REMEDIES.get(code, remedy)
 
 
@@ -50,7 +50,7 @@ def failure(*lines: str) -> typer.Exit:
 
 @contextmanager
 def needs_extra(extra: str) -> Iterator[None]:
-    """Imports inside belong to an extra of inkgate: where one is missing, say how to install it, and exit."""
+    """Context for imports that an extra of inkgate provides: if one is missing, says how to install it and exits."""
     try:
         yield
     except ModuleNotFoundError as error:

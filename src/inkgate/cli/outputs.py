@@ -21,11 +21,11 @@ from inkgate.types import DocumentResult
 
 @dataclass(frozen=True, slots=True)
 class ToFolder:
-    """Writes each document as one file a format, at the place planned for it.
+    """Writes each document to one file per format, at its planned path.
 
     Attributes:
-        folder: in which all places are.
-        keep: files that exist stay as they are.
+        folder: contains all files.
+        keep: existing files are kept.
     """
 
     folder: Path
@@ -35,7 +35,7 @@ class ToFolder:
     coordinates: Coordinates | None = None
 
     def write(self, source: InputDocument, result: DocumentResult) -> None:
-        """Writes the files of one document, over those of an earlier run unless they are to be kept.
+        """Writes the files of one document. Replaces existing ones unless `keep` is set.
 
         Raises:
             OSError: a file can't be written.
@@ -45,21 +45,21 @@ class ToFolder:
                 write_whole(path, render(result, format, self.coordinates))
 
     def files(self, source: InputDocument) -> list[Path]:
-        """The files of one document, one for each format."""
+        """The files of one document, one per format."""
         place = self.places[source]
         return [place.with_name(place.name + kind.suffix) for kind in self.formats]
 
 
 @dataclass(frozen=True, slots=True)
 class ToStdout:
-    """Prints documents one after another; `several` sets them apart."""
+    """Prints documents one after another. `several`: print separators."""
 
     format: Format
     several: bool
     coordinates: Coordinates | None = None
 
     def write(self, source: InputDocument, result: DocumentResult) -> None:
-        """Prints one document: several texts each under a line with its name, several JSON documents one a line."""
+        """Prints one document: several texts each below a line with its name, several JSON documents one per line."""
         data = render(result, self.format, self.coordinates)
         if self.several and self.format is Format.JSON:
             data = orjson.dumps(orjson.loads(data))
@@ -75,7 +75,7 @@ Output = ToFolder | ToStdout
 
 
 class ExistingResults(StrEnum):
-    """What becomes of results that are there already."""
+    """How to treat existing results."""
 
     REFUSE = "refuse"
     KEEP = "keep"
@@ -88,11 +88,11 @@ def to_folder(
     sources: Sequence[InputDocument],
     existing: ExistingResults = ExistingResults.REFUSE,
 ) -> ToFolder:
-    """Plans a file for each document: its name without suffix, or with it where two would meet otherwise.
+    """Plans the files of each document: its name without suffix, or with it if two documents would collide.
 
     Raises:
         typer.Exit: with status 2: two documents would be written to one file, `folder` is a file, or a result exists
-            that may be neither kept nor replaced.
+            and may be neither kept nor replaced.
     """
     if folder.exists() and not folder.is_dir():
         raise misuse(f"{folder} is a file. -o needs a folder.")
@@ -130,7 +130,7 @@ def to_stdout(formats: tuple[Format, ...], documents: int) -> ToStdout:
     """Standard output for one format.
 
     Raises:
-        typer.Exit: with status 2, for what can't be told apart there.
+        typer.Exit: with status 2, for several documents or formats that can't be separated there.
     """
     if len(formats) > 1:
         raise misuse("Several formats need files: add -o DIR.")
@@ -140,10 +140,10 @@ def to_stdout(formats: tuple[Format, ...], documents: int) -> ToStdout:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that it is never seen half-written, however this ends.
+    """Writes a file atomically: it is never visible half-written.
 
     Raises:
-        OSError: it can't be written; nothing is left behind.
+        OSError: it can't be written; no partial file remains.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.parent / f".inkgate-{os.getpid()}.part"

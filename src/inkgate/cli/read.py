@@ -132,7 +132,7 @@ def _existing(*, overwrite: bool, skip_existing: bool) -> ExistingResults:
 def _into(
     folder: Path, formats: tuple[Format, ...], sources: tuple[InputDocument, ...], existing: ExistingResults
 ) -> tuple[ToFolder, tuple[InputDocument, ...]]:
-    """Where the results go, and the documents that have to be read for it."""
+    """The output, and the documents that need to be read for it."""
     from inkgate.cli.outputs import to_folder
 
     to = to_folder(folder, formats, sources, existing)
@@ -142,7 +142,7 @@ def _into(
 
 
 def say_skipped(paths: Sequence[Path]) -> None:
-    """Names the files of folders that were not read, the first ten of them."""
+    """Prints the files that were skipped in folders, at most ten of them."""
     for path in paths[:SKIPPED_SHOWN]:
         say(f"skipped {path}: not an image or PDF by its name. Name the file itself to read it anyway.")
     if len(paths) > SKIPPED_SHOWN:
@@ -173,7 +173,7 @@ def _run(settings: Settings, order: ReadCommand) -> ReadTally:
     from inkgate.errors import EngineFailed, InputRejected
     from inkgate.telemetry.logs import configure_logs
 
-    # Failures are summed up at the end; what logs say besides them is for those who ask.
+    # Failures are listed at the end, so logs are shown only on request.
     wanted = "level" in settings.log.model_fields_set
     configure_logs(settings.log if wanted else settings.log.model_copy(update={"level": "error"}))
     try:
@@ -188,10 +188,10 @@ def _run(settings: Settings, order: ReadCommand) -> ReadTally:
 
 
 def _formats(given: list[str]) -> tuple[Format, ...]:
-    """The formats asked for, each once.
+    """The requested formats, each once.
 
     Raises:
-        typer.Exit: with status 2, where one is unknown.
+        typer.Exit: with status 2, if one is unknown.
     """
     from inkgate.documents.formats import Format
 

@@ -1,4 +1,4 @@
-"""The documents of one `inkgate read`, one after another, their pages in parallel."""
+"""Reads the documents of `inkgate read` one after another, with pages in parallel."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from inkgate.settings import PdfText, Settings
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, Task, TaskKind
 
 NO_DEADLINE_S = 365 * 24 * 3600.0
-"""Nobody else waits for a document that is read here: `limits.time_s` counts only where it was set on purpose."""
+"""No other client waits here, so `limits.time_s` applies only if it was set explicitly."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadCommand:
-    """What one command is to read, how, and where to."""
+    """The documents of one command, options, and output."""
 
     sources: tuple[InputDocument, ...]
     to: Output
@@ -37,7 +37,7 @@ class ReadCommand:
 
     @property
     def options(self) -> ReadOptions:
-        """One reading serves all formats: as much as the most demanding of them needs."""
+        """Options for a single read that serves all formats: those of the most demanding one."""
         kinds = {wanted.task_kind for wanted in self.formats}
         kind = TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT
         return ReadOptions(Task(kind), self.pages, self.pdf_text, self.password)
@@ -45,11 +45,11 @@ class ReadCommand:
 
 @dataclass(slots=True)
 class ReadTally:
-    """How the documents of one command ended.
+    """Counts of how the documents of one command ended.
 
     Attributes:
-        pages: that were read.
-        problems: a line for each thing that could not be read; empty when all was.
+        pages: number of pages read.
+        problems: one line for each document or page that could not be read.
     """
 
     whole: int = 0
@@ -60,12 +60,12 @@ class ReadTally:
 
 
 async def read_documents(settings: Settings, order: ReadCommand) -> ReadTally:
-    """Reads and hands over every document.
+    """Reads every document and writes its results.
 
     Raises:
-        InputRejected: the settings name an engine that doesn't exist.
+        InputRejected: the settings name an unknown engine.
         EngineFailed: the engine did not start.
-        BrokenPipeError: whoever read standard output has left.
+        BrokenPipeError: the reader of standard output has closed it.
     """
     tally = ReadTally()
     async with AsyncExitStack() as stack:
@@ -84,7 +84,7 @@ def _patient(settings: Settings) -> Settings:
 
 
 async def _read_one(reader: Reader, order: ReadCommand, source: InputDocument, title: str, tally: ReadTally) -> None:
-    """Reads one document and hands it over, whole or in part; adds how it went to `tally`."""
+    """Reads one document, writes its complete or partial results, and adds the outcome to `tally`."""
     problem = ""
     try:
         result = await _result(reader, Document(source.data(), _printable(source.name)), order.options, title)
@@ -140,13 +140,15 @@ def _line(name: str, error: PageError, title: str) -> str:
 
 
 def _printable(name: str) -> str:
-    """File names are bytes; those that are no UTF-8 get replacement characters in results."""
+    """The file name for results. File names are bytes; replaces what is not UTF-8."""
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
 @contextmanager
 def _bar(title: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar over the pages of one document, on a terminal, gone when it is done; its arguments: read, of how many."""
+    """A progress bar over the pages of one document, on a terminal only, removed at the end. Yields a function of the
+    pages read and their total.
+    """
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),

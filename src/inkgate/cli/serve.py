@@ -1,4 +1,4 @@
-"""`inkgate serve`: the service on the network."""
+"""`inkgate serve`: runs the HTTP service."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from inkgate.errors import install_extra
 from inkgate.settings import USUAL_METRICS_PORT, Settings
 
 _SWITCH_S = 0.0005
-"""How long a thread that computes in Python keeps the event loop waiting for the interpreter. A request wants it
-several times: Python's 5 ms each are felt in every refusal while the embedded engine is busy."""
+"""Interpreter switch interval: how long a thread computing in Python blocks the event loop. Each request needs the
+interpreter several times, so Python's default of 5 ms slows every refusal while the embedded engine is busy."""
 
 
 def serve(
@@ -51,7 +51,7 @@ def _run(settings: Settings) -> None:
     """Serves until a signal ends it.
 
     Raises:
-        typer.Exit: with status 2 for an engine that doesn't exist, 1 where the service could not start.
+        typer.Exit: with status 2 for an unknown engine, 1 if the service could not start.
     """
     import anyio
 
@@ -75,21 +75,21 @@ def _run(settings: Settings) -> None:
         raise misuse(f"{error.detail} {remedy_here(error.code, error.remedy)}") from error
     except EngineFailed as error:
         raise failure(f"{error.title}. {error.detail} {remedy_here(error.code, error.remedy)}") from error
-    except KeyboardInterrupt as error:  # before the server has taken over the signals
+    except KeyboardInterrupt as error:  # before the server handles the signals
         raise typer.Exit(INTERRUPTED) from error
 
 
 def _greet(url: str) -> None:
-    """Tells a person at a terminal where to go; logs say it to everybody else."""
+    """Prints the URL at a terminal; otherwise the log has it."""
     if sys.stderr.isatty():
         say(f"Serving on {url} (documentation: {url}/docs). Ctrl-C stops it.")
 
 
 def refuse_open_service(settings: Settings) -> None:
-    """Refuses to serve everybody on the network by mistake.
+    """Refuses to start a service that is open to the network by mistake.
 
     Raises:
-        typer.Exit: with status 2: the address is not loopback, no key is set, and `auth.allow_open` isn't either.
+        typer.Exit: with status 2: the address is not loopback, and neither a key nor `auth.allow_open` is set.
     """
     host = settings.server.host
     if settings.auth.key_hashes or settings.auth.allow_open or is_loopback(host):
@@ -101,7 +101,7 @@ def refuse_open_service(settings: Settings) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a service on `host`. Names other than localhost are taken to be public."""
+    """Whether only this machine can reach a service on `host`. Names other than localhost count as public."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -109,10 +109,10 @@ def is_loopback(host: str) -> bool:
 
 
 def check_metrics_address(settings: Settings) -> None:
-    """As check_address, for /metrics. That the usual port is taken is no mistake: the service goes on without.
+    """As check_address, for /metrics. If only the default port is in use, the service runs without metrics.
 
     Raises:
-        typer.Exit: with status 1; with 2 where the API is to listen there.
+        typer.Exit: with status 1; 2 if the API uses the same port.
     """
     metrics = settings.metrics
     if not metrics.enabled or metrics.port == USUAL_METRICS_PORT:
@@ -123,7 +123,7 @@ def check_metrics_address(settings: Settings) -> None:
 
 
 def check_redis(settings: Settings) -> None:
-    """Refuses settings that name a Redis where its client is not installed.
+    """Refuses settings that name a Redis server if the Redis client is not installed.
 
     Raises:
         typer.Exit: with status 2.
@@ -142,7 +142,7 @@ def check_redis(settings: Settings) -> None:
 
 
 def check_address(host: str, port: int, remedy: str = "Choose another with --port.") -> None:
-    """Tells of an address that can't be had in one line and at once, before models are loaded.
+    """Checks that the address is available, before models are loaded.
 
     Raises:
         typer.Exit: with status 1.

@@ -24,7 +24,7 @@ from inkgate.bench.tune.results import Settings, Targets, TuneReport
 from inkgate.bench.tune.search import search
 from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
 from inkgate.bench.tune.task import Task
-from inkgate.cli.interrupts import stop_when_told
+from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.tune_files import write_results
 from inkgate.cli.tune_view import ShownBench, TuneProgress
 from inkgate.concurrency import single_error
@@ -106,7 +106,7 @@ async def run(options: TuneOptions, tree: Tree) -> TuneReport:
     stop = anyio.Event()
     with single_error():
         async with anyio.create_task_group() as tasks:
-            await tasks.start(stop_when_told, stop)
+            await tasks.start(stop_on_signal, stop)
             try:
                 report = await _search(options, tree, stop)
             except LoadImpossible as error:

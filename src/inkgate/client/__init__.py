@@ -1,10 +1,10 @@
-"""A client of a running service: for programs, and for the parts of inkgate that look at it from outside.
+"""Python client of a running inkgate service.
 
     with InkgateClient("http://127.0.0.1:7860") as client:
         result = client.read("scan.pdf", ReadAs(task="parse"))
 
-`AsyncInkgateClient` has the same methods, to be awaited. Whatever goes wrong with a file, on the way, or in the service
-is a ServiceError; a file that can't be read is a FileUnreadable, which is one.
+`AsyncInkgateClient` has the same methods as coroutines. All errors of files, connections and the service are
+ServiceError; FileUnreadable, a subclass, means that the file can't be read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The client that is awaited; the same methods as the one that blocks."""
+"""The asynchronous client, with the same methods as the blocking one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Self
 import httpx
 
 from inkgate.client import requests
-from inkgate.client.errors import refused, told
-from inkgate.client.files import File, loaded
+from inkgate.client.errors import refusal_error, service_errors
+from inkgate.client.files import File, load
 from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import AsyncPages
 from inkgate.concurrency import Threads
@@ -20,7 +20,7 @@ from inkgate.types import DocumentResult
 
 
 class AsyncInkgateClient:
-    """Speaks to the service at `url`. To be closed, or used with `async with`."""
+    """Client of the service at `url`. Close it, or use it with `async with`."""
 
     def __init__(
         self,
@@ -32,17 +32,17 @@ class AsyncInkgateClient:
         headers: Mapping[str, str] | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """`key`: an API key; empty where the service asks for none. `timeout_s`: for all but reading, which has
-        `read_timeout_s`. `headers`: sent with every request. `transport`: instead of the network.
+        """`key`: an API key; empty if the service requires none. `timeout_s`: for all requests except reading, which
+        has `read_timeout_s`. `headers`: sent with every request. `transport`: replaces the network.
 
         Raises:
-            ServiceError: `url` is not a URL, or `key` holds a character that HTTP does not allow.
+            ServiceError: `url` is not a URL, or `key` contains a character that HTTP does not allow.
         """
         self.url = url.rstrip("/")
         self._read_timeout_s = read_timeout_s
         self._files = Threads("client_files", 4)
-        # trust_env: a proxy of the environment is the way to the internet, not to a service of one's own.
-        with told(self.url):
+        # trust_env=False: proxies of the environment are for the internet, not for one's own service.
+        with service_errors(self.url):
             self._http = httpx.AsyncClient(
                 base_url=self.url,
                 headers=requests.with_key(key, headers),
@@ -64,80 +64,78 @@ class AsyncInkgateClient:
         await self._http.aclose()
 
     async def read(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> DocumentResult:
-        """What is in `file`, whole: a path, bytes, or a file open in binary mode. `name`: of bytes, for messages.
+        """Reads `file`: a path, bytes, or a file open in binary mode. `name`: of bytes, for messages.
 
         Raises:
-            ServiceError: nothing of it could be read. Pages that failed alone say so in their `error`.
+            ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
         ask = requests.reading(await self._loaded(file, name), read_as, "json", self._read_timeout_s)
-        return requests.understood(requests.DOCUMENT, await self._answer(ask), self.url)
+        return requests.parse(requests.DOCUMENT, await self._answer(ask), self.url)
 
     async def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
-        """The same as a file in `format`: `text`, `markdown`, `json`, `hocr` or `alto`. Raises ServiceError."""
+        """As `read`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
         ask = requests.reading(await self._loaded(file, name), read_as, format, self._read_timeout_s)
         answer = await self._answer(ask)
         return answer.content if format == "hocr" else requests.content(answer, self.url)
 
     @asynccontextmanager
     async def stream(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> AsyncIterator[AsyncPages]:
-        """The pages of `file` as they are read. Leaving the block early stops the reading. Raises ServiceError."""
+        """The pages of `file` as they are read. Leaving the block early cancels the request. Raises ServiceError."""
         ask = requests.reading(await self._loaded(file, name), read_as, "ndjson", self._read_timeout_s)
-        with told(self.url):
+        with service_errors(self.url):
             answer = await self._http.send(ask.build(self._http), stream=True)
         try:
             if not answer.is_success:
-                with told(self.url):
+                with service_errors(self.url):
                     await answer.aread()
-                raise refused(self.url, ask.path, answer)
+                raise refusal_error(self.url, ask.path, answer)
             yield AsyncPages(answer, self.url)
         finally:
             await answer.aclose()
 
     async def upload(self, file: File, name: str = "") -> str:
-        """Keeps a file in the service for an hour; its ID. Raises ServiceError."""
+        """Uploads a file, which the service keeps for an hour. Returns its ID. Raises ServiceError."""
         loaded = await self._loaded(file, name)
         ask = ClientRequest("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)
-        return requests.understood(requests.UPLOADED, await self._answer(ask), self.url).id
+        return requests.parse(requests.UPLOADED, await self._answer(ask), self.url).id
 
     async def file(self, file_id: str) -> bytes:
         """The bytes of an uploaded file. Raises ServiceError."""
         return requests.content(await self._answer(ClientRequest("GET", f"/v1/files/{file_id}/content")), self.url)
 
     async def delete_file(self, file_id: str) -> None:
-        """Forgets an uploaded file. Raises ServiceError."""
+        """Deletes an uploaded file. Raises ServiceError."""
         await self._answer(ClientRequest("DELETE", f"/v1/files/{file_id}"))
 
     async def picture(self, file_id: str, page: int = 1, turn: int = 0, side: int = 1400) -> bytes:
-        """A page of an uploaded file, from 1, as JPEG, turned by `turn` degrees clockwise; no side is longer than
-        `side`. Raises ServiceError.
+        """Renders a page of an uploaded file, from 1, as JPEG, turned by `turn` degrees clockwise, with no side longer
+        than `side`. Raises ServiceError.
         """
         return requests.content(await self._answer(requests.preview(file_id, page, turn, side)), self.url)
 
     async def engine(self) -> str:
-        """The name of the engine that reads. Raises ServiceError."""
-        return requests.understood(
-            requests.HEALTH, await self._answer(ClientRequest("GET", "/health")), self.url
-        ).engine
+        """The name of the service's engine. Raises ServiceError."""
+        return requests.parse(requests.HEALTH, await self._answer(ClientRequest("GET", "/health")), self.url).engine
 
     async def models(self) -> tuple[str, ...]:
-        """The models that read: those of the model servers, else the engine. Raises ServiceError."""
-        answer = requests.understood(requests.MODELS, await self._answer(ClientRequest("GET", "/v1/models")), self.url)
+        """The models of the model servers, else the engine's name. Raises ServiceError."""
+        answer = requests.parse(requests.MODELS, await self._answer(ClientRequest("GET", "/v1/models")), self.url)
         return tuple(model.id for model in answer.data)
 
     async def state(self) -> State:
-        """What the service says of itself now.
+        """The service's current state.
 
         Raises:
-            ServiceError: it can't be reached, asks for another key, or is no inkgate (of this version).
+            ServiceError: the service can't be reached, refuses the key, or is not an inkgate of this version.
         """
-        return requests.understood(requests.STATE, await self._answer(ClientRequest("GET", "/state")), self.url)
+        return requests.parse(requests.STATE, await self._answer(ClientRequest("GET", "/state")), self.url)
 
     async def _answer(self, ask: ClientRequest) -> httpx.Response:
-        with told(self.url):
+        with service_errors(self.url):
             answer = await self._http.send(ask.build(self._http))
         if not answer.is_success:
-            raise refused(self.url, ask.path, answer)
+            raise refusal_error(self.url, ask.path, answer)
         return answer
 
     async def _loaded(self, file: File, name: str) -> tuple[str, bytes]:
-        return await self._files.run(loaded, file, name)
+        return await self._files.run(load, file, name)

@@ -1,4 +1,4 @@
-"""What went wrong, in words for people: the service's own, where it sent a problem document."""
+"""Errors with messages for people, from the service's problem documents if it sent one."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ UNSENDABLE = (
 
 
 class ServiceError(Exception):
-    """The service could not be asked, or it refused. The message is for people: what happened, and what to do.
+    """A request failed or was refused. The message says what happened and what to do.
 
     Attributes:
-        status: of the answer; None where there was none.
-        code: of the error, as docs/reference/errors.md lists them; empty where the answer has none.
-        title, detail, remedy: as the problem document has them; empty where there was none.
-        retry_after_s: when it is worth trying again, where the service said so.
-        request_id: under which the service's log has more; empty where there was no answer.
+        status: of the response; None if there was none.
+        code: of the error, as listed in docs/reference/errors.md; empty if the response has none.
+        title, detail, remedy: from the problem document; empty if there was none.
+        retry_after_s: seconds after which to retry, if the service sent them.
+        request_id: find more in the service's log with it; empty if there was no response.
     """
 
     def __init__(
@@ -44,16 +44,16 @@ class ServiceError(Exception):
 
 
 class FileUnreadable(ServiceError):
-    """The file that was to be sent can't be read on this machine; nothing was sent. Its cause is the OSError."""
+    """A local file can't be read, so nothing was sent. Its cause is the OSError."""
 
 
 @contextmanager
-def told(url: str) -> Iterator[None]:
-    """Turns what the connection to `url` raises into a ServiceError."""
+def service_errors(url: str) -> Iterator[None]:
+    """Turns errors of the connection to `url` into ServiceError."""
     try:
         yield
     except (httpx.LocalProtocolError, UnicodeEncodeError) as error:
-        # The exception's own message shows the header, which may be the key.
+        # The exception's message would show the header, which may be the key.
         raise ServiceError(UNSENDABLE) from error
     except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError) as error:  # UnicodeError: in the host name
         raise ServiceError(f"{url!r} is not a URL. Use one such as http://127.0.0.1:7860.") from error
@@ -71,8 +71,8 @@ def told(url: str) -> Iterator[None]:
         ) from error
 
 
-def refused(url: str, path: str, answer: httpx.Response) -> ServiceError:
-    """The error that an answer which is no success tells of. Its body must have been read."""
+def refusal_error(url: str, path: str, answer: httpx.Response) -> ServiceError:
+    """The error for an unsuccessful response. Its body must have been read."""
     problem = problem_of(answer.content)
     status = answer.status_code
     retry = answer.headers.get("retry-after", "")
@@ -90,8 +90,8 @@ def refused(url: str, path: str, answer: httpx.Response) -> ServiceError:
     return ServiceError(message, status, problem, retry_after_s)
 
 
-def not_understood(url: str, answer: httpx.Response) -> ServiceError:
-    """The error that a successful answer tells of which is not what was asked for."""
+def unexpected_error(url: str, answer: httpx.Response) -> ServiceError:
+    """The error for a successful response of an unexpected form."""
     return ServiceError(
         f"The response of {url} to {answer.request.url.path} has an unexpected form ({_kind(answer)}). Is it another "
         "service, a proxy, or another version of inkgate?",
@@ -104,7 +104,7 @@ def _kind(answer: httpx.Response) -> str:
 
 
 def problem_of(body: bytes) -> dict[str, Any]:
-    """The problem document that `body` is; empty where it is none."""
+    """Parses a problem document; empty if `body` is not one."""
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""What can be given to be read, and its bytes."""
+"""Files that clients send: paths, bytes, and open files."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from inkgate.client.errors import FileUnreadable
 
 @runtime_checkable
 class BinaryFile(Protocol):
-    """A file that is open in binary mode; wrappers such as those of tempfile are no IOBase."""
+    """A file open in binary mode. Not IOBase, because wrappers such as tempfile's are not."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """All that is left."""
+        """Reads the rest of the file."""
         ...
 
 
 File = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryFile
-"""A path, the bytes themselves, or a file that is open in binary mode and is read from where it stands."""
+"""A path, the bytes, or a file open in binary mode, which is read from its current position."""
 
 
-def loaded(file: File, name: str) -> tuple[str, bytes]:
-    """The name under which `file` is sent (`name`, where one is given), and its bytes. Blocking.
+def load(file: File, name: str) -> tuple[str, bytes]:
+    """The name for `file` (`name` if given), and its bytes. Blocking.
 
     Raises:
-        FileUnreadable: there is no such file, or it can't be read.
-        TypeError: `file` is none of the kinds that `File` names.
+        FileUnreadable: the file does not exist or can't be read.
+        TypeError: `file` is not a `File`.
     """
     if isinstance(file, bytes | bytearray | memoryview):
         return name or "document", bytes(file)
@@ -50,7 +50,7 @@ def _bytes_of(file: BinaryFile) -> bytes:
 
 
 def _name_of(file: BinaryFile) -> str:
-    name: object = getattr(file, "name", None)  # io.BytesIO has none; that of a pipe is a number
+    name: object = getattr(file, "name", None)  # io.BytesIO has none; a pipe's is a number
     return Path(name).name if isinstance(name, str) else "document"
 
 

@@ -1,4 +1,4 @@
-"""What is sent, and how answers are understood: the same for the client that blocks and the one that is awaited."""
+"""Requests and the parsing of responses, shared by the blocking and the asynchronous client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from inkgate.client.errors import UNSENDABLE, ServiceError, not_understood
+from inkgate.client.errors import UNSENDABLE, ServiceError, unexpected_error
 from inkgate.telemetry.state import State
 from inkgate.types import DocumentResult, PageResult
 
@@ -17,26 +17,26 @@ ResultT = TypeVar("ResultT")
 
 CONNECT_S = 10.0
 READ_S = 660.0
-"""Beyond the service's own bound for a document (`limits.time_s`), which answers in words."""
+"""Longer than the service's time limit (`limits.time_s`), whose error says more than a timeout here."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthAnswer:
-    """What is used of `/health`."""
+    """The used part of `/health`."""
 
     engine: str
 
 
 @dataclass(frozen=True, slots=True)
 class IdAnswer:
-    """What is used of an uploaded file, and of a model."""
+    """The used part of an uploaded file or a model."""
 
     id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ModelsAnswer:
-    """What `/v1/models` lists."""
+    """The list of `/v1/models`."""
 
     data: tuple[IdAnswer, ...]
 
@@ -51,15 +51,15 @@ DOCUMENT: TypeAdapter[DocumentResult] = TypeAdapter(DocumentResult)
 
 @dataclass(frozen=True, slots=True)
 class ReadAs:
-    """What to read of a document, and how; docs/reference/http.md, "Options", says what the values are.
+    """Options for reading a document; docs/reference/http.md, "Options", explains the values.
 
     Attributes:
-        pages: from 1, such as `1-3,7`; empty for all.
-        fields: for the task `extract`; language: for `translate`.
-        pdf_text: `auto`, `never` or `always`; empty: as the service's settings say.
-        password: of a PDF that needs one.
-        priority: `interactive`, `normal` or `batch`; empty: as the service finds.
-        timeout_s: after which nobody waits for the answer.
+        pages: such as `1-3,7`, from 1; empty for all.
+        fields: names for the task `extract`; language: for `translate`.
+        pdf_text: `auto`, `never` or `always`; empty: the service's default.
+        password: of an encrypted PDF.
+        priority: `interactive`, `normal` or `batch`; empty: chosen by the service.
+        timeout_s: after which the service cancels the request.
     """
 
     task: str = "text"
@@ -77,10 +77,10 @@ TEXT = ReadAs()
 
 
 def with_key(key: str, headers: Mapping[str, str] | None) -> dict[str, str]:
-    """What is sent with every request. `key`: empty where the service asks for none.
+    """Headers of every request. `key`: empty if the service requires none.
 
     Raises:
-        ServiceError: `key` holds a character that HTTP does not allow.
+        ServiceError: `key` contains a character that HTTP does not allow.
     """
     if not (key.isascii() and key.isprintable()):
         raise ServiceError(UNSENDABLE)
@@ -90,7 +90,7 @@ def with_key(key: str, headers: Mapping[str, str] | None) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """A request. `wait_s`: how long its answer may take; None: as the client was told."""
+    """A request. `wait_s`: time limit of its response; None: the client's default."""
 
     method: str
     path: str
@@ -101,7 +101,7 @@ class ClientRequest:
     wait_s: float | None = None
 
     def build(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
-        """The request as `http` sends it."""
+        """The request for `http`."""
         options: dict[str, Any] = {}
         if self.wait_s is not None:
             options["timeout"] = httpx.Timeout(self.wait_s, connect=CONNECT_S)
@@ -118,7 +118,7 @@ class ClientRequest:
 
 
 def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float) -> ClientRequest:
-    """The request that has `file` (its name, and its bytes) read and answered in the format `shape`."""
+    """The request to read `file` (name and bytes) in the format `shape`."""
     options = {"task": read_as.task, "pages": read_as.pages, "pdf_text": read_as.pdf_text, "format": shape}
     options |= {"fields": ",".join(read_as.fields), "language": read_as.language, "password": read_as.password}
     headers = {}
@@ -131,20 +131,20 @@ def reading(file: tuple[str, bytes], read_as: ReadAs, shape: str, wait_s: float)
 
 
 def preview(file_id: str, page: int, turn: int, side: int) -> ClientRequest:
-    """The request for the picture of a page, from 1."""
+    """The request for the image of a page, from 1."""
     return ClientRequest("GET", f"/v1/files/{file_id}/pages/{page}", params={"turn": turn, "side": side}, wait_s=60.0)
 
 
-def understood(kind: TypeAdapter[ResultT], answer: httpx.Response, url: str, body: bytes | None = None) -> ResultT:
-    """The answer's body, or a line of it, as a `kind`. Raises ServiceError where it is none."""
+def parse(kind: TypeAdapter[ResultT], answer: httpx.Response, url: str, body: bytes | None = None) -> ResultT:
+    """Parses the response's body, or a line of it, as a `kind`. Raises ServiceError if it is invalid."""
     try:
         return kind.validate_json(answer.content if body is None else body)
     except ValidationError as error:
-        raise not_understood(url, answer) from error
+        raise unexpected_error(url, answer) from error
 
 
 def content(answer: httpx.Response, url: str) -> bytes:
-    """The answer's body, a file that is not HTML. Raises ServiceError where it is: the page of a proxy, say."""
+    """The response's body, a file. Raises ServiceError if it is HTML, such as a proxy's page."""
     if answer.headers.get("content-type", "").startswith("text/html"):
-        raise not_understood(url, answer)
+        raise unexpected_error(url, answer)
     return answer.content

@@ -1,4 +1,4 @@
-"""A document page by page, as NDJSON brings it."""
+"""Streams of pages, from NDJSON."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import httpx
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from inkgate.client.errors import ServiceError, told
-from inkgate.client.requests import PAGE, understood
+from inkgate.client.errors import ServiceError, service_errors
+from inkgate.client.requests import PAGE, parse
 from inkgate.types import PageResult
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How the document went: the last line of a stream. `page_count`: of the whole document."""
+    """The last line of a stream: the document's outcome. `page_count`: of the whole document."""
 
     status: str
     name: str
@@ -33,7 +33,7 @@ _SUMMARY: TypeAdapter[Summary] = TypeAdapter(Summary)
 
 
 class _Lines:
-    """Bytes as they come, cut at line feeds alone: text may hold other characters that end lines elsewhere."""
+    """Splits bytes at line feeds only: text may contain other characters that count as line ends in Python."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
@@ -50,14 +50,14 @@ class _Lines:
 
 
 class _End:
-    """What the last line says."""
+    """Parser of the last line."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._summary: Summary | None = None
 
     def is_end(self, line: bytes) -> bool:
-        """Whether `line` is the summary, which is then kept.
+        """Whether `line` is the summary; if so, stores it.
 
         Raises:
             ServiceError: the document failed after its first pages.
@@ -77,21 +77,21 @@ class _End:
 
     @property
     def summary(self) -> Summary:
-        """How it went. Raises ServiceError where the stream was broken off."""
+        """The document's outcome. Raises ServiceError if the stream broke off."""
         if self._summary is None:
             raise ServiceError(f"{self._url} broke off the response before its end. Try again.")
         return self._summary
 
 
 def _count(answer: httpx.Response) -> int | None:
-    """How many pages will come; None where the service doesn't say."""
+    """Number of pages to come; None if unknown."""
     said = answer.headers.get("x-inkgate-pages", "")
     return int(said) if said.isascii() and said.isdigit() else None
 
 
 class Pages:
-    """The pages of a document as they are read; iterate once. `count`: how many there will be, where that is known.
-    `summary` is known when the last one was taken.
+    """The pages of a document as they are read; iterate once. `count`: their number, None if unknown. `summary` is
+    available after the last page.
     """
 
     def __init__(self, answer: httpx.Response, url: str) -> None:
@@ -105,12 +105,12 @@ class Pages:
         return self._end.summary
 
     def __iter__(self) -> Iterator[PageResult]:
-        return (understood(PAGE, self._answer, self._url, line) for line in self.lines())
+        return (parse(PAGE, self._answer, self._url, line) for line in self.lines())
 
     def lines(self) -> Iterator[bytes]:
-        """The same, each page as JSON. Raises ServiceError: the document failed, or the stream was broken off."""
+        """The pages as JSON. Raises ServiceError if the document failed or the stream broke off."""
         cutter = _Lines()
-        with told(self._url):
+        with service_errors(self._url):
             for chunk in self._answer.iter_bytes():
                 for line in cutter.cut(chunk):
                     if not self._end.is_end(line):
@@ -119,7 +119,7 @@ class Pages:
 
 
 class AsyncPages:
-    """As `Pages`, for `async for`."""
+    """`Pages` for `async for`."""
 
     def __init__(self, answer: httpx.Response, url: str) -> None:
         self.count = _count(answer)
@@ -133,12 +133,12 @@ class AsyncPages:
 
     async def __aiter__(self) -> AsyncIterator[PageResult]:
         async for line in self.lines():
-            yield understood(PAGE, self._answer, self._url, line)
+            yield parse(PAGE, self._answer, self._url, line)
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """The same, each page as JSON. Raises ServiceError: the document failed, or the stream was broken off."""
+        """The pages as JSON. Raises ServiceError if the document failed or the stream broke off."""
         cutter = _Lines()
-        with told(self._url):
+        with service_errors(self._url):
             async for chunk in self._answer.aiter_bytes():
                 for line in cutter.cut(chunk):
                     if not self._end.is_end(line):
