@@ -1,1 +1,1 @@
-"""The embedded engine beside others, step by step, and behind HTTP. See __main__ and service."""
+"""The embedded engine compared with others, step by step, and behind HTTP. See __main__ and service."""

@@ -1,11 +1,11 @@
-"""The embedded engine against rapidocr and tesseract, behind HTTP, step by step, and against the machine's arithmetic.
+"""Compares the embedded engine with rapidocr and tesseract, behind HTTP, step by step, and with the peak arithmetic.
 
     python -m benchmarks.engines --manifest MANIFEST --json FILE --markdown FILE
 
-Everything in one run and in turn, round by round, so that ratios hold on a machine that is not quiet. Rates are medians
-over rounds, ratios medians of the rounds' ratios, latencies of a page its median over rounds. Documents: `sample`;
-peers: inkgate.bench.accuracy.peers. Parts: `race` (engine, HTTP, peers), `steps`, `accuracy` (of the steps, on
-all documents whatever --documents says), `bound` (time by stage, arithmetic). Memory, start and priority:
+All variants alternate in rounds of one run, so that ratios hold on a busy machine. Rates are medians over rounds,
+ratios medians of the rounds' ratios, and the latency of a page is its median over rounds. Documents: `sample`; peers:
+inkgate.bench.accuracy.peers. Parts: `race` (engine, HTTP, peers), `steps`, `accuracy` (of the steps, on all documents,
+regardless of --documents), `bound` (time by stage, arithmetic). Memory, start-up and priority:
 benchmarks.engines.service.
 """
 
@@ -35,7 +35,7 @@ PARTS = ("race", "steps", "accuracy", "bound")
 
 
 class Found:
-    """What was measured so far; written after each part, so that a run that is ended keeps what it has."""
+    """Results so far; written after each part, so that an interrupted run keeps them."""
 
     def __init__(self, heading: str) -> None:
         self.json: dict[str, Any] = {"machine": machine()}
@@ -103,15 +103,15 @@ def _heading(options: argparse.Namespace, pages: Sequence[Entry]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--manifest", type=Path, required=True)
-    parser.add_argument("--documents", type=int, default=24, help="how many are read, spread evenly (24)")
-    parser.add_argument("--accuracy-documents", type=int, help="how many for the part `accuracy` (all)")
+    parser.add_argument("--documents", type=int, default=24, help="number of documents, evenly spread (24)")
+    parser.add_argument("--accuracy-documents", type=int, help="number of documents for the part `accuracy` (all)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
-    parser.add_argument("--peers", nargs="*", choices=list(PEERS), help="all unless named")
+    parser.add_argument("--peers", nargs="*", choices=list(PEERS), help="default: all")
     parser.add_argument("--clients", nargs="*", type=int, default=CLIENTS)
-    parser.add_argument("--step", action="append", default=[], help="a further step: `NAME: setting=value ...`")
+    parser.add_argument("--step", action="append", default=[], help="an additional step: `NAME: setting=value ...`")
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--markdown", type=Path, help="the section of docs/contributing/benchmarks.md")
+    parser.add_argument("--markdown", type=Path, help="file for the section of docs/contributing/benchmarks.md")
     options = parser.parse_args()
     print(measure(options).markdown())
 

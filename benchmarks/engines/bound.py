@@ -1,4 +1,4 @@
-"""Where the time of a page goes, and how near that is to what the machine's arithmetic allows."""
+"""Time of a page by stage, compared with the machine's peak arithmetic."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from inkgate.bootstrap.engines import runtime_of
 
 @dataclass(frozen=True)
 class Bound:
-    """`alone` and `together`: a pass with one client, and with eight. `models`: calls of each in the one with one.
+    """`alone`, `together`: a pass with one client and with eight. `models`: calls of each model in the pass `alone`.
 
-    `flops_together`: of all models in the pass with eight. `peaks`: operations a second by precision, the best found
-    before and after the passes.
+    `flops_together`: operations of all models in the pass `together`. `peaks`: operations a second by precision, the
+    maximum measured before and after the passes.
     """
 
     runtime: str
@@ -32,12 +32,12 @@ class Bound:
 
     @property
     def peak(self) -> float:
-        """In the precision that the engine computes in. What is in int8 counts as bf16 or f32, too."""
+        """Peak in the engine's precision. int8 operations count as bf16 or f32."""
         return self.peaks["bf16" if "bf16" in self.runtime else "f32"]
 
     @property
     def reached(self) -> float:
-        """Share of it that the whole engine reaches with eight clients."""
+        """Share of the peak that the engine reaches with eight clients."""
         return self.flops_together / self.together.seconds / self.peak
 
 
@@ -45,7 +45,7 @@ async def bound(documents: Sequence[Entry]) -> Bound:
     runtime = Counted(runtime_of(DEFAULT.all_settings()))
     peaks = {precision: peak_flops(precision, CORES) for precision in ("f32", "bf16")}
     async with started(DEFAULT, runtime) as engine:
-        await closed_loop(engine.read, documents, TOGETHER)  # shapes seen for the first time are prepared, and counted
+        await closed_loop(engine.read, documents, TOGETHER)  # warm-up: the first call with a new shape is slow
         runtime.forget()
         alone = await closed_loop(engine.read, documents, 1)
         models = {name: Calls(calls.calls, calls.seconds, calls.flops) for name, calls in runtime.models.items()}
@@ -57,6 +57,6 @@ async def bound(documents: Sequence[Entry]) -> Bound:
 
 
 def mean_stages(done: Pass) -> dict[str, float]:
-    """Milliseconds of each stage, over all pages; a stage that a page didn't have took it none."""
+    """Mean milliseconds of each stage over all pages; 0 for a page without the stage."""
     names = dict.fromkeys(name for read in done.reads.values() for name in read.timings_ms)
     return {name: mean(read.timings_ms.get(name, 0.0) for read in done.reads.values()) for name in names}

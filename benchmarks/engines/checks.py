@@ -1,4 +1,4 @@
-"""What is asked of the running service: how soon it is there, what memory it takes, and who goes first."""
+"""Measurements of a running service: start-up time, memory and priority."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from inkgate.bench.accuracy.manifest import Entry
 CLIENTS = 16
 LOOK_S = 0.1
 SETTLE_S = 5.0
-"""Longer than the service takes to give freed memory back."""
+"""Longer than the service takes to return freed memory."""
 LOOKS = 10
 STRIP_WIDTHS, STRIP_HEIGHTS = (240, 400), (64, 128)
-"""Pixels of what is cut out of receipts: a few words, in about ninety sizes as the detector sees them."""
+"""Sizes in pixels of crops of receipts: a few words, in about ninety sizes for the detector."""
 
 
 def starts(times: int = 4) -> list[float]:
-    """Seconds from a start to ready; nothing is cached on disk before the first."""
+    """Seconds from start to ready; the disk cache is empty before the first start."""
     with tempfile.TemporaryDirectory() as home:
         found = []
         for _ in range(times):
@@ -42,7 +42,7 @@ def starts(times: int = 4) -> list[float]:
 
 @dataclass(frozen=True)
 class Memory:
-    """Megabytes, of all processes of the service: once ready, and the most while sixteen clients were served."""
+    """Megabytes of all processes of the service: once ready, and the maximum with sixteen clients."""
 
     ready_mb: float
     most_mb: float
@@ -67,7 +67,7 @@ class Growth:
 
     @property
     def per_cent(self) -> float:
-        """From the first look to the last, by the line that fits all of them best, of what there was at the first."""
+        """Growth from the first sample to the last in percent of the first, by a fitted line."""
         slope, start = linear_regression(range(len(self.looks_mb)), self.looks_mb)
         return 100 * slope * (len(self.looks_mb) - 1) / start
 
@@ -95,7 +95,7 @@ async def growth(documents: Sequence[Entry], requests: int, clients: int = 8) ->
 
 
 def strip(receipt: Image.Image, rng: random.Random) -> bytes:
-    """A piece of a receipt as PNG, anywhere on it and of any size within bounds."""
+    """A random crop of a receipt as PNG."""
     width, height = min(rng.randint(*STRIP_WIDTHS), receipt.width), min(rng.randint(*STRIP_HEIGHTS), receipt.height)
     left, top = rng.randint(0, receipt.width - width), rng.randint(0, receipt.height - height)
     out = io.BytesIO()
@@ -105,20 +105,20 @@ def strip(receipt: Image.Image, rng: random.Random) -> bytes:
 
 @dataclass(frozen=True)
 class Urgent:
-    """Seconds of each urgent receipt, with nothing else there, and beside sixteen clients."""
+    """Seconds of each urgent receipt, alone and beside sixteen clients."""
 
     unloaded_s: list[float]
     loaded_s: list[float]
 
 
 async def urgent(receipts: Sequence[Entry], documents: Sequence[Entry], rounds: int) -> Urgent:
-    """One receipt after the other at `interactive`; the load is `normal` pages of sixteen clients."""
+    """Sends consecutive receipts at `interactive`, while sixteen clients send `normal` pages."""
     unloaded: list[float] = []
     loaded: list[float] = []
     with serving(**FULL_CARE) as child:
         async with client_of(child) as client:
             first = client.at("interactive")
-            await _times(first, receipts)  # shapes seen for the first time are prepared
+            await _times(first, receipts)  # the first call with a new shape is slow
             for _ in range(rounds):
                 unloaded += await _times(first, receipts)
                 async with _loading(client.at("normal"), documents, "normal") as served:
@@ -139,14 +139,14 @@ async def _times(client: Client, documents: Sequence[Entry]) -> list[float]:
 
 
 async def _idle(client: Client, receipt: Entry) -> None:
-    """Returns when what the load left behind is done with."""
+    """Returns once the remaining work of the load is done."""
     await client.read(receipt.file.name, data_of(receipt.file))
     await anyio.sleep(1.0)
 
 
 @dataclass
 class _Served:
-    """`count`: pages so far. `all_clients`: set when they are as many as there are clients."""
+    """`count`: pages so far. `all_clients`: set once there are as many pages as clients."""
 
     count: int = 0
     all_clients: anyio.Event = field(default_factory=anyio.Event)
@@ -154,7 +154,7 @@ class _Served:
 
 @asynccontextmanager
 async def _loading(client: Client, documents: Sequence[Entry], priority: str) -> AsyncIterator[_Served]:
-    """Sixteen clients that ask for pages one after the other, until this is left; then they leave too."""
+    """A closed loop of sixteen clients inside the block."""
     served = _Served()
     pages = cycle(documents)
 

@@ -1,4 +1,4 @@
-"""`inkgate serve` as a child on loopback, and clients that post pages to it."""
+"""`inkgate serve` as a child process on loopback, and its clients."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ ANSWER_S = 600.0
 
 @dataclass(frozen=True)
 class Child:
-    """A service that is ready. `ready_s`: from its start until /readyz answered 200."""
+    """A ready service. `ready_s`: from its start until /readyz returned 200."""
 
     url: str
     pid: int
     ready_s: float
 
     def resident_mb(self) -> float:
-        """Of it and its worker processes; what they share counts for each."""
+        """Resident memory of the service and its workers; shared memory counts for each."""
         return sum(map(_resident_bytes, self.processes())) / 2**20
 
     def processes(self) -> list[int]:
-        """Itself and all below it."""
+        """The process and its descendants."""
         found = [self.pid]
         for pid in found:
             for task in Path(f"/proc/{pid}/task").glob("*/children"):
@@ -50,13 +50,13 @@ class Child:
 def _resident_bytes(pid: int) -> int:
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:  # it has just ended
+    except OSError:  # the process has just ended
         return 0
 
 
 @contextmanager
 def serving(**variables: str) -> Iterator[Child]:
-    """The service with its defaults but for these environment variables and the cache, which is off."""
+    """The service with its defaults, except the cache, which is off, and these environment variables."""
     port = free_port()
     settings = {"INKGATE_CACHE__ENABLED": "false", "INKGATE_LOG__LEVEL": "warning", **variables}
     command = [sys.executable, "-m", "inkgate", "serve", "--port", str(port)]
@@ -86,7 +86,7 @@ def _ready(port: int, process: subprocess.Popen[bytes], until: float) -> bool:
 
 @dataclass(frozen=True)
 class Answer:
-    """`status` 200: the page was read as `text`; else it was refused."""
+    """`status` 200: the page was read as `text`; otherwise it was refused."""
 
     status: int
     text: str
@@ -95,7 +95,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Client:
-    """Posts files to /ocr. `priority`: what it says it is; "": nothing."""
+    """Posts files to /ocr. `priority`: sent as the request's priority; "": none is sent."""
 
     session: aiohttp.ClientSession
     priority: str = ""
@@ -119,7 +119,7 @@ class Client:
         return Answer(200, "\n\n".join(page["text"] for page in pages), seconds)
 
     async def read(self, name: str, data: bytes) -> str:
-        """The text of a page that has to be read: nothing else is there that it could be refused for."""
+        """The text of a page; raises if it is refused."""
         answer = await self.ask(name, data)
         if answer.status != 200:
             raise SystemExit(f"{name} was refused with {answer.status} under a load that the service should bear")

@@ -1,4 +1,4 @@
-"""A closed loop: so many clients, each of which asks for its next page when it has the last."""
+"""A closed loop: each client sends its next page when it has the result of the last."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inkgate.concurrency import single_error
 
 @dataclass(frozen=True)
 class Read:
-    """What was made of a page, and its time by stage where that is known."""
+    """Result of a page, and its time by stage if known."""
 
     text: str
     timings_ms: dict[str, float] = field(default_factory=dict)
@@ -64,7 +64,7 @@ async def closed_loop(read: Reader, documents: Sequence[Entry], clients: int) ->
 
 
 def quantile(values: Iterable[float], share: float) -> float:
-    """The smallest of the values that so large a share of them doesn't exceed (nearest rank)."""
+    """The quantile of values (nearest rank)."""
     ordered = sorted(values)
     return ordered[max(0, min(len(ordered) - 1, int(-(-share * len(ordered) // 1)) - 1))]
 
@@ -74,10 +74,10 @@ def median_rate(passes: Sequence[Pass]) -> float:
 
 
 def median_ratio(one: Sequence[Pass], other: Sequence[Pass]) -> float:
-    """How many times as fast `one` was as `other`: the median over rounds, each compared within itself."""
+    """How many times as fast `one` was as `other`: the median of the ratios within each round."""
     return statistics.median(a.rate / b.rate for a, b in zip(one, other, strict=False))
 
 
 def page_latencies(passes: Sequence[Pass]) -> dict[str, float]:
-    """Seconds of each page: the median over rounds."""
+    """Median seconds of each page over rounds."""
     return {path: statistics.median(each.latencies_s[path] for each in passes) for path in passes[0].latencies_s}

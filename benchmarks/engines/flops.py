@@ -1,8 +1,7 @@
-"""How many operations a model takes for an input, and how many the machine can do: what bounds the engine.
+"""Counts the operations of a model for an input, and measures the machine's peak: the bound of the engine.
 
-Counted are the multiplications and additions of convolutions and matrix products (2 for each pair), by the shapes that
-OpenVINO infers for the actual input. The rest (activations, softmax, resizing) is left out: it is what a perfect
-machine would do in no time.
+Counts multiplications and additions of convolutions and matrix products (2 for each pair), by the shapes that OpenVINO
+infers for the input. Other operations (activations, softmax, resizing) are left out, as if they took no time.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 
 from inkgate.runtimes.base import ColumnModel, Columns, FloatArray, Model, Runtime
 
-# From there, since it keeps OpenVINO from telling its maker of its use.
+# Imported from there, where OpenVINO's telemetry is turned off.
 from inkgate.runtimes.openvino_graphs import openvino, ops
 
 Shape = tuple[int, ...]
@@ -25,12 +24,12 @@ COUNTED = frozenset(
     ("Convolution", "GroupConvolution", "ConvolutionBackpropData", "GroupConvolutionBackpropData", "MatMul")
 )
 PEAK_SIDE = 2048
-"""Of the matrices whose product measures the peak: 17 GFLOP, 12 to 48 MB."""
+"""Size of the matrices whose product measures the peak: 17 GFLOP, 12 to 48 MB."""
 
 
 @dataclass
 class Calls:
-    """What was asked of a model. `seconds`: of all calls together; `flops` likewise."""
+    """Calls of a model. `seconds`, `flops`: sums over all calls."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -38,7 +37,7 @@ class Calls:
 
 
 class Counted:
-    """A Runtime around another, which knows how long its models took, and how many operations that were."""
+    """A Runtime around another that records time and operations of its models."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.name = runtime.name
@@ -56,7 +55,7 @@ class Counted:
         return self.models.setdefault(path.stem, Calls())
 
     def forget(self) -> None:
-        """Begins anew, such as after a warm-up."""
+        """Resets the counts, for example after a warm-up."""
         for calls in self.models.values():
             calls.calls, calls.seconds, calls.flops = 0, 0.0, 0.0
 
@@ -95,22 +94,22 @@ def _count(calls: Calls, path: Path, shape: Shape, seconds: float) -> None:
 
 @cache
 def _core() -> openvino.Core:
-    """Never given up: see inkgate.runtimes.openvino."""
+    """Never freed: see inkgate.runtimes.openvino."""
     return openvino.Core()
 
 
 @cache
 def flops_of(path: Path, shape: Shape) -> float:
-    """Of one call of the model in this file with an input of this shape."""
+    """Operations of one call of the model in this file with an input of this shape."""
     model = _core().read_model(path)
     model.reshape(openvino.PartialShape(list(shape)))
     return 2.0 * sum(map(pairs_of, model.get_ordered_ops()))
 
 
 def pairs_of(node: openvino.Node) -> int:
-    """Multiplications that an operation of a graph takes, each with an addition.
+    """Number of multiplications of a graph's operation, each with an addition.
 
-    A length that OpenVINO does not know counts as 1: in these models that is the batch alone, which is one item.
+    Unknown dimensions count as 1: in these models, only the batch, which has one item.
     """
     kind = node.get_type_name()
     if kind not in COUNTED:
@@ -121,7 +120,7 @@ def pairs_of(node: openvino.Node) -> int:
         transposed = node.get_attributes()["transpose_a"]
         return prod(result) * first[-2 if transposed else -1]
     filters = second[2:] if kind.startswith("Group") else second[1:]
-    # A filter is applied once for each number of the result; going backwards, of the input.
+    # A filter is applied once for each value of the output; in a transposed convolution, of the input.
     return prod(first if "Backprop" in kind else result) * prod(filters)
 
 
@@ -130,7 +129,7 @@ def _shape(partial: openvino.PartialShape) -> Shape:
 
 
 def peak_flops(precision: str, threads: int, repeats: int = 12) -> float:
-    """Operations a second of a large matrix product, the best of so many."""
+    """Operations a second of a large matrix product, the best of several."""
     product = _matrix_product(precision, threads)
     request = product.create_infer_request()
     tensor = np.random.default_rng(0).standard_normal((PEAK_SIDE, PEAK_SIDE), np.float32)

@@ -1,4 +1,4 @@
-"""inkgate's embedded engine in this process, from a file's bytes to its text: no HTTP, no policy, no cache."""
+"""inkgate's embedded engine in this process, from a file's bytes to its text: without HTTP, policies or cache."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from inkgate.types import Document, Task
 
 @dataclass(frozen=True)
 class Step:
-    """A way to set the engine up.
+    """A configuration of the engine.
 
-    `settings`: of engine.ppocr. `batched`: lines of several pages share calls. `whole_softmax`: the recogniser's
-    output is read back as it is, and its largest are looked for in NumPy.
+    `settings`: of engine.ppocr. `batched`: lines of several pages share calls. `whole_softmax`: the recognizer returns
+    its whole output, and NumPy finds the maxima.
     """
 
     name: str
@@ -56,7 +56,7 @@ STEPS = (
 
 
 def parsed_step(text: str) -> Step:
-    """A step as the command line has it: `NAME: setting=value ...`, settings of engine.ppocr, dotted if nested."""
+    """Parses a step of the command line: `NAME: setting=value ...`, settings of engine.ppocr, dotted if nested."""
     name, _, words = text.partition(":")
     settings: dict[str, object] = {}
     for word in words.replace(",", " ").split():
@@ -71,7 +71,7 @@ def parsed_step(text: str) -> Step:
 
 @dataclass
 class Own:
-    """A started engine. `figures`: of its recogniser's batcher; None where each page asks for itself."""
+    """A started engine. `figures`: of its recognizer's batcher; None without batching."""
 
     engine: Engine
     opener: Opener
@@ -87,7 +87,7 @@ class Own:
 
 @asynccontextmanager
 async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[Own]:
-    """The engine of a step, models loaded. `around`: the runtime that it takes instead of that of its settings."""
+    """The engine of a step, with loaded models. `around`: a runtime to use instead of the one in its settings."""
     settings = with_workers(step.all_settings())
     runtime: Runtime = around or runtime_of(settings)
     workers = None if around else pool_of(settings.engine.ppocr)
@@ -109,7 +109,7 @@ async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[Ow
 
 
 class WholeSoftmax:
-    """A Runtime whose column models give back all of their softmax."""
+    """A Runtime whose column models return their whole softmax."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.name = f"{runtime.name}, softmax read back"

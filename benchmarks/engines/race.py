@@ -1,4 +1,4 @@
-"""inkgate's engine, the service around it, and the peers: the same pages, in turn, round by round."""
+"""Compares inkgate's engine, its service and the peers on the same pages, alternating in rounds."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from inkgate.settings import load_settings
 CLIENTS = (1, 2, 4, 8, 16)
 HTTP = "inkgate, HTTP"
 FULL_CARE = {"INKGATE_SERVING__DEGRADATION__ENABLED": "false"}
-"""Sixteen clients in a closed loop are more than `target_wait_s`: pages would be read with less care, and faster."""
+"""Off, since sixteen clients exceed `target_wait_s`: pages would be degraded, and read faster."""
 
 
 @dataclass(frozen=True)
 class Racer:
-    """Somebody who reads, with so many clients. `rounds`: in which it takes part at most; None: all."""
+    """A participant with its number of clients. `rounds`: maximum number of rounds; None: all."""
 
     name: str
     read: Reader
@@ -36,9 +36,9 @@ class Racer:
 
 @dataclass
 class Race:
-    """What came out, by who and how many clients: one Pass for each round.
+    """Results by participant and number of clients: one Pass for each round.
 
-    `figures`: of the recogniser's batcher in the engine alone, by clients, one for each round.
+    `figures`: of the recognizer's batcher in the engine alone, by number of clients, one for each round.
     """
 
     runtime: str
@@ -48,7 +48,7 @@ class Race:
 
 
 async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], clients: Sequence[int]) -> Race:
-    """All of them. Each has read one page before the first round."""
+    """Runs all rounds. Each participant has read one page before the first."""
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(own.started(own.DEFAULT))
         result = Race(engine.runtime)
@@ -61,7 +61,7 @@ async def race(documents: Sequence[Entry], rounds: int, peers: Sequence[Peer], c
         settings = load_settings(None)
         opener = await stack.enter_async_context(Opener(settings.limits, settings.pdf))
         racers: list[Racer] = []
-        # In turn at each number of clients: their ratio is what is asked for.
+        # Participants alternate at each number of clients, since the result is their ratio.
         for count in clients:
             racers += [Racer(own.DEFAULT.name, engine.read, (count,)), Racer(HTTP, over_http, (count,))]
         for peer in peers:
@@ -95,7 +95,7 @@ async def _run(racer: Racer, documents: Sequence[Entry], result: Race, figures: 
 
 
 def since(before: BatchFigures, now: BatchFigures) -> BatchFigures:
-    """What was done between the two."""
+    """The difference between two readings."""
     return replace(
         now,
         calls=now.calls - before.calls,

@@ -1,4 +1,4 @@
-"""What was measured, as Markdown for docs/contributing/benchmarks.md and as JSON."""
+"""Results as Markdown for docs/contributing/benchmarks.md and as JSON."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def race_json(found: Race, documents: Sequence[Entry]) -> dict[str, Any]:
             for clients, passes in by_clients.items()
         ],
         "batches": {
-            # asdict makes counters of counters
+            # asdict would copy counters as counters
             clients: [asdict(each) | {"sizes": dict(each.sizes)} for each in figures]
             for clients, figures in found.figures.items()
         },

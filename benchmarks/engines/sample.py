@@ -1,9 +1,8 @@
-"""Which documents are read, and how well they were.
+"""The sample of documents, and the accuracy on it.
 
-All images among the `pages` and `receipts` of the manifest that have their text as ground truth; they stand upright.
-PDFs are left out, since no peer opens them; so are broken files, and pages whose ground truth is unsound. A sample of N
-is spread evenly over the manifest's order, which has kinds of documents one after the other, and then shuffled, so that
-long pages don't come all at once; the same for the same N.
+All upright images among the `pages` and `receipts` of the manifest with text as ground truth. PDFs are left out, since
+no peer opens them, and so are broken files and pages with unsound ground truth. A sample of N is evenly spread over the
+manifest, which is ordered by kind, and then shuffled to spread long pages; it is the same for the same N.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ UNSOUND = ("docbank_05", "docbank_09", "docbank_10")
 
 
 def documents(manifest: Path, count: int | None, folders: Sequence[str] = FOLDERS) -> tuple[Entry, ...]:
-    """So many documents of the manifest; None: all there are."""
+    """`count` documents of the manifest; None: all."""
     fit = [
         entry
         for entry in load_manifest(manifest)
@@ -40,7 +39,7 @@ def documents(manifest: Path, count: int | None, folders: Sequence[str] = FOLDER
 
 
 def spread(items: Sequence[T], count: int) -> list[T]:
-    """`count` of the items, at even distances."""
+    """`count` evenly spaced items."""
     count = min(count, len(items))
     return [items[int((place + 0.5) * len(items) / count)] for place in range(count)]
 
@@ -56,7 +55,7 @@ def _truth(file: Path) -> str:
 
 
 def pooled_cer(documents: Sequence[Entry], texts: Mapping[str, str], *, fold_case: bool = False) -> float:
-    """Character error rate of all texts as if they were one, in percent. `texts` by the documents' paths."""
+    """Character error rate of all texts together, in percent. `texts` by the documents' paths."""
     errors = [
         character_errors(_truth(entry.text), texts[entry.path], fold_case=fold_case)
         for entry in documents

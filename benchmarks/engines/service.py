@@ -1,12 +1,12 @@
-"""The service itself: start, memory, and an urgent receipt beside sixteen clients.
+"""Measures the service: start-up, memory, and an urgent receipt beside sixteen clients.
 
     python -m benchmarks.engines.service --manifest MANIFEST --json FILE --markdown FILE
 
-A real `inkgate serve` on loopback with its defaults, but the cache off. Parts: `start` (again and again, with nothing
-cached on disk before the first), `memory` (most resident while sixteen clients ask for whole pages), `growth` (over
-2,000 requests for small pieces of receipts, looked at when nothing is in flight, after each tenth; the first tenth is
-where it starts from), `urgent` (receipts at `interactive`, alone and beside sixteen clients at `normal`; degradation
-is off, so that both are read with the same care).
+Runs `inkgate serve` on loopback with its defaults, but without cache. Parts: `start` (repeated, with an empty disk
+cache before the first), `memory` (maximum resident memory while sixteen clients send whole pages), `growth` (over 2,000
+requests with small crops of receipts, sampled after each tenth while nothing is in flight; the first tenth is the
+baseline), `urgent` (receipts at `interactive`, alone and beside sixteen clients at `normal`; without degradation, so
+that both are read at the same quality).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PARTS = ("start", "memory", "growth", "urgent")
 
 
 def measure(options: argparse.Namespace) -> tuple[list[Target], list[str], dict[str, Any]]:
-    """What is asked for, what else is to be said, and all values."""
+    """Returns the targets, further notes, and all values."""
     pages = documents(options.manifest, options.documents)
     receipts = documents(options.manifest, max(2, options.documents // 2), ("receipts",))
     targets: list[Target] = []
@@ -66,9 +66,9 @@ def measure(options: argparse.Namespace) -> tuple[list[Target], list[str], dict[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--manifest", type=Path, required=True)
-    parser.add_argument("--documents", type=int, default=24, help="how many pages the load has, spread evenly (24)")
+    parser.add_argument("--documents", type=int, default=24, help="number of pages of the load, evenly spread (24)")
     parser.add_argument("--requests", type=int, default=2000)
-    parser.add_argument("--rounds", type=int, default=2, help="of the part `urgent`")
+    parser.add_argument("--rounds", type=int, default=2, help="rounds of the part `urgent`")
     parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)

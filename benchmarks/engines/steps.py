@@ -1,4 +1,4 @@
-"""The steps of issue 5 one after the other: each engine reads the same pages, in turn, round by round."""
+"""Compares the optimization steps of the engine: each reads the same pages, alternating in rounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TOGETHER = 8
 
 @dataclass
 class Stepped:
-    """A step: `alone` with one client, `together` with eight; one Pass for each round."""
+    """Results of a step: `alone` with one client, `together` with eight; one Pass for each round."""
 
     step: Step
     runtime: str
@@ -26,7 +26,7 @@ class Stepped:
 
 
 async def climb(steps: Sequence[Step], documents: Sequence[Entry], rounds: int) -> list[Stepped]:
-    """All steps, in their order. Each has read one page before the first round."""
+    """Runs all steps, in their order. Each has read one page before the first round."""
     async with AsyncExitStack() as stack:
         engines: list[tuple[Own, Stepped]] = []
         for step in steps:
@@ -44,7 +44,7 @@ async def climb(steps: Sequence[Step], documents: Sequence[Entry], rounds: int) 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Character error rates in percent, and how many texts are not those of the first step."""
+    """Character error rates in percent, and the number of texts that differ from those of the first step."""
 
     step: str
     cer: float
@@ -53,7 +53,7 @@ class Accuracy:
 
 
 async def accuracies(steps: Sequence[Step], documents: Sequence[Entry]) -> list[Accuracy]:
-    """How well each step reads, with eight clients."""
+    """The accuracy of each step, with eight clients."""
     found: list[Accuracy] = []
     first: dict[str, str] = {}
     for step in steps:

@@ -1,4 +1,4 @@
-"""What issue 5 asks for, beside what was measured."""
+"""Targets of the engine's performance, beside the measured values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Target:
-    """One line: `least` or `most` is what is asked for, in the unit of `measured`."""
+    """One target: the bound `least` or `most`, in the unit of `measured`."""
 
     what: str
     measured: float
@@ -32,7 +32,7 @@ class Target:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """As Markdown."""
+    """The targets as a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines)
 

@@ -1,1 +1,1 @@
-"""What becomes of a real vLLM, and of what stands before it, when more is asked than it can do."""
+"""A real vLLM, alone and behind gateways, under more load than it can serve."""

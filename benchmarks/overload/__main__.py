@@ -1,11 +1,11 @@
-"""Offered load from half to ten times what a real vLLM can do, bare and behind each of four things.
+"""Offers half to ten times the capacity of a real vLLM, alone and behind each of four gateways.
 
     python -m benchmarks.overload --peers PEERS/bin --json FILE --svg FILE
 
-Goodput is answers within the deadline; who is not answered by then leaves. Capacity is what bare vLLM does in a closed
-loop of sixteen clients, measured first. Every system gets a fresh vLLM, kept busy for `--warm-s` seconds before the
-first row (a young vLLM is slower than an old one), and the same requests at the same moments. A load that is named
-several times is run as often and counts as one row: `--loads 2 1 5 10 10 5 1 2` evens out a machine that slows down.
+Goodput is responses within the deadline, at which clients disconnect. Capacity is the throughput of vLLM alone in a
+closed loop of sixteen clients, measured first. Every system gets a new vLLM, kept busy for `--warm-s` seconds before
+the first row (it is slower at first), and the same requests at the same times. Repeated loads are combined to one row:
+`--loads 2 1 5 10 10 5 1 2` compensates for a machine that slows down.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ WARMING_CLIENTS = 16
 
 @dataclass(frozen=True)
 class Row:
-    """One system under one load. Times in seconds; goodput in answers a second.
+    """One system under one load. Times in seconds; goodput in responses a second.
 
-    `answered`: share of all requests that was answered in time; `answered_longest`: of the quarter with most tokens.
+    `answered`: share of all requests with a response in time; `answered_longest`: of the quarter with most tokens.
     """
 
     system: str
@@ -104,10 +104,10 @@ def main() -> None:
     parser.add_argument("--peers", type=Path, help="folder of the program `litellm`")
     parser.add_argument("--systems", nargs="*", default=NAMES, choices=NAMES)
     parser.add_argument("--loads", nargs="*", type=float, default=LOADS)
-    parser.add_argument("--seconds", type=float, default=30.0, help="how long requests come in, at each load")
-    parser.add_argument("--warm-s", type=float, default=60.0, help="how long vLLM is kept busy first")
+    parser.add_argument("--seconds", type=float, default=30.0, help="duration of each load")
+    parser.add_argument("--warm-s", type=float, default=60.0, help="warm-up time of vLLM")
     parser.add_argument("--deadline-s", type=float, default=10.0)
-    parser.add_argument("--capacity", type=float, help="answers a second; measured unless given")
+    parser.add_argument("--capacity", type=float, help="responses a second; default: measured")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--svg", type=Path)
     options = parser.parse_args()
@@ -133,7 +133,7 @@ def main() -> None:
 
 
 def show(rows: list[Row], capacity: float) -> None:
-    """A table, as docs/contributing/benchmarks.md has it."""
+    """The table for docs/contributing/benchmarks.md."""
     print(f"capacity {capacity:.2f} answers a second\n")
     head = ("system", "load", "good", "late", "refused", "failed", "goodput / capacity", "tokens / s", "p50, p99 s")
     more = ("refusal p50, p99 ms", "preemptions", "dead")

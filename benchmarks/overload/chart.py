@@ -13,7 +13,7 @@ mpl.rcParams["svg.fonttype"] = "none"
 
 
 def draw(points: Sequence[tuple[str, float, float]], file: Path) -> None:
-    """System, load and goodput, both in multiples of the capacity, as SVG; the same points give the same bytes."""
+    """An SVG of goodput by load for each system, in multiples of the capacity; the same points give the same bytes."""
     figure = Figure(figsize=(7.0, 4.0), layout="constrained")
     axes = figure.add_subplot()
     for system in dict.fromkeys(name for name, _, _ in points):

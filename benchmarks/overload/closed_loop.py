@@ -1,11 +1,11 @@
-"""The closed loop in which the adaptive limit used to collapse: vLLM alone, inkgate, and inkgate as it was, in turn.
+"""A closed loop in which the adaptive limit once collapsed: vLLM alone, inkgate, and an older inkgate, alternating.
 
     python -m benchmarks.overload.closed_loop --before OTHER_TREE --rounds 4 --seconds 20 --json FILE
 
-One vLLM with `--max-num-seqs 16`, and a gateway of each tree before it, all started once: what a limit has become in
-one round it still is in the next. Who isn't in turn is stopped (SIGSTOP), so that it neither works nor reads the load
-of the others. Each number of clients gets its rounds after the one before it: 4 clients after 64 show what is left
-after an overload. `--before` is a checkout of an older commit (`git worktree add`), whose `src` its gateway runs.
+Starts one vLLM with `--max-num-seqs 16` and a gateway of each tree in front of it, so that limits persist across
+rounds. Idle systems are stopped (SIGSTOP), so that they neither work nor see the load of the others. Numbers of clients
+follow one another: 4 clients after 64 show the effect of a past overload. `--before` is a checkout of an older commit
+(`git worktree add`).
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from benchmarks.processes import free_port
 
 CLIENTS = (16, 64, 4)
 WIDTH, HEIGHT, SHORTEST, LONGEST = 560, 28, 8, 40
-"""Of images, and of answers in tokens: lines of text."""
+"""Lines of text: sizes of images, and lengths of responses in tokens."""
 WARM_S = 3.0
-"""At the start of each round, which doesn't count."""
+"""Seconds at the start of each round that don't count."""
 
 
 @dataclass(frozen=True)
 class System:
-    """Who takes requests at `url`. `process`: a gateway's; None of vLLM."""
+    """A system at `url`. `process`: of a gateway; None for vLLM."""
 
     name: str
     url: str
     process: Popen[bytes] | None = None
 
     def limit(self) -> int | None:
-        """How many calls may be at vLLM at once by now; None of vLLM alone."""
+        """The gateway's current limit of calls at vLLM; None for vLLM alone."""
         if self.process is None:
             return None
         state = httpx.get(f"{self.url.removesuffix('/v1')}/state", timeout=30, trust_env=False).json()
@@ -59,7 +59,7 @@ class System:
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
-        """Lets it run inside."""
+        """Resumes the process inside the block."""
         if self.process is None:
             yield
             return
@@ -72,7 +72,7 @@ class System:
 
 @dataclass(frozen=True)
 class Round:
-    """Requests a second that so many clients had answered, and where the limit stood at the end."""
+    """Responses a second with that many clients, and the limit at the end."""
 
     system: str
     clients: int
@@ -83,7 +83,7 @@ class Round:
 
 
 async def asked(url: str, clients: int, seconds: float) -> tuple[float, int]:
-    """Answers a second while each client asks one after the other, and how many requests failed."""
+    """Responses a second of a closed loop, and the number of failed requests."""
     done = failed = 0
     begins = time.perf_counter() + WARM_S
     ends = begins + seconds
@@ -121,7 +121,7 @@ def systems(before: Path | None) -> Iterator[list[System]]:
             variables |= {"PYTHONPATH": str(tree / "src")}
             log = folder / f"{tree.name}.log"
             process = stack.enter_context(processes.running([*OTHER_CORES, *command], log, variables, ROOT))
-            stack.callback(process.send_signal, signal.SIGCONT)  # before it is told to end
+            stack.callback(process.send_signal, signal.SIGCONT)  # resumed so that it can end
             url = f"http://127.0.0.1:{port}/v1"
             wait_until_up(f"{url}/models", process, log)
             process.send_signal(signal.SIGSTOP)
@@ -130,7 +130,7 @@ def systems(before: Path | None) -> Iterator[list[System]]:
 
 
 def measured(found: Sequence[System], clients: int, number: int, seconds: float) -> Iterator[Round]:
-    """One round of each, in an order that turns with the number of the round."""
+    """One round of each system, in an order that rotates with the round's number."""
     for system in (*found[number % len(found) :], *found[: number % len(found)]):
         with system.in_turn():
             per_s, failed = asyncio.run(asked(system.url, clients, seconds))
@@ -154,12 +154,12 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="tree of an older commit to compare with")
     parser.add_argument("--clients", nargs="*", type=int, default=CLIENTS)
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each round")
+    parser.add_argument("--seconds", type=float, default=20.0, help="duration of each round")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     rounds: list[Round] = []
     with systems(options.before) as found:
-        asyncio.run(asked(found[0].url, 16, options.seconds))  # a young vLLM is slower than an old one
+        asyncio.run(asked(found[0].url, 16, options.seconds))  # vLLM is slower at first
         for clients in options.clients:
             for number in range(options.rounds):
                 for one in measured(found, clients, number, options.seconds):

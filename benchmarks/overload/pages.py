@@ -1,10 +1,9 @@
-"""The embedded engine under load: half to ten times what it can do, a long PDF beside single pages, a greedy tenant.
+"""The embedded engine under load: half to ten times its capacity, a long PDF beside single pages, a greedy tenant.
 
     python -m benchmarks.overload.pages --json FILE
 
-Everything over `POST /ocr`, open loop, the cache off. Pages are receipts and screens drawn here, of three sizes.
-Loads are run from the least to the most and back, and both runs of a load are one row: a machine that slows down is
-unfair to none.
+An open loop on `POST /ocr`, without cache. Pages are drawn receipts and screens of three sizes. Loads run from the
+smallest to the largest and back, and both runs of a load are combined, to compensate for a machine that slows down.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from benchmarks.processes import free_port
 
 LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
 SIZES = ((320, 200, 3), (480, 640, 8), (800, 1000, 14))
-"""Width, height and lines of a page."""
+"""Width, height and number of lines of a page."""
 WORDS = (
     *("invoice", "total", "amount", "paid", "cash", "change", "receipt", "number"),
     *("date", "table", "order", "tax", "item", "price", "thank", "you"),
@@ -59,7 +58,7 @@ def page(size: int, number: int) -> bytes:
 
 
 def pdf(pages: int) -> bytes:
-    """A scan of so many pages."""
+    """A scanned PDF with that many pages."""
     images = [Image.open(io.BytesIO(page(1, number % 20))).convert("RGB") for number in range(pages)]
     out = io.BytesIO()
     images[0].save(out, "PDF", save_all=True, append_images=images[1:])
@@ -69,7 +68,7 @@ def pdf(pages: int) -> bytes:
 def arrivals(
     rate: float, seconds: float, seed: int, tenant: str = "anybody", sizes: Sequence[int] = (0, 1, 2)
 ) -> list[Ask]:
-    """Pages as they come, the same for the same seed."""
+    """Arrivals of pages, the same for the same seed."""
     rng = random.Random(seed)
     asks = []
     at = rng.expovariate(rate)
@@ -114,7 +113,7 @@ async def offered(url: str, asks: Sequence[Ask], seconds: float, deadline_s: flo
 
 
 async def capacity_of(url: str, seconds: float) -> float:
-    """Pages a second of four clients, each asking one after the other."""
+    """Pages a second of a closed loop of four clients."""
     done = 0
     rng = random.Random(5)
     ends = time.perf_counter() + seconds
@@ -134,7 +133,7 @@ async def capacity_of(url: str, seconds: float) -> float:
 
 @contextmanager
 def service(tenants: Sequence[str] = ()) -> Iterator[str]:
-    """inkgate with the embedded engine; `tenants` are the API keys it knows."""
+    """inkgate with the embedded engine; `tenants`: its API keys."""
     from inkgate.api.auth import hash_key
 
     port = free_port()
@@ -179,7 +178,7 @@ def row_of(load: float, capacity: float, result: Result) -> dict[str, object]:
 
 
 async def beside_a_pdf(url: str, capacity: float, options: Options) -> dict[str, object]:
-    """The p95 of small single pages alone, and while a PDF of 200 pages is read."""
+    """The p95 latency of small single pages, alone and while a PDF of 200 pages is read."""
     asks = arrivals(0.2 * capacity, options.seconds, seed=3, sizes=(0, 1))
     alone = await offered(url, asks, options.seconds, 60)
     form = aiohttp.FormData()
@@ -209,7 +208,7 @@ async def _status(session: aiohttp.ClientSession, url: str, form: aiohttp.FormDa
 
 
 async def greedy_tenant(url: str, capacity: float, options: Options) -> dict[str, object]:
-    """The goodput of three tenants at a quarter of the capacity each, beside a fourth at that and at ten times it."""
+    """The goodput of three tenants at a quarter of the capacity each, beside a fourth at one and ten times that."""
     share = capacity / 4
     goodput = []
     for factor in (1, 10):

@@ -1,4 +1,4 @@
-"""What many teams have: a proxy that lets sixteen requests through at a time, and holds the others back for ever.
+"""A common proxy: passes sixteen requests at a time, and lets the others wait without limit.
 
 python -m benchmarks.overload.semaphore_proxy PORT UPSTREAM
 """

@@ -1,4 +1,4 @@
-"""A real vLLM on the CPU with a small KV cache, and what is put before it. All started here, and stopped."""
+"""Starts and stops a real vLLM on the CPU with a small KV cache, and the gateways in front of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-vllm" / "bin" / "python"
 WEIGHTS = ROOT / "tests" / "models" / "tiny-paddleocr-vl"
 KV_BLOCKS = 48
-"""Of 128 tokens: room for about twenty requests of the traffic, and not for a hundred."""
+"""Blocks of 128 tokens: room for about twenty requests of the traffic, but not for a hundred."""
 START_S = 300.0
 OTHER_CORES = ("taskset", "-c", f"1-{(os.cpu_count() or 2) - 1}")
 VARIABLES = {
@@ -38,7 +38,7 @@ NAMES = ("vLLM alone", "vLLM with queue limits", "semaphore of 16", "LiteLLM", "
 
 @dataclass
 class Running:
-    """A system that takes requests at `url`, and its vLLM at `vllm`."""
+    """A running system at `url`, and its vLLM at `vllm`."""
 
     name: str
     url: str
@@ -46,7 +46,7 @@ class Running:
     process: subprocess.Popen[bytes]
 
     def preemptions(self) -> int:
-        """Of vLLM, since its start."""
+        """Preemptions of vLLM since its start."""
         text = httpx.get(f"{self.vllm.removesuffix('/v1')}/metrics", timeout=30, trust_env=False).text
         return sum(
             round(float(value))
@@ -61,7 +61,7 @@ class Running:
 
 @contextmanager
 def running(name: str, peers: Path | None) -> Iterator[Running]:
-    """The system of this name (NAMES), freshly started."""
+    """A newly started system of this name (NAMES)."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         limits = ["--max-num-seqs", "16", "--max-num-queued-reqs", "16"] if name == "vLLM with queue limits" else []
@@ -78,13 +78,13 @@ def running(name: str, peers: Path | None) -> Iterator[Running]:
 def vllm_process(
     port: int, flags: Sequence[str], folder: Path, kv_blocks: int | None = KV_BLOCKS
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """vLLM, once it answers. `kv_blocks`: None for as many as it has memory for."""
-    # Large batches are what vLLM takes by default; the KV cache is what a small card would leave.
+    """A ready vLLM. `kv_blocks`: None for as many as fit into memory."""
+    # vLLM's default batch size, with the KV cache of a small card.
     small = [] if kv_blocks is None else ["--num-gpu-blocks-override", str(kv_blocks)]
     shared = ["--enforce-eager", "--max-model-len", "2048", *small]
     address = ["--host", "127.0.0.1", "--port", str(port), "--served-model-name", MODEL]
     cheap = ["--no-enable-prefix-caching", "--mm-processor-cache-gb", "0"]
-    # The first core is vLLM's, as a card would be; the others are for all else.
+    # vLLM runs on the first core, like on a card; the rest runs on the others.
     command = ["taskset", "-c", "0", str(PYTHON), "-m", "vllm.entrypoints.openai.api_server", "--model", str(WEIGHTS)]
     with processes.running(
         [*command, *address, *shared, *cheap, *flags], folder / "vllm.log", VARIABLES, ROOT
@@ -118,7 +118,7 @@ def _before(name: str, vllm: str, folder: Path, peers: Path | None) -> Iterator[
 
 
 def gateway_command(port: int, vllm: str) -> tuple[list[str], dict[str, str]]:
-    """How inkgate is started before `vllm`: its command and its environment."""
+    """Command and environment of inkgate in front of `vllm`."""
     serve = ["-m", "inkgate", "serve", "--port", str(port), "--engine", "vllm", "--vllm-url", vllm]
     return [sys.executable, *serve], {
         "INKGATE_ENGINE__VLLM__PRESET": MODEL,
@@ -130,7 +130,7 @@ def gateway_command(port: int, vllm: str) -> tuple[list[str], dict[str, str]]:
 
 @contextmanager
 def server(command: Sequence[str], port: int, path: str, folder: Path, variables: dict[str, str]) -> Iterator[None]:
-    """A server of any kind, once it answers 200 at `path`."""
+    """A server, once it returns 200 at `path`."""
     log = folder / "server.log"
     with processes.running(command, log, variables, ROOT) as process:
         wait_until_up(f"http://127.0.0.1:{port}{path}", process, log)
@@ -138,7 +138,7 @@ def server(command: Sequence[str], port: int, path: str, folder: Path, variables
 
 
 def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Returns once 200 is answered at `url`."""
+    """Returns once `url` returns 200."""
     until = time.monotonic() + START_S
     while process.poll() is None and time.monotonic() < until:
         try:

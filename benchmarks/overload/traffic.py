@@ -1,4 +1,4 @@
-"""An open loop of chat completions: they come when they come, whether the service keeps up or not."""
+"""An open loop of chat completions: arrivals don't depend on the service's responses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from PIL import Image
 
 MODEL = "tiny-paddleocr-vl"
 WIDTHS = (280, 560, 1120)
-"""Of the images, each 28 pixels high and more: 10 to 160 tokens."""
+"""Image sizes, at least 28 pixels high: 10 to 160 tokens."""
 MEDIAN_TOKENS, SPREAD = 120, 0.7
-"""Lengths of answers are log-normal, between 8 and 800 tokens."""
+"""Lengths of responses are log-normal, between 8 and 800 tokens."""
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One request: when it comes, in seconds from the beginning, what it is, whose, and tokens of image and answer."""
+    """One request: arrival time in seconds from the start, body, tenant, and tokens of image and response."""
 
     at: float
     body: bytes
@@ -35,7 +35,7 @@ class Ask:
 
 @dataclass
 class Told:
-    """What became of a request. `outcome`: good (a whole answer in time), late, refused (429, 503), failed."""
+    """Result of a request. `outcome`: good (a complete response in time), late, refused (429, 503), failed."""
 
     ask: Ask
     outcome: str
@@ -46,13 +46,13 @@ class Told:
 
 @dataclass
 class Result:
-    """What became of all requests of one run, which had so many seconds to come in."""
+    """Results of all requests of one run, which arrived within `seconds`."""
 
     seconds: float
     told: list[Told] = field(default_factory=list)
 
     def followed_by(self, later: Result) -> Result:
-        """Both runs as one."""
+        """Both runs combined."""
         return Result(self.seconds + later.seconds, [*self.told, *later.told])
 
     def count(self, *outcomes: str) -> int:
@@ -60,28 +60,28 @@ class Result:
 
     @property
     def goodput(self) -> float:
-        """Answers in time, a second."""
+        """Responses in time a second."""
         return self.count("good") / self.seconds
 
     @property
     def good_tokens(self) -> float:
-        """Tokens of images and answers, of the answers in time, a second."""
+        """Tokens a second of images and responses, for responses in time."""
         return sum(told.ask.tokens for told in self.told if told.outcome == "good") / self.seconds
 
     def answered(self, longest: float) -> float:
-        """Share of the requests that was answered in time, of the part of them that has the most tokens."""
+        """Share of requests with a response in time, among the part with the most tokens."""
         told = sorted(self.told, key=lambda each: each.ask.tokens)
         told = told[round(len(told) * (1 - longest)) :]
         return sum(each.outcome == "good" for each in told) / max(1, len(told))
 
     def quantile(self, share: float, *outcomes: str) -> float | None:
-        """Seconds, of the requests that ended so."""
+        """Quantile of the seconds of requests with this outcome."""
         taken = sorted(told.seconds for told in self.told if told.outcome in outcomes)
         return taken[min(len(taken) - 1, int(share * len(taken)))] if taken else None
 
 
 def poisson(rate: float, seconds: float, seed: int, tenant: str = "anybody", priority: str = "") -> list[Ask]:
-    """Requests as they come from many who don't know of each other; the same for the same seed."""
+    """Poisson arrivals of independent clients; the same for the same seed."""
     rng = random.Random(seed)
     asks = []
     at = rng.expovariate(rate)
@@ -101,7 +101,7 @@ def _image(width: int, height: int) -> str:
 
 @cache
 def body_of(width: int, height: int, tokens: int) -> bytes:
-    """A chat completion with an image, whose answer has exactly so many tokens."""
+    """A chat completion with an image, whose response has exactly that many tokens."""
     image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_image(width, height)}"}}
     return json.dumps(
         {
@@ -117,7 +117,7 @@ def body_of(width: int, height: int, tokens: int) -> bytes:
 
 
 async def offered(url: str, asks: Sequence[Ask], seconds: float, deadline_s: float) -> Result:
-    """Sends each request at its moment, and waits until all have ended. Who is not answered in time leaves."""
+    """Sends each request at its time and waits for all to end. Clients disconnect at the deadline."""
     result = Result(seconds)
     timeout = aiohttp.ClientTimeout(total=None)
     connector = aiohttp.TCPConnector(limit=0)
@@ -156,7 +156,7 @@ async def _told(session: aiohttp.ClientSession, url: str, ask: Ask, deadline_s: 
 
 
 async def closed(url: str, clients: int, seconds: float) -> float:
-    """Answers a second when so many clients ask one after the other: what there is to have."""
+    """Responses a second of a closed loop of that many clients: the capacity."""
     done = 0
     rng = random.Random(7)
     ends = time.perf_counter() + seconds

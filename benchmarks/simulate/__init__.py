@@ -1,1 +1,1 @@
-"""The serving code under load, on a model of vLLM and a virtual clock: minutes of overload in seconds, by a seed."""
+"""Simulates the serving code under load, on a model of vLLM and a virtual clock: seeded, minutes in seconds."""

@@ -1,9 +1,9 @@
-"""Overload from 0.5 to 10 times capacity on a simulated 4090D, without and with inkgate.
+"""Simulates load of 0.5 to 10 times capacity on a 4090D, without and with inkgate.
 
     python -m benchmarks.simulate [--seconds 300] [--seeds 3] [--json FILE] [--plots FOLDER]
 
-The capacity is the best goodput of a semaphore with a short queue, of all its settings, at twice what 16 pages at once
-serve; deaths and restarts included.
+The capacity is the best goodput of a semaphore with a short queue over all its settings, at twice the rate that 16
+concurrent pages sustain, including crashes and restarts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WARM_UP_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A policy, and the flags of the vLLM behind it."""
+    """A policy and the flags of its vLLM."""
 
     name: str
     policy: NewPolicy
@@ -46,13 +46,13 @@ CONTENDERS = (
 
 
 def scenario(rate: float, seconds: float, flags: Flags, seed: int) -> Scenario:
-    """One tenant with single pages of mixed sizes and lengths, `rate` a second."""
+    """One tenant that sends `rate` single pages a second, of mixed sizes and lengths."""
     tenant = Tenant("all", [(0.0, rate)])
     return Scenario([tenant], until_s=WARM_UP_S + seconds, from_s=WARM_UP_S, flags=flags, seed=seed)
 
 
 def capacity(seconds: float, seeds: int) -> tuple[float, Mapping[int, float]]:
-    """The best goodput of all SETTINGS, and that of each."""
+    """The best goodput over all SETTINGS, and the goodput of each."""
     goodputs: dict[int, float] = {}
     for limit in SETTINGS:
         policy = semaphore(limit, most_waiting=2 * limit)

@@ -1,9 +1,9 @@
 """vLLM's scheduler (V1) as a pure model: continuous batching, chunked prefill, a paged KV cache, preemption.
 
-As vLLM does: running sequences go first, in the order they came, each with the tokens it still has to compute (one
-while it decodes); then, where nothing had to be preempted, waiting ones first come first served, while seats, batched
-tokens and free blocks last. Where a block is missing the latest sequence is preempted: its blocks are freed, and it
-is computed anew from the front of the queue. No time in here: whoever owns a Batch says how long a step takes.
+As in vLLM: running sequences go first, in order of arrival, each with its remaining tokens (one while it decodes).
+Then, if none was preempted, waiting sequences start in order of arrival while seats, batched tokens and free blocks
+last. If a block is missing, the latest sequence is preempted: its blocks are freed, and it is recomputed from the front
+of the queue. A Batch has no clock: its owner decides how long a step takes.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from benchmarks.simulate.workload import PageWork
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """vLLM's flags; the defaults are its own, on a card under 70 GiB.
+    """vLLM's flags, with its defaults for a card under 70 GiB.
 
     Attributes:
-        max_num_queued_reqs: how many may be there before the next is refused; None is no bound.
+        max_num_queued_reqs: maximum number of requests before the next is refused; None: no maximum.
     """
 
     max_num_seqs: int = 256
@@ -34,9 +34,9 @@ class Sequence:
     """A page in the engine.
 
     Attributes:
-        computed: tokens whose keys and values are in its blocks.
-        made: output tokens so far.
-        on_tokens: is told `made` now and then, at least for each block.
+        computed: number of tokens whose keys and values are in its blocks.
+        made: number of output tokens so far.
+        on_tokens: called with `made` from time to time, at least once for each block.
     """
 
     page: PageWork
@@ -48,16 +48,16 @@ class Sequence:
 
     @property
     def pending(self) -> int:
-        """Tokens to compute before the next one is made."""
+        """Tokens to compute before the next output token."""
         return self.page.image_tokens + self.made - self.computed
 
 
 @dataclass(slots=True)
 class Step:
-    """What the next steps compute: all alike, `repeats` of them may be run in one go.
+    """Plan of the next step, which may be repeated `repeats` times.
 
     Attributes:
-        decoding: how many sequences get a token; prefilled: how many prompt tokens are computed.
+        decoding: number of sequences that get a token; prefilled: number of prompt tokens to compute.
     """
 
     chunks: list[tuple[Sequence, int]] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Step:
 
 
 class Batch:
-    """All sequences of one engine. `schedule` plans a step, `commit` does it; `finished` collects the done ones."""
+    """All sequences of one engine. `schedule` plans a step, `commit` runs it; `finished` has completed sequences."""
 
     def __init__(self, flags: Flags, kv_tokens: int) -> None:
         self.flags = flags
@@ -81,20 +81,20 @@ class Batch:
 
     @property
     def kv_usage(self) -> float:
-        """Share of the blocks that are taken, 0 to 1."""
+        """Share of the blocks in use, 0 to 1."""
         return 1 - self.free / self.blocks
 
     def fits(self, page: PageWork) -> bool:
-        """Whether the page could ever run, alone."""
+        """Whether the page fits into the empty engine."""
         return self._blocks_for(page.image_tokens + page.output_tokens) <= self.blocks
 
     def add(self, sequence: Sequence) -> None:
-        """Queues it. It must fit."""
+        """Queues a sequence, which must fit."""
         self._queue.append(sequence)
         self.waiting += 1
 
     def drop(self, sequence: Sequence) -> None:
-        """Takes it out, wherever it is, and frees its blocks."""
+        """Removes a sequence and frees its blocks."""
         if sequence.gone:
             return
         sequence.gone = True
@@ -105,7 +105,7 @@ class Batch:
             self.waiting -= 1
 
     def schedule(self) -> Step:
-        """The next step; one without chunks when there is nothing to do."""
+        """The next step; without chunks if there is nothing to do."""
         step = Step()
         preemptions = self.preemptions
         budget = self._continue_running(step, self.flags.max_num_batched_tokens)
@@ -121,7 +121,7 @@ class Batch:
         return step
 
     def commit(self, step: Step, repeats: int) -> list[Sequence]:
-        """Does `repeats` (at most `step.repeats`) of the steps. Returns who finished."""
+        """Runs the step `repeats` times (at most `step.repeats`). Returns the completed sequences."""
         finished = []
         for sequence, tokens in step.chunks:
             if sequence.gone:
@@ -138,7 +138,7 @@ class Batch:
         return finished
 
     def _continue_running(self, step: Step, budget: int) -> int:
-        """Plans for those that run already, preempting from the end. Returns the tokens left."""
+        """Plans running sequences, preempting from the end. Returns the tokens left."""
         index = 0
         while index < len(self.running) and budget > 0:
             sequence = self.running[index]
@@ -159,7 +159,7 @@ class Batch:
                 self._queue.popleft()
                 continue
             if self._blocks_for(sequence.pending) > self.free:
-                break  # vLLM keeps a place for the whole prompt before it lets one in
+                break  # vLLM reserves blocks for the whole prompt before it starts a sequence
             self._queue.popleft()
             self.waiting -= 1
             self.running.append(sequence)
@@ -169,7 +169,7 @@ class Batch:
             budget -= tokens
 
     def _steps_alike(self, step: Step) -> int:
-        """How often a step of nothing but decoding may be repeated before a sequence ends or blocks run short."""
+        """How often a decoding-only step can repeat before a sequence ends or blocks run out."""
         steps = min(sequence.page.output_tokens - sequence.made for sequence, _ in step.chunks)
         size = self.flags.block_size
         if self.free >= len(step.chunks) * (steps // size + 1):
@@ -186,7 +186,7 @@ class Batch:
         return sequence
 
     def _grow(self, sequence: Sequence, tokens: int) -> bool:
-        """Gives it blocks for `tokens`; False where too few are free."""
+        """Allocates blocks for `tokens`; False if too few are free."""
         more = self._blocks_for(tokens) - sequence.blocks
         if more <= 0:
             return True

@@ -1,4 +1,4 @@
-"""How long a step of the engine takes and how likely it dies: one card and model, fitted to published figures.
+"""Duration of engine steps and probability of crashes for one card and model, fitted to published figures.
 
 HunyuanOCR on vLLM on one RTX 4090D with 24 GB, by max-num-seqs: 8: the GPU under 50 % busy; 16: 22 pages/s; 32: 26
 and about 30 % of runs out of memory; 64: 38 and over 70 % (reference figures of the field; conditions unknown, so a
@@ -12,7 +12,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 
 Curve = tuple[tuple[float, float], ...]
-"""Points (x, y) with x rising; linear between them, and as the last piece beyond the end."""
+"""Points (x, y) with rising x; linear between them, and extrapolated from the last segment."""
 
 
 def at(curve: Curve, x: float) -> float:
@@ -27,14 +27,13 @@ class Card:
     """Seconds, tokens, megapixels.
 
     Attributes:
-        decode_s: one decoding step by the number of sequences in it.
-        host_s: the part of a step in which the GPU waits for the host.
-        prefill_s: a prompt token, image encoder included.
-        render_s, render_s_per_megapixel: one image in the API server's only thread for them.
-        deaths_per_s: by the megapixels of all images in the running batch, whose activations share the memory that is
-            left beside weights and KV cache.
-        kv_tokens: what the KV cache holds.
-        restart_s: from a death until it answers again.
+        decode_s: one decoding step by the number of sequences in it. host_s: part of a step in which the GPU waits for
+        the host. prefill_s: one prompt token, including the image encoder. render_s, render_s_per_megapixel: one image
+        in the API server's single thread for images. deaths_per_s: crash rate by the megapixels of all images in the
+        running batch, whose activations share the memory
+            left by weights and KV cache.
+        kv_tokens: capacity of the KV cache.
+        restart_s: time from a crash until the server responds again.
     """
 
     decode_s: Curve
@@ -47,12 +46,12 @@ class Card:
     restart_s: float
 
     def step_s(self, decoding: int, prefilled: int) -> float:
-        """How long a step takes that makes a token for `decoding` sequences and reads `prefilled` prompt tokens."""
+        """Duration of a step that generates a token for `decoding` sequences and computes `prefilled` prompt tokens."""
         decode_s = at(self.decode_s, decoding) if decoding else self.host_s
         return decode_s + prefilled * self.prefill_s
 
     def slower(self, factor: float) -> Card:
-        """The same card, on which all takes `factor` times as long, and fewer requests are simulated."""
+        """The same card, `factor` times slower, so that fewer requests need to be simulated."""
         return replace(
             self,
             decode_s=tuple((decoding, seconds * factor) for decoding, seconds in self.decode_s),
@@ -63,11 +62,11 @@ class Card:
         )
 
     def undying(self) -> Card:
-        """The same card with memory enough for any batch."""
+        """The same card with enough memory for any batch."""
         return replace(self, deaths_per_s=((0, 0.0), (1, 0.0)))
 
     def death_rate(self, megapixels: float) -> float:
-        """Deaths a second."""
+        """Crashes a second."""
         return max(at(self.deaths_per_s, megapixels), 0.0)
 
 

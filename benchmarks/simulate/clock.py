@@ -1,7 +1,7 @@
-"""An asyncio event loop whose time is made up: it never waits, it jumps to the next timer.
+"""An asyncio event loop with virtual time: instead of waiting, it jumps to the next timer.
 
-Everything that tells the time or sleeps by the loop (asyncio, anyio: `current_time`, `sleep`, cancel scopes) runs on
-it unchanged. There is no input and output: what waits for a socket or a thread waits for ever, which is an error here.
+Code that uses the loop's time (asyncio, anyio: `current_time`, `sleep`, cancel scopes) runs on it unchanged. There is
+no I/O: waiting for a socket or a thread would never end and raises an error.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class Deadlock(RuntimeError):
-    """Every task waits, and no timer is left that could wake one."""
+    """All tasks wait, and no timer is left to wake one."""
 
 
 class _NeverBlocks(selectors.SelectSelector):
-    """Nothing is ever ready; being asked to wait for `timeout` seconds moves the clock on by as much."""
+    """A selector without ready files; waiting for `timeout` seconds advances the clock by that."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class _NeverBlocks(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """`time()` starts at 0 and moves by jumps, in seconds. Not for threads, signals or sockets."""
+    """`time()` starts at 0 and jumps, in seconds. Without threads, signals or sockets."""
 
     def __init__(self) -> None:
         self._clock = _NeverBlocks()
@@ -46,9 +46,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run(main: Callable[[], Awaitable[T]]) -> T:
-    """What `main` returns, run in virtual time from 0 s.
+    """Runs `main` in virtual time from 0 s and returns its result.
 
     Raises:
-        Deadlock: nothing was left that could have gone on.
+        Deadlock: all tasks wait forever.
     """
     return anyio.run(main, backend="asyncio", backend_options={"loop_factory": VirtualLoop})

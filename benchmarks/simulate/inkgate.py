@@ -1,4 +1,4 @@
-"""inkgate before a simulated server: its scheduler, ledger, estimates and limits as they are served with."""
+"""inkgate in front of a simulated server: the product's scheduler, ledger, estimates and limits."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from inkgate.serving.work import Caller
 from inkgate.settings import AdaptiveSettings, SchedulingSettings
 
 _CLIENT_CAP = 4096
-"""Output tokens that HunyuanOCR's own client asks for at most."""
+"""Maximum output tokens of HunyuanOCR's own client."""
 
 
 class Inkgate:
-    """A gateway with one server; it learns the server's capacity from its readings, one every `READ_S`."""
+    """A gateway with one server, whose capacity it learns from a reading every `READ_S`."""
 
     READ_S = 1.0
 
@@ -46,7 +46,7 @@ class Inkgate:
         return self._limit.value
 
     async def run(self) -> None:
-        """Reads the server's metrics, as the real gateway does."""
+        """Reads the server's metrics, like the real gateway."""
         while True:
             now, in_flight = anyio.current_time(), self.scheduler.in_flight
             reading = self._link.reading(now)
@@ -60,7 +60,7 @@ class Inkgate:
             await anyio.sleep(self.READ_S)
 
     async def read(self, request: Request) -> None:
-        """As the gateway does it: what is not done by its deadline is ended, at the server, too."""
+        """Like the gateway: cancels a page at its deadline, at the server too."""
         with anyio.CancelScope(deadline=request.deadline) as scope:
             await self._read(request)
         if scope.cancelled_caught:
@@ -92,7 +92,7 @@ class Inkgate:
             self._estimates.finished(key, made.tokens)
 
     def _died(self) -> None:
-        """Tells the limit once of each death: the first call to fail sees how many there were."""
+        """Reports each crash to the limit once, by the first call that fails."""
         if self._deaths < self._link.server.deaths:
             self._deaths = self._link.server.deaths
             if isinstance(self._limit, AdaptiveLimit):
@@ -100,7 +100,7 @@ class Inkgate:
 
 
 class _Made:
-    """Follows the tokens as they are streamed."""
+    """Counts tokens as they are streamed."""
 
     def __init__(self, turn: Slot, page: PageWork) -> None:
         self._turn = turn
@@ -113,15 +113,15 @@ class _Made:
 
 
 def adaptive(settings: AdaptiveSettings | None = None, scheduling: SchedulingSettings | None = None) -> NewPolicy:
-    """inkgate as it comes, or as set."""
+    """inkgate with its default or the given settings."""
     return lambda link, seed: Inkgate(link, AdaptiveLimit(settings or AdaptiveSettings()), seed, scheduling)
 
 
 def fixed(limit: int) -> NewPolicy:
-    """inkgate with a limit that is set and stays: what the adaptive one is measured against."""
+    """inkgate with a fixed limit, as a baseline for the adaptive one."""
     return lambda link, seed: Inkgate(link, FixedLimit(limit), seed)
 
 
 def _size_class(page: PageWork) -> int:
-    """Pages within a factor of two of each other."""
+    """Groups pages by size in powers of two."""
     return round(math.log2(page.megapixels))

@@ -1,4 +1,4 @@
-"""SVG files of what was simulated. The same runs give the same bytes."""
+"""SVG charts of simulations. The same runs give the same bytes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.simulate.scenario import Run, Sample
 
 mpl.rcParams["svg.hashsalt"] = "inkgate"
 mpl.rcParams["svg.fonttype"] = "none"
-# Grey on nothing: readable on white and on black pages.
+# Gray on a transparent background: readable on white and black pages.
 mpl.rcParams.update(
     dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), "#808080")
 )
 
 
 def overload(rows: Sequence[Row], capacity: float, file: Path) -> None:
-    """Goodput by offered load, in multiples of the capacity (answers a second), a line for each policy."""
+    """Goodput by offered load, both in multiples of the capacity (responses a second), a line for each policy."""
     figure, axes = _figure()
     for policy in dict.fromkeys(row.policy for row in rows):
         mine = [row for row in rows if row.policy == policy]
@@ -36,7 +36,7 @@ def overload(rows: Sequence[Row], capacity: float, file: Path) -> None:
 
 
 def limits(runs: Mapping[str, Run], file: Path) -> None:
-    """The limit over time, one line for each gateway of each run."""
+    """The limit over time, a line for each gateway of each run."""
     figure, axes = _figure()
     for name, run in runs.items():
         seen: list[Sample] = [sample for sample in run.samples if sample.limit is not None]

@@ -1,4 +1,4 @@
-"""What stands between the clients and a server: nothing, a queue limit, a semaphore, or inkgate."""
+"""Gateways between clients and a server: none, a queue limit, a semaphore, or inkgate."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Policy(Protocol):
 
     @property
     def limit(self) -> int | None:
-        """How many it lets to the server at once; None where it does not count."""
+        """Maximum concurrent requests at the server; None if unlimited."""
         ...
 
     async def run(self) -> None:
-        """What goes on beside the requests, until cancelled."""
+        """Runs background work until cancelled."""
         ...
 
     async def read(self, request: Request) -> None:
@@ -29,18 +29,18 @@ class Policy(Protocol):
 
         Raises:
             Overloaded, QueueFull: refused.
-            InputRejected: its deadline came, before its turn or in it.
+            InputRejected: its deadline passed, in the queue or at the server.
             EngineFailed, ServerGone: it failed.
         """
         ...
 
 
 NewPolicy = Callable[[Link, int], Policy]
-"""Makes a policy in front of a server; the number is its seed."""
+"""Creates a policy in front of a server; the number is its seed."""
 
 
 class Bare:
-    """vLLM alone; with a queue limit where the server's flags have one."""
+    """vLLM alone, with a queue limit if the server's flags have one."""
 
     limit = None
 
@@ -55,9 +55,9 @@ class Bare:
 
 
 class Semaphore:
-    """At most `limit` at the server at once; the others wait, first come first served.
+    """At most `limit` requests at the server; the others wait in order of arrival.
 
-    `most_waiting` may wait, and more are refused; None: all wait, as long as it takes.
+    Beyond `most_waiting` requests are refused; None: all wait without limit.
     """
 
     def __init__(self, link: Link, limit: int, most_waiting: int | None = None) -> None:

@@ -1,8 +1,8 @@
-"""An engine on processors that its works share, behind the real scheduler: what a limit makes of a slow machine.
+"""Simulates an engine on shared processors behind the real scheduler: concurrency limits on a slow machine.
 
     python -m benchmarks.simulate.processors [--seeds 3]
 
-Answers in time a second with as many places as set, and with the limit that the embedded engine has. In virtual time.
+Prints responses in time a second, with fixed limits and with the embedded engine's limit. In virtual time.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from inkgate.serving.work import Caller
 from inkgate.settings import SchedulingSettings
 
 Speed = Callable[[float], float]
-"""Of the machine at a moment of the clock: 1 where it is its own, less where others use it."""
+"""Available share of the machine at a clock time: 1 if it is idle, less if others use it."""
 
 
 class Engine:
-    """Works alone use `alone` of the processors at most; together each gets the same share of them."""
+    """A single work uses at most the share `alone` of the processors; concurrent works share them equally."""
 
     LOOKS_S = 0.1
-    """After which a change of speed is noticed at the latest."""
+    """Maximum delay until a change of speed takes effect."""
 
     def __init__(self, speed: Speed, alone: float = 0.75) -> None:
         self._speed = speed
@@ -45,12 +45,12 @@ class Engine:
 
     @property
     def busy(self) -> float:
-        """Part of the processors' time that is used, others' included."""
+        """Processor utilization, including other programs."""
         own = self._speed(anyio.current_time()) * min(1.0, self._alone * len(self._left))
         return 1 - self._speed(anyio.current_time()) + own
 
     async def run(self) -> None:
-        """Gets works done, until cancelled."""
+        """Advances works until cancelled."""
         while True:
             self._changed = anyio.Event()
             with anyio.move_on_after(self._next_s() if self._left else math.inf):
@@ -58,7 +58,7 @@ class Engine:
             self._go_on()
 
     async def read(self, work_s: float) -> None:
-        """Returns when a work is done that takes so long on all processors of a fast machine."""
+        """Returns when a work is done that takes that long on all processors of an idle machine."""
         self._go_on()
         done = anyio.Event()
         self._left[done] = work_s
@@ -71,7 +71,7 @@ class Engine:
             self._changed.set()
 
     def _each(self) -> float:
-        """What each work gets done in a second."""
+        """Progress of each work in a second."""
         return self._speed(self._at) * min(1 / len(self._left), self._alone)
 
     def _next_s(self) -> float:
@@ -90,7 +90,7 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Pages that come at random, `rate` a second, each with `deadline_s`; `mean_s` of work in the mean."""
+    """Random arrivals of `rate` pages a second, each with `deadline_s` and `mean_s` of work on average."""
 
     rate: float = 12.0
     deadline_s: float = 5.0
@@ -101,14 +101,14 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """Pages a second: answered in time, and ended by their deadline at the engine."""
+    """Pages a second: completed in time, and timed out at the engine."""
 
     in_time: float
     late: float
 
 
 def simulate(limit: Callable[[Engine], Limit], speed: Speed, load: Load = Load(), seed: int = 1) -> Came:
-    """What comes of the load with this limit. The same arguments give the same."""
+    """Simulates the load with this limit. The same arguments give the same result."""
     return clock.run(lambda: _run(limit, speed, load, seed))
 
 
@@ -151,27 +151,27 @@ def _about_one(chance: random.Random, sigma: float) -> float:
 
 
 def fast(_: float) -> float:
-    """The machine is its own."""
+    """No other programs."""
     return 1.0
 
 
 def third(_: float) -> float:
-    """Others leave a third of it."""
+    """Other programs leave a third."""
     return 1 / 3
 
 
 def by_turns(now: float) -> float:
-    """Its own for 10 s, then a tenth of it for 10 s."""
+    """Alternates between all and a tenth of the machine, 10 s each."""
     return 1.0 if now % 20 < 10 else 0.1
 
 
 def fixed(places: int) -> Callable[[Engine], Limit]:
-    """As many as set."""
+    """A fixed limit."""
     return lambda _: FixedLimit(places)
 
 
 def learned(places: int) -> Callable[[Engine], Limit]:
-    """The embedded engine's limit, with so many places."""
+    """The embedded engine's limit, with that maximum."""
     return lambda engine: AimdLimit(places, lambda: engine.busy)
 
 

@@ -1,4 +1,4 @@
-"""One row for each policy and load: what came of it, as a table and as JSON."""
+"""Results of each policy and load, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Means over all runs (one for each seed); times in seconds, NaN where there is none.
+    """Means over all runs (one for each seed); times in seconds, NaN if there are none.
 
     Attributes:
         load: offered, in multiples of the capacity.
-        goodput: answers within their deadline, a second.
-        p50_s, p99_s: from the request to the answer, of those that were answered, late ones too.
-        refused: share of all requests; refusal_p99_s: how long they waited for the refusal.
-        lost: share of all requests that were accepted and came to nothing: the server died, the deadline passed in the
-            queue, or the client had waited long enough.
-        preemptions, deaths: in a run.
+        goodput: responses within their deadline, a second.
+        p50_s, p99_s: latency of all responses, late ones included.
+        refused: share of all requests; refusal_p99_s: time to the refusal.
+        lost: share of all requests that were accepted and failed: the server crashed, the deadline passed in the queue,
+            or the client left.
+        preemptions, deaths: per run.
     """
 
     policy: str
@@ -48,12 +48,12 @@ class Row:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """Of sorted values, the one that `share` of them do not pass; NaN of none."""
+    """The quantile `share` of sorted values; NaN if there are none."""
     return values[min(math.ceil(share * len(values)), len(values)) - 1] if values else math.nan
 
 
 def row(policy: str, load: float, runs: Sequence[Run]) -> Row:
-    """The row of all `runs` together."""
+    """The row that summarizes all `runs`."""
     answered = sorted(seconds for run in runs for seconds in run.times(End.ANSWERED))
     refused = sorted(seconds for run in runs for seconds in run.times(End.REFUSED))
     lost = sum(len(run.times(how)) for run in runs for how in (End.EXPIRED, End.FAILED, End.LEFT))
@@ -88,7 +88,7 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def as_json(rows: Iterable[Row]) -> list[dict[str, object]]:
-    """The rows for a JSON file; what isn't there is null."""
+    """The rows for JSON, with null for NaN."""
     return [
         {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in asdict(row).items()}
         for row in rows

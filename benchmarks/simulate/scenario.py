@@ -1,4 +1,4 @@
-"""What is simulated: who asks, which servers there are, what happens to them; and what became of each request."""
+"""Scenarios (tenants, servers, events) and the results of their requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from inkgate.engines.vllm.metrics import ServerReading
 
 
 class Link:
-    """The way to a server's /metrics, which may be cut (`gone`), show what was true `lag_s` ago, or stand still."""
+    """The connection to a server's /metrics, which may be cut (`gone`), lag by `lag_s`, or repeat one reading."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -26,7 +26,7 @@ class Link:
         self._seen: deque[tuple[float, ServerReading | None]] = deque(maxlen=100)
 
     def reading(self, now: float) -> ServerReading | None:
-        """The server's reading, as far as it comes through."""
+        """The server's reading, as the gateway sees it."""
         self._seen.append((now, self.server.reading()))
         if self.gone:
             return None
@@ -35,13 +35,13 @@ class Link:
         return next((reading for at, reading in reversed(self._seen) if at <= now - self.lag_s), None)
 
     def stick(self) -> None:
-        """From now on every reading is the one of this moment, as behind a proxy that caches."""
+        """Repeats the current reading from now on, like a caching proxy."""
         self._stuck = self.server.reading()
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happens at `at` seconds, to the servers and the ways to their metrics."""
+    """An event at `at` seconds that changes servers and the connections to their metrics."""
 
     at: float
     act: Callable[[Sequence[Link]], None]
@@ -52,12 +52,12 @@ class Scenario:
     """Times in seconds.
 
     Attributes:
-        tenants: their requests go round robin to the gateways.
-        beside: tenants who ask the servers themselves, past all gateways. They are not measured.
-        until_s: the last request may come then; what is under way is waited for.
-        from_s: earlier requests are not counted.
-        leave_s: after so long, clients hang up.
-        servers, gateways: of each; gateways of the same server know nothing of each other.
+        tenants: sources of requests, which go to the gateways round robin.
+        beside: tenants that bypass the gateways. They are not measured.
+        until_s: time of the last request; requests in flight are completed.
+        from_s: earlier requests don't count.
+        leave_s: time after which clients disconnect.
+        servers, gateways: number of each; gateways of the same server don't communicate.
     """
 
     tenants: Sequence[Tenant]
@@ -74,7 +74,7 @@ class Scenario:
 
 
 class End(StrEnum):
-    """How a request ended. `expired`: accepted, and given up when its deadline came, before its turn or in it."""
+    """How a request ended. `expired`: accepted, and timed out in the queue or at the server."""
 
     ANSWERED = "answered"
     REFUSED = "refused"
@@ -85,7 +85,7 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What became of a request, and when."""
+    """Result of a request, with its times."""
 
     request: Request
     how: End
@@ -97,13 +97,13 @@ class Ended:
 
     @property
     def good(self) -> bool:
-        """An answer in time."""
+        """Whether it completed in time."""
         return self.how is End.ANSWERED and self.at <= self.request.deadline
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A gateway and its server once a second. `limit` is None where the policy has none."""
+    """State of a gateway and its server, once a second. `limit` is None if the policy has none."""
 
     at: float
     limit: int | None
@@ -114,7 +114,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was seen in one simulation."""
+    """Results of one simulation."""
 
     scenario: Scenario
     ended: Sequence[Ended]
@@ -124,7 +124,7 @@ class Run:
     busy: float
 
     def goodput(self, tenant: str | None = None, after_s: float | None = None, before_s: float = math.inf) -> float:
-        """Answers in time a second, to requests that came from `after_s` (None: the scenario's `from_s`) on."""
+        """Responses in time a second, for requests since `after_s` (None: the scenario's `from_s`)."""
         start = self.scenario.from_s if after_s is None else after_s
         end = min(before_s, self.scenario.until_s)
         good = sum(
@@ -134,7 +134,7 @@ class Run:
         return good / (end - start)
 
     def answered_per_s(self, after_s: float, before_s: float) -> float:
-        """Answers a second between two times, late ones too."""
+        """Responses a second between two times, late ones included."""
         answered = sum(ended.how is End.ANSWERED and after_s <= ended.at < before_s for ended in self.ended)
         return answered / (before_s - after_s)
 
@@ -143,7 +143,7 @@ class Run:
         return [sample.limit for sample in self.samples if sample.limit is not None and after_s <= sample.at < before_s]
 
     def times(self, how: End, tenant: str | None = None) -> list[float]:
-        """Seconds until they ended so, sorted."""
+        """Sorted seconds of requests that ended this way."""
         return sorted(
             ended.took_s
             for ended in self.ended

@@ -1,7 +1,7 @@
-"""A model of one vLLM server: a render thread, the engine around a Batch, and its deaths, on the loop's clock.
+"""A model of one vLLM server on the loop's clock: a render thread, an engine around a Batch, and crashes.
 
-Steps that are alike are run in one go, and cut short at the next whole step when something comes or leaves that
-changes them; so the cost of a simulation follows its requests, not its tokens.
+Equal steps run at once, and are cut short at a whole step when a request arrives or leaves, so that the cost of a
+simulation grows with its requests, not its tokens.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
 
 
 class ServerGone(Exception):
-    """The server died with the request, or was not there."""
+    """The server crashed with the request, or was down."""
 
 
 class QueueFull(Exception):
-    """503: as many requests wait as may (`--max-num-queued-reqs`)."""
+    """503: the queue is full (`--max-num-queued-reqs`)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +35,7 @@ class _Call:
 
 
 class Server:
-    """Use inside a running loop. `deaths`, `busy_s` (GPU) and `served` count over all its lives."""
+    """Use it inside a running loop. `deaths`, `busy_s` (GPU) and `served` count across restarts."""
 
     def __init__(self, card: Card, flags: Flags, seed: int) -> None:
         self.card = card
@@ -65,11 +65,11 @@ class Server:
 
     @property
     def in_server(self) -> int:
-        """All that came in and have no answer yet, those whose image waits to be rendered too (vLLM's /load)."""
+        """Requests without a response yet, including those whose image waits for preprocessing (vLLM's /load)."""
         return len(self._calls)
 
     def reading(self) -> ServerReading | None:
-        """What /metrics says now; None while the server is not there. Counters start anew with each of its lives."""
+        """The current /metrics; None while the server is down. Counters are reset by a restart."""
         if not self.up:
             return None
         return ServerReading(
@@ -85,11 +85,11 @@ class Server:
         )
 
     async def generate(self, page: PageWork, on_tokens: Callable[[int], None] | None = None) -> None:
-        """Reads the page. A caller that is cancelled frees its blocks at once.
+        """Reads the page. Cancelling the caller frees its blocks at once.
 
         Raises:
-            ServerGone: it is down, or died meanwhile.
-            QueueFull: too many wait.
+            ServerGone: it is down, or crashed meanwhile.
+            QueueFull: too many requests wait.
         """
         if not self.up:
             raise ServerGone
@@ -109,16 +109,16 @@ class Server:
             sequence.gone = True
 
     def slow_down(self, factor: float) -> None:
-        """From the next step on, everything takes `factor` times as long."""
+        """Makes everything take `factor` times as long from the next step on."""
         self.slowness = factor
 
     def freeze(self) -> None:
-        """Stands still like a stopped process: it takes requests and does nothing."""
+        """Hangs like a stopped process: accepts requests and makes no progress."""
         self._frozen = True
         self._cancel_timers()
 
     def thaw(self) -> None:
-        """Goes on, with what it was doing begun anew."""
+        """Continues; the interrupted step starts again."""
         self._frozen = False
         if self._rendering:
             self._render_first()
@@ -126,7 +126,7 @@ class Server:
         self._begin()
 
     def die(self) -> None:
-        """Loses everything and is back, empty, after the card's `restart_s`."""
+        """Crashes: loses all requests, and is back after the card's `restart_s`."""
         self.deaths += 1
         self.preempted += self.batch.preemptions
         self._cancel_timers()
@@ -167,7 +167,7 @@ class Server:
         self._cut_short()
 
     def _cut_short(self) -> None:
-        """Ends the steps that are running at the next whole one, where that may change what runs."""
+        """Ends the running steps at the next whole step if the batch may change there."""
         if self._step is None:
             self._begin()
             return
@@ -223,7 +223,7 @@ class Server:
 
 
 def _set(answer: asyncio.Future[None], error: Exception | None) -> None:
-    """Answers, unless the caller has just left."""
+    """Sets the result, unless the caller has just left."""
     if answer.done():
         return
     if error is None:

@@ -18,12 +18,12 @@ from inkgate.bench.load.results import Latency, LoadPoint, LoadSummary
 
 DEADLINE_S = 5.0
 RETRY_S = 1.0
-"""After which a client whose server died asks again."""
+"""Pause before a client retries after a crash of its server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What is put under load: a card, its vLLM's flags, and pages. `deadline_s`: until when an answer is in time."""
+    """The service under load: a card, its vLLM's flags, and pages. `deadline_s`: latency target of a response."""
 
     card: Card = RTX_4090D
     flags: Flags = Flags()
@@ -34,7 +34,7 @@ class Simulated:
 
 
 def curve(what: Simulated, levels: Sequence[int], repeats: int) -> list[LoadPoint]:
-    """Each level measured `repeats` times, every run with a server and a seed of its own."""
+    """Measures each level `repeats` times, every run with its own server and seed."""
     return [
         LoadPoint(level, tuple(clock.run(lambda: _run(what, level, seed)) for seed in range(repeats)))  # noqa: B023 - runs at once
         for level in levels
@@ -44,7 +44,7 @@ def curve(what: Simulated, levels: Sequence[int], repeats: int) -> list[LoadPoin
 async def _run(what: Simulated, clients: int, seed: int) -> LoadSummary:
     server = Server(what.card, what.flags, seed)
     chance = random.Random(f"{clients} {seed}")
-    ended: list[tuple[float, float, bool]] = []  # when it was asked, how long it took, whether it was answered
+    ended: list[tuple[float, float, bool]] = []  # start, duration, success
 
     async def client() -> None:
         while anyio.current_time() < what.warm_s + what.seconds:

@@ -1,9 +1,9 @@
-"""The limit over time: after steps in load and in the server's speed, and of two gateways before one server.
+"""Plots the limit over time: after steps in load and server speed, and with two gateways for one server.
 
     python -m benchmarks.simulate.steps --plots FOLDER
 
-On a 4090D that is four times slower and has memory for any batch, as in the tests of the limiter: so that fewer
-requests have to be simulated, and no death hides what the limit does.
+Uses a 4090D that is four times slower and has memory for any batch, as in the tests of the limiter, so that fewer
+requests need to be simulated and no crash disturbs the limit.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ UNTIL_S = 300.0
 
 
 def scenario(rates: Sequence[tuple[float, float]], events: Sequence[Event] = (), gateways: int = 1) -> Scenario:
-    """Single pages, so many a second; the queue is short and clients are patient, so that the limit decides."""
+    """Single pages at a rate per second; with a short queue and patient clients, only the limit matters."""
     tenants = [Tenant("all", rates, patience_s=60)]
     return Scenario(tenants, until_s=UNTIL_S, card=CARD, events=events, gateways=gateways)
 
 
 def slowed(at: float, factor: float) -> Event:
-    """From then on, the server takes `factor` times as long."""
+    """Makes the server `factor` times slower from that time on."""
 
     def act(links: Sequence[Link]) -> None:
         for link in links:

@@ -1,4 +1,4 @@
-"""Who asks for what and when: an open loop, made up front from a seed, so that every policy gets the very same."""
+"""An open-loop workload, generated from a seed in advance, so that every policy gets the same requests."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from inkgate.serving.work import Priority
 
 @dataclass(frozen=True, slots=True)
 class PageWork:
-    """One page as the engine meets it.
+    """The work of one page for the engine.
 
     Attributes:
-        output_tokens: how long its text is; nobody knows before the end.
+        output_tokens: length of its text, unknown to policies until it is complete.
     """
 
     megapixels: float
@@ -25,7 +25,7 @@ class PageWork:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One page that is asked for at `at` (seconds) and is worth nothing after `deadline`."""
+    """One page, requested at `at` (seconds) and worthless after `deadline`."""
 
     at: float
     page: PageWork
@@ -37,7 +37,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """Sizes and lengths, both log-normal by median and sigma, independent of each other.
+    """Independent log-normal distributions of sizes and lengths, by median and sigma.
 
     Sizes stay within HunyuanOCR's 512² to 2048² pixels, lengths within its client's 4096 tokens.
     """
@@ -50,13 +50,13 @@ class Pages:
     def draw(self, chance: random.Random) -> PageWork:
         megapixels = _lognormal(chance, self.megapixels, self.megapixels_sigma, (0.262, 4.194))
         output = _lognormal(chance, self.output_tokens, self.output_tokens_sigma, (8, 4096))
-        # One token for 32 x 32 pixels, one more for each of the rows, two around the image (an upright A4 page).
+        # One token for 32 x 32 pixels, one for each row, two around the image (an upright A4 page).
         merged = megapixels * 1e6 / 1024
         return PageWork(megapixels, round(merged + math.sqrt(merged * math.sqrt(2)) + 2), round(output))
 
 
 REFERENCE = Pages(1.0, 0.0, 220.0, 0.0)
-"""What the figures of card.py are taken to have been measured with: every page the same."""
+"""The assumed pages behind the figures of card.py: all equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ class Tenant:
     """A source of requests.
 
     Attributes:
-        rates: requests a second, each from the time (seconds) that it stands by until the next; 0 at the end stops.
-        pages_per_request: a document's pages are asked for at once and are one flow.
-        patience_s: how long after it asked a page is still worth having.
+        rates: requests a second, each from its start time (seconds) to the next; a final 0 stops.
+        pages_per_request: pages of a document, requested at once as one flow.
+        patience_s: time after which a page is worthless.
     """
 
     name: str
@@ -78,7 +78,7 @@ class Tenant:
 
 
 def requests(tenants: Sequence[Tenant], until_s: float, seed: int) -> list[Request]:
-    """All requests up to `until_s` in the order of their times. The same arguments give the same requests."""
+    """All requests up to `until_s` in order of time. The same arguments give the same requests."""
     made = [request for tenant in tenants for request in _of(tenant, until_s, random.Random(f"{seed} {tenant.name}"))]
     return sorted(made, key=lambda request: request.at)
 

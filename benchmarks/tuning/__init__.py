@@ -1,1 +1,1 @@
-"""How well settings are found: on a simulated card, and on real services against an exhaustive sweep."""
+"""Measures the quality of `inkgate tune`: on a simulated card, and on real services against an exhaustive sweep."""

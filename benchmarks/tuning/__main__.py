@@ -1,18 +1,17 @@
-"""Does `inkgate tune` find the best? An exhaustive sweep and several searches in one run, with the same measure.
+"""Compares `inkgate tune` with an exhaustive sweep: several searches and the sweep in one run, by the same measure.
 
     python -m benchmarks.tuning --engine vllm --json FILE
     python -m benchmarks.tuning --engine ppocr --json FILE
 
-Every point of the grid is tried as the search tries it (a service started, loaded above its capacity, stopped), up the
-grid in one pass and down in the next, so that a machine that becomes slower is unfair to none. A pass comes before each
-search, and the others at the end: the sweep sees the machine as the searches do. Each search begins anew, knowing
-nothing of the sweep: without --rate it finds out for itself how much to ask for, as `inkgate tune` does; the sweep,
-which can't rise on the way, is given it by --sweep-rate. What was chosen is judged by the sweep alone: its goodput over
-that of the best point. FILE is written after every trial.
+Every point of the grid is measured as in the search (start a service, load it above its capacity, stop it), up the grid
+in one pass and down in the next, to compensate for a machine that slows down. A pass runs before each search and the
+others at the end, so that sweep and searches see the same machine. Searches are independent of the sweep: without
+--rate they find the rate themselves, as `inkgate tune` does; the sweep, which can't adapt its rate, gets --sweep-rate.
+A choice is judged by the sweep alone: its goodput divided by that of the best point. FILE is written after every trial.
 
-With --side-by-side the sweep's services are all up at once and loaded in turn (side_by_side.py): --passes times for
---seconds each, a like number of times before each search and after the last. Points that are nearly alike are told
-apart so on a machine whose speed changes; where others took more than --steady, the trial is left out.
+With --side-by-side, all services of the sweep run at once and are loaded alternately (side_by_side.py): --passes times
+for --seconds each, equally spread before each search and after the last. This tells similar points apart on a machine
+whose speed changes. Trials during which other programs took more than --steady cores are left out.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from inkgate.settings import load_settings
 
 
 def grid(ready: SearchScope) -> list[Settings]:
-    """Every point."""
+    """All points of the grid."""
     values = itertools.product(*(each.values for each in ready.parameters))
     return [dict(zip((each.path for each in ready.parameters), point, strict=True)) for point in values]
 
@@ -85,7 +84,7 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
 
 
 async def searched(run: Run, task: Task, bench: PrintingBench) -> None:
-    """One search, and where it landed."""
+    """Runs one search and returns its choice."""
     print(f"search {task.seed}, {task.demand:.1f} requests/s are offered at first")
     began = time.monotonic()
     report = await search(task, bench, Journal(task))
@@ -124,22 +123,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=sorted(GRIDS), default="vllm")
     parser.add_argument(
-        "--parameter", action="append", metavar="NAME=A/B/C", help="a parameter and its values; else GRIDS"
+        "--parameter", action="append", metavar="NAME=A/B/C", help="a parameter and its values; default: GRIDS"
     )
-    parser.add_argument("--pages", type=Path, metavar="DIR", help="else lines, or receipts, drawn here")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of load for each trial of the sweep")
-    parser.add_argument("--passes", type=int, default=2, help="through the grid")
+    parser.add_argument("--pages", type=Path, metavar="DIR", help="images; default: drawn lines or receipts")
+    parser.add_argument("--seconds", type=float, default=10.0, help="load for each trial of the sweep")
+    parser.add_argument("--passes", type=int, default=2, help="passes through the grid")
     parser.add_argument("--searches", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=6.0, help="for each search")
+    parser.add_argument("--minutes", type=float, default=6.0, help="time limit of each search")
     parser.add_argument("--deadline", type=float, default=2.0)
     parser.add_argument("--max-error", type=float, default=0.001)
-    parser.add_argument("--rate", type=float, help="requests a second, of sweep and searches; else found")
-    parser.add_argument("--sweep-rate", type=float, help="of the sweep alone")
+    parser.add_argument("--rate", type=float, help="requests a second of sweep and searches; default: measured")
+    parser.add_argument("--sweep-rate", type=float, help="requests a second of the sweep")
     steady = (
-        "cores that others may take before a search, and before and during a trial of the sweep: it is waited for, up "
-        "to 15 minutes, and such a trial is made again, twice at most, or left out"
+        "maximum cores that other programs may take before a search, and before and during a trial of the sweep: waits "
+        "for up to 15 minutes, and repeats such a trial up to twice, or leaves it out"
     )
-    together = "the services of the sweep are all up at once, and loaded in turn for --seconds, --passes times"
+    together = "run all services of the sweep at once, and load them alternately for --seconds, --passes times"
     parser.add_argument("--side-by-side", action="store_true", help=together)
     parser.add_argument("--steady", type=float, default=math.inf, metavar="CORES", help=steady)
     parser.add_argument("--json", type=Path)

@@ -1,4 +1,4 @@
-"""Whether others leave the machine alone: asked with work, for a hypervisor takes nothing from an idle guest."""
+"""Waits for an idle machine. Measures under load, since a hypervisor takes no time from an idle guest."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from inkgate.bench.tune.other_load import OtherLoad
 
 _WARM_S, _LOOK_S, _PAUSE_S = 0.3, 2.0, 15.0
 _BUSY = f"from time import monotonic as now\nend = now() + {2 * (_WARM_S + _LOOK_S)}\nwhile now() < end: pass"
-"""Ends by itself: nobody may be left to end it."""
+"""Ends by itself, in case its parent has ended."""
 
 
 async def until_quiet(most_cores: float, patience_s: float = 900.0) -> None:
-    """Returns once others took no more of this machine's cores for some seconds in which all were asked for, or once
-    patience has ended.
+    """Returns once other programs took at most that many cores for some seconds in which all cores were loaded, or at
+    the time limit.
     """
     began = time.monotonic()
     while most_cores < math.inf and (taken := await _taken()) > most_cores:
@@ -30,7 +30,7 @@ async def until_quiet(most_cores: float, patience_s: float = 900.0) -> None:
 
 
 async def _taken() -> float:
-    """Cores that others take while each is asked for."""
+    """Cores that other programs take while all cores are loaded."""
     cores = range(os.cpu_count() or 1)
     busy = [await asyncio.create_subprocess_exec(sys.executable, "-c", _BUSY) for _ in cores]
     try:
@@ -40,6 +40,6 @@ async def _taken() -> float:
         return others.cores() or 0.0
     finally:
         for process in busy:
-            with suppress(ProcessLookupError):  # it has ended by itself
+            with suppress(ProcessLookupError):  # the process has ended by itself
                 process.kill()
             await process.wait()

@@ -1,4 +1,4 @@
-"""What a run of the benchmark measured so far."""
+"""The results of a run of the benchmark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DONE = TrialOutcome.MEASURED
 
 @dataclass
 class Run:
-    """What was measured so far; written after each trial."""
+    """Results so far; written after each trial."""
 
     options: argparse.Namespace
     targets: Targets
@@ -29,7 +29,7 @@ class Run:
     searches: list[dict[str, Any]] = field(default_factory=list)
 
     def scores(self, settings: Settings) -> list[float]:
-        """Of the sweep; 0 for each time it did not stay up."""
+        """Scores of the sweep; 0 for each trial whose service went down."""
         tried = [trial for trial in self.sweep if trial.settings == settings]
         return [
             score(trial.summary, self.targets) if trial.outcome is DONE and trial.summary is not None else 0.0
@@ -43,7 +43,7 @@ class Run:
         return settings, mean(self.scores(settings))
 
     def judged(self, found: dict[str, Any]) -> dict[str, Any]:
-        """A search, by the sweep; `of_best` is None where that has no trial of what was chosen, or is 0 all over."""
+        """Judges a search by the sweep; `of_best` is None without a trial of the choice, or if all scores are 0."""
         if not self.sweep:
             return found | {"best": {}, "of_best": None}
         best, most = self.best
@@ -73,5 +73,5 @@ def short(settings: Settings) -> str:
 
 
 def taken(trial: Trial) -> float:
-    """Cores that others took, a hypervisor's other guests among them."""
+    """Cores that other programs took, including other guests of the hypervisor."""
     return trial.other_load_cores or 0.0

@@ -1,4 +1,4 @@
-"""What is tuned: a real vLLM on the CPU with a tiny model and a small KV cache, or the embedded engine."""
+"""The tuned service: a real vLLM on the CPU with a tiny model and a small KV cache, or the embedded engine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GRIDS = {
     "vllm": ("max_num_seqs=1/2/4/8/16/32/64",),
     "ppocr": ("concurrent_pages=1/2/4/8", "parallel=1/2", "max_batch=1/4/16"),
 }
-"""Of each engine, the parameters that are searched, with all their values."""
+"""For each engine, the searched parameters with all their values."""
 
 _EXTRA = (
     *("--num-gpu-blocks-override", str(KV_BLOCKS)),
@@ -32,8 +32,8 @@ _EXTRA = (
 
 
 def config_of(engine: str, folder: Path) -> Path:
-    """The settings of all trials, in a file in `folder`. Of vLLM the first core is its own, as a card would be, and the
-    others are for all else, this process among it, where there are several.
+    """Writes the settings of all trials to a file in `folder`. With several cores, vLLM runs on the first, like on a
+    card, and everything else, including this process, on the others.
     """
     file = folder / "inkgate.toml"
     if engine == "vllm":
@@ -46,7 +46,7 @@ def config_of(engine: str, folder: Path) -> Path:
 
 
 def _pinned(folder: Path, core: int) -> Path:
-    """vLLM's Python, on one core."""
+    """vLLM's Python, pinned to one core."""
     script = folder / "python"
     script.write_text(f'#!/bin/sh\nexec taskset -c {core} {shlex.quote(str(PYTHON))} "$@"\n', encoding="utf-8")
     script.chmod(0o755)
@@ -73,7 +73,7 @@ environment = {{ {", ".join(f"{name} = {json.dumps(value)}" for name, value in V
 
 
 def pages_of(engine: str, folder: Path | None) -> tuple[LoadPage, ...]:
-    """Those of `folder`; without one lines of text for the model, or small receipts drawn here."""
+    """The pages of `folder`; without it, drawn text lines for the model, or drawn small receipts."""
     if folder is not None:
         return load_pages(folder)
     if engine == "vllm":

@@ -1,6 +1,6 @@
-"""Points whose services are all up at once: each is loaded for some seconds in turn, again and again, while the others
-idle. Of a machine that others slow down by turns of minutes all points see the same, and no trial is spent on starting
-and warming up. For engines that fit into memory so many times.
+"""Runs the services of all points at once and loads each for some seconds, repeatedly, while the others idle. All
+points see the same changes of the machine's speed, and no time is spent on starts and warm-ups. For engines that fit
+into memory that many times.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ async def rounds(
     rate: float,
     seconds: float,
 ) -> AsyncIterator[list[Trial]]:
-    """A trial of every point for each of `numbers`, the rounds; the odd ones go down the points.
+    """A trial of every point for each round in `numbers`; odd rounds go through the points in reverse.
 
-    The requests of a round come at the same moments and with the same pages for all points.
+    The requests of a round have the same times and pages for all points.
     """
     bench, trials = ServiceBench(setup), count(1)
     warm_s = _WARM_DEADLINES * setup.deadline_s

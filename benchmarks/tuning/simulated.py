@@ -1,8 +1,8 @@
-"""A search for settings on the simulated 4090D, whose best max-num-seqs is known.
+"""Searches for settings on the simulated 4090D, whose best max-num-seqs is known.
 
     python -m benchmarks.tuning.simulated [--searches 5] [--minutes 60] [--report FILE]
 
-Nothing is computed on a card: a trial of a minute takes a part of a second, and its minute is added to a made-up clock.
+A trial of a minute takes less than a second of real time and a minute of virtual time.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from inkgate.concurrency import Threads
 
 DEADLINE_S = 5.0
 HEAVIEST = Pages(1.2, 0.0, 1024.0, 0.0)
-"""What the limits of the service let through: pages a fifth larger than the usual ones, with long texts."""
+"""The heaviest pages within the service's limits: a fifth larger than usual, with long texts."""
 _WARM_S = 10.0
 _GPU = "RTX 4090D (simulated)"
 
 
 @dataclass
 class SimulatedBench:
-    """A Bench: vLLM with a bounded queue on `card`, under the load that it is given. `now` is its made-up clock.
+    """A Bench: vLLM with a bounded queue on `card`, under the given load. `now` is its virtual clock.
 
     Attributes:
-        start_s: of vLLM, at each trial.
-        seed: of the first trial; each has its own.
+        start_s: start-up time of vLLM in each trial.
+        seed: of the first trial; each trial has its own.
     """
 
     card: Card = RTX_4090D
@@ -115,7 +115,7 @@ def _latency(times: Sequence[float]) -> Latency | None:
 
 
 def task(minutes: float, seed: int, current: int = 64) -> Task:
-    """A search over max-num-seqs on a 4090D of 24 GB, at 44 pages a second: twice what 16 at once answer."""
+    """A search over max-num-seqs on a 4090D with 24 GB, at 44 pages a second: twice the capacity at 16."""
     in_use: Settings = {MAX_NUM_SEQS: current}
     found = with_current(tuple(each for each in parameters_of("vllm", 16, 24.0) if each.path == MAX_NUM_SEQS), in_use)
     machine = MachineInfo("simulated", "simulated", 16, 64.0, (_GPU,))
@@ -126,7 +126,7 @@ def task(minutes: float, seed: int, current: int = 64) -> Task:
 
 
 def tuned(minutes: float, seed: int, current: int = 64) -> TuneReport:
-    """A whole search; the same arguments give the same report."""
+    """Runs a whole search; the same arguments give the same report."""
     asked = task(minutes, seed, current)
     bench = SimulatedBench(seed=1000 * seed)
     return anyio.run(search, asked, bench, Journal(asked), bench.clock)

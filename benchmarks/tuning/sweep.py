@@ -19,7 +19,7 @@ _TRIES = 3
 
 
 class PrintingBench:
-    """The bench, whose trials are printed; those of a search are counted."""
+    """A Bench that prints its trials and counts those of a search."""
 
     def __init__(self, bench: ServiceBench, targets: Targets) -> None:
         self._bench = bench
@@ -28,7 +28,7 @@ class PrintingBench:
         self.taken: list[float] = []
 
     async def measure(self, step: Step, done: Callable[[Trial], None]) -> None:
-        """As Bench has it."""
+        """See Bench."""
         began = time.monotonic()
 
         def show(trial: Trial) -> None:
@@ -57,9 +57,7 @@ class PrintingBench:
 
 
 def before_searches(options: argparse.Namespace) -> list[range]:
-    """The passes before each search, and in the end those after the last: one after another, or side by side a like
-    number each time.
-    """
+    """Spreads the passes before each search and after the last: one by one, or evenly with --side-by-side."""
     passes, searches = options.passes, options.searches
     if options.side_by_side:
         ends = [passes * part // (searches + 1) for part in range(searches + 2)]
@@ -69,7 +67,7 @@ def before_searches(options: argparse.Namespace) -> list[range]:
 
 
 async def swept(run: Run, setup: BenchSetup, points: Sequence[Settings], numbers: Sequence[int]) -> None:
-    """These passes of the sweep."""
+    """Runs these passes of the sweep."""
     if not numbers:
         return
     if not run.options.side_by_side:
@@ -86,13 +84,13 @@ async def swept(run: Run, setup: BenchSetup, points: Sequence[Settings], numbers
 
 
 def points_of(trial: Trial, targets: Targets) -> str:
-    """In time a second, and what others took meanwhile."""
+    """Responses in time a second, and the cores that other programs took meanwhile."""
     return "died" if trial.summary is None else f"{score(trial.summary, targets):.1f} ({taken(trial):.2f})"
 
 
 async def sweep(run: Run, bench: PrintingBench, points: Sequence[Settings], number: int) -> None:
-    """One pass: the even ones up the grid, the odd ones down. What was disturbed is tried again, whatever it gave, and
-    left out where no try was steady.
+    """One pass: even ones go up the grid, odd ones down. Disturbed trials are repeated whatever their result, and left
+    out if none is steady.
     """
     print(f"sweep, pass {number + 1}", flush=True)
     for settings in points if number % 2 == 0 else reversed(points):
