@@ -34,7 +34,7 @@ from inkgate.bench.accuracy.report import machine
 PARTS = ("race", "steps", "accuracy", "bound")
 
 
-class Found:
+class EngineResults:
     """Results so far; written after each part, so that an interrupted run keeps them."""
 
     def __init__(self, heading: str) -> None:
@@ -60,11 +60,11 @@ class Found:
             options.json.write_text(json.dumps(self.json, indent=2), encoding="utf-8")
 
 
-def measure(options: argparse.Namespace) -> Found:
+def measure(options: argparse.Namespace) -> EngineResults:
     pages = documents(options.manifest, options.documents)
     every = documents(options.manifest, options.accuracy_documents)
     chosen: Sequence[Step] = (*STEPS, *map(parsed_step, options.step))
-    found = Found(_heading(options, pages))
+    found = EngineResults(_heading(options, pages))
     if "race" in options.parts:
         peers = [PEERS[name] for name in options.peers or PEERS]
         raced = anyio.run(partial(race, pages, options.rounds, peers, options.clients))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from benchmarks.engines.closed import Pass, closed_loop
-from benchmarks.engines.flops import Calls, Counted, peak_flops
+from benchmarks.engines.flops import Calls, CountingRuntime, peak_flops
 from benchmarks.engines.own import DEFAULT, started
 from benchmarks.engines.steps import TOGETHER
 from inkgate.bench.accuracy.manifest import Entry
@@ -42,7 +42,7 @@ class Bound:
 
 
 async def bound(documents: Sequence[Entry]) -> Bound:
-    runtime = Counted(runtime_of(DEFAULT.all_settings()))
+    runtime = CountingRuntime(runtime_of(DEFAULT.all_settings()))
     peaks = {precision: peak_flops(precision, CORES) for precision in ("f32", "bf16")}
     async with started(DEFAULT, runtime) as engine:
         await closed_loop(engine.read, documents, TOGETHER)  # warm-up: the first call with a new shape is slow

@@ -145,7 +145,7 @@ async def _idle(client: Client, receipt: Entry) -> None:
 
 
 @dataclass
-class _Served:
+class _ServedPages:
     """`count`: pages so far. `all_clients`: set once there are as many pages as clients."""
 
     count: int = 0
@@ -153,9 +153,9 @@ class _Served:
 
 
 @asynccontextmanager
-async def _loading(client: Client, documents: Sequence[Entry], priority: str) -> AsyncIterator[_Served]:
+async def _loading(client: Client, documents: Sequence[Entry], priority: str) -> AsyncIterator[_ServedPages]:
     """A closed loop of sixteen clients inside the block."""
-    served = _Served()
+    served = _ServedPages()
     pages = cycle(documents)
 
     async def ask() -> None:

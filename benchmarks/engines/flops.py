@@ -36,7 +36,7 @@ class Calls:
     flops: float = 0.0
 
 
-class Counted:
+class CountingRuntime:
     """A Runtime around another that records time and operations of its models."""
 
     def __init__(self, runtime: Runtime) -> None:
@@ -46,10 +46,10 @@ class Counted:
         self._runtime = runtime
 
     def open(self, path: Path) -> Model:
-        return _CountedModel(self._runtime.open(path), path, self._calls(path))
+        return _CountingModel(self._runtime.open(path), path, self._calls(path))
 
     def open_columns(self, path: Path) -> ColumnModel:
-        return _CountedColumns(self._runtime.open_columns(path), path, self._calls(path))
+        return _CountingColumns(self._runtime.open_columns(path), path, self._calls(path))
 
     def _calls(self, path: Path) -> Calls:
         return self.models.setdefault(path.stem, Calls())
@@ -60,7 +60,7 @@ class Counted:
             calls.calls, calls.seconds, calls.flops = 0, 0.0, 0.0
 
 
-class _CountedModel:
+class _CountingModel:
     def __init__(self, model: Model, path: Path, calls: Calls) -> None:
         self.metadata = model.metadata
         self._model, self._path, self._calls = model, path, calls
@@ -73,7 +73,7 @@ class _CountedModel:
             _count(self._calls, self._path, tensor.shape, perf_counter() - started)
 
 
-class _CountedColumns:
+class _CountingColumns:
     def __init__(self, model: ColumnModel, path: Path, calls: Calls) -> None:
         self.metadata = model.metadata
         self._model, self._path, self._calls = model, path, calls

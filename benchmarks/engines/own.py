@@ -70,7 +70,7 @@ def parsed_step(text: str) -> Step:
 
 
 @dataclass
-class Own:
+class OwnEngine:
     """A started engine. `figures`: of its recognizer's batcher; None without batching."""
 
     engine: Engine
@@ -86,7 +86,7 @@ class Own:
 
 
 @asynccontextmanager
-async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[Own]:
+async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[OwnEngine]:
     """The engine of a step, with loaded models. `around`: a runtime to use instead of the one in its settings."""
     settings = with_workers(step.all_settings())
     runtime: Runtime = around or runtime_of(settings)
@@ -103,7 +103,7 @@ async def started(step: Step, around: Runtime | None = None) -> AsyncIterator[Ow
         engine = embedded_engine(settings, layout, workers or runtime, batchers if step.batched else unbatched)
         await engine.start()
         name = f"{runtime.name}, {settings.engine.ppocr.workers} workers" if workers else runtime.name
-        yield Own(engine, opener, name, batchers.figures[0] if batchers.figures else None)
+        yield OwnEngine(engine, opener, name, batchers.figures[0] if batchers.figures else None)
         await engine.stop()
         background.cancel_scope.cancel()
 

@@ -12,7 +12,7 @@ from benchmarks.engines.closed import Pass, median_rate, median_ratio, page_late
 from benchmarks.engines.own import DEFAULT
 from benchmarks.engines.race import HTTP, Race
 from benchmarks.engines.sample import pooled_cer
-from benchmarks.engines.steps import TOGETHER, Accuracy, Stepped
+from benchmarks.engines.steps import TOGETHER, Accuracy, StepResult
 from benchmarks.engines.targets import Target, table
 from inkgate.bench.accuracy.manifest import Entry
 
@@ -85,7 +85,7 @@ def race_targets(found: Race) -> list[Target]:
     return targets
 
 
-def steps_table(found: Sequence[Stepped], documents: Sequence[Entry]) -> str:
+def steps_table(found: Sequence[StepResult], documents: Sequence[Entry]) -> str:
     rows = []
     for stepped in found:
         times = list(page_latencies(stepped.alone).values())
@@ -166,7 +166,7 @@ def race_json(found: Race, documents: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def steps_json(found: Sequence[Stepped], documents: Sequence[Entry]) -> list[dict[str, Any]]:
+def steps_json(found: Sequence[StepResult], documents: Sequence[Entry]) -> list[dict[str, Any]]:
     return [
         {
             "name": stepped.step.name,

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from benchmarks.engines.closed import Pass, closed_loop
-from benchmarks.engines.own import Own, Step, started
+from benchmarks.engines.own import OwnEngine, Step, started
 from benchmarks.engines.sample import pooled_cer
 from inkgate.bench.accuracy.manifest import Entry
 
@@ -16,7 +16,7 @@ TOGETHER = 8
 
 
 @dataclass
-class Stepped:
+class StepResult:
     """Results of a step: `alone` with one client, `together` with eight; one Pass for each round."""
 
     step: Step
@@ -25,13 +25,13 @@ class Stepped:
     together: list[Pass] = field(default_factory=list)
 
 
-async def climb(steps: Sequence[Step], documents: Sequence[Entry], rounds: int) -> list[Stepped]:
+async def climb(steps: Sequence[Step], documents: Sequence[Entry], rounds: int) -> list[StepResult]:
     """Runs all steps, in their order. Each has read one page before the first round."""
     async with AsyncExitStack() as stack:
-        engines: list[tuple[Own, Stepped]] = []
+        engines: list[tuple[OwnEngine, StepResult]] = []
         for step in steps:
             engine = await stack.enter_async_context(started(step))
-            engines.append((engine, Stepped(step, engine.runtime)))
+            engines.append((engine, StepResult(step, engine.runtime)))
             await engine.read(documents[0])
         for _ in range(rounds):
             for engine, stepped in engines:

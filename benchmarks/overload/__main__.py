@@ -19,7 +19,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from benchmarks.overload.systems import NAMES, Running, running
+from benchmarks.overload.systems import NAMES, RunningSystem, running
 from benchmarks.overload.traffic import Result, closed, offered, poisson
 
 LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -54,14 +54,14 @@ class Row:
     dead: bool
 
 
-def row_of(system: Running, load: float, capacity: float, result: Result, preemptions: int) -> Row:
-    told = result.told
+def row_of(system: RunningSystem, load: float, capacity: float, result: Result, preemptions: int) -> Row:
+    results = result.results
     p50, p99 = result.quantile(0.5, "good"), result.quantile(0.99, "good")
     refusal_p50, refusal_p99 = result.quantile(0.5, "refused"), result.quantile(0.99, "refused")
     return Row(
         system.name,
         load,
-        len(told),
+        len(results),
         result.count("good"),
         result.count("late"),
         result.count("refused"),
@@ -75,14 +75,14 @@ def row_of(system: Running, load: float, capacity: float, result: Result, preemp
         None if p99 is None else round(p99, 2),
         None if refusal_p50 is None else round(1000 * refusal_p50, 1),
         None if refusal_p99 is None else round(1000 * refusal_p99, 1),
-        sum(each.outcome == "refused" and not each.retry_after for each in told),
+        sum(each.outcome == "refused" and not each.retry_after for each in results),
         preemptions,
         system.dead,
     )
 
 
 async def measured(
-    system: Running, loads: tuple[float, ...], capacity: float, options: argparse.Namespace
+    system: RunningSystem, loads: tuple[float, ...], capacity: float, options: argparse.Namespace
 ) -> list[Row]:
     together: dict[float, Result] = {}
     preempted: dict[float, int] = {}

@@ -29,7 +29,7 @@ import aiohttp
 from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks.overload.systems import server
-from benchmarks.overload.traffic import Ask, Result, Told
+from benchmarks.overload.traffic import RequestResult, Result, TimedRequest
 from benchmarks.processes import free_port
 
 LOADS = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -67,18 +67,18 @@ def pdf(pages: int) -> bytes:
 
 def arrivals(
     rate: float, seconds: float, seed: int, tenant: str = "anybody", sizes: Sequence[int] = (0, 1, 2)
-) -> list[Ask]:
+) -> list[TimedRequest]:
     """Arrivals of pages, the same for the same seed."""
     rng = random.Random(seed)
     asks = []
     at = rng.expovariate(rate)
     while at < seconds:
-        asks.append(Ask(at, page(rng.choice(sizes), rng.randrange(20)), tenant))
+        asks.append(TimedRequest(at, page(rng.choice(sizes), rng.randrange(20)), tenant))
         at += rng.expovariate(rate)
     return asks
 
 
-async def told(session: aiohttp.ClientSession, url: str, ask: Ask, deadline_s: float) -> Told:
+async def send(session: aiohttp.ClientSession, url: str, ask: TimedRequest, deadline_s: float) -> RequestResult:
     started = time.perf_counter()
     headers = {"X-Inkgate-Timeout": f"{deadline_s:g}", "X-API-Key": ask.tenant}
     form = aiohttp.FormData()
@@ -94,19 +94,19 @@ async def told(session: aiohttp.ClientSession, url: str, ask: Ask, deadline_s: f
         outcome = "late"
     except aiohttp.ClientError:
         pass
-    return Told(ask, outcome, status, time.perf_counter() - started, retry_after)
+    return RequestResult(ask, outcome, status, time.perf_counter() - started, retry_after)
 
 
-async def offered(url: str, asks: Sequence[Ask], seconds: float, deadline_s: float) -> Result:
+async def offered(url: str, asks: Sequence[TimedRequest], seconds: float, deadline_s: float) -> Result:
     result = Result(seconds)
     async with aiohttp.ClientSession(
         timeout=aiohttp.ClientTimeout(total=None), connector=aiohttp.TCPConnector(limit=0)
     ) as session:
         began = time.perf_counter()
 
-        async def one(ask: Ask) -> None:
+        async def one(ask: TimedRequest) -> None:
             await asyncio.sleep(max(0.0, began + ask.at - time.perf_counter()))
-            result.told.append(await told(session, url, ask, deadline_s))
+            result.results.append(await send(session, url, ask, deadline_s))
 
         await asyncio.gather(*(one(ask) for ask in asks))
     return result
@@ -122,7 +122,7 @@ async def capacity_of(url: str, seconds: float) -> float:
         async def one() -> None:
             nonlocal done
             while time.perf_counter() < ends:
-                answer = await told(session, url, Ask(0, page(rng.randrange(3), rng.randrange(20))), 600)
+                answer = await send(session, url, TimedRequest(0, page(rng.randrange(3), rng.randrange(20))), 600)
                 if answer.outcome != "good":
                     raise RuntimeError(f"a page failed with nothing else there: {answer.status}")
                 done += time.perf_counter() < ends
@@ -167,7 +167,7 @@ async def load_curve(url: str, capacity: float, options: Options) -> list[dict[s
 def row_of(load: float, capacity: float, result: Result) -> dict[str, object]:
     return {
         "load": load,
-        "offered": len(result.told),
+        "offered": len(result.results),
         **{name: result.count(name) for name in ("good", "late", "refused", "failed")},
         "goodput_of_capacity": round(result.goodput / capacity, 3),
         "p50_s": _rounded(result.quantile(0.5, "good")),
@@ -215,9 +215,9 @@ async def greedy_tenant(url: str, capacity: float, options: Options) -> dict[str
         asks = [ask for n in range(3) for ask in arrivals(0.8 * share, options.seconds, 10 + n, f"modest-{n}")]
         asks += arrivals(0.8 * share * factor, options.seconds, 99, "greedy")
         result = await offered(url, sorted(asks, key=lambda ask: ask.at), options.seconds, options.deadline_s)
-        modest = [each for each in result.told if each.ask.tenant != "greedy"]
+        modest = [each for each in result.results if each.ask.tenant != "greedy"]
         goodput.append(sum(each.outcome == "good" for each in modest))
-        greedy = [each for each in result.told if each.ask.tenant == "greedy"]
+        greedy = [each for each in result.results if each.ask.tenant == "greedy"]
         answers = {
             name: dict(Counter(each.status for each in of)) for name, of in (("modest", modest), ("greedy", greedy))
         }

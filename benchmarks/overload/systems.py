@@ -37,7 +37,7 @@ NAMES = ("vLLM alone", "vLLM with queue limits", "semaphore of 16", "LiteLLM", "
 
 
 @dataclass
-class Running:
+class RunningSystem:
     """A running system at `url`, and its vLLM at `vllm`."""
 
     name: str
@@ -60,7 +60,7 @@ class Running:
 
 
 @contextmanager
-def running(name: str, peers: Path | None) -> Iterator[Running]:
+def running(name: str, peers: Path | None) -> Iterator[RunningSystem]:
     """A newly started system of this name (NAMES)."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -71,7 +71,7 @@ def running(name: str, peers: Path | None) -> Iterator[Running]:
         url = vllm
         if name not in {"vLLM alone", "vLLM with queue limits"}:
             url = stack.enter_context(_before(name, vllm, folder, peers))
-        yield Running(name, url, vllm, process)
+        yield RunningSystem(name, url, vllm, process)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ MEDIAN_TOKENS, SPREAD = 120, 0.7
 
 
 @dataclass(frozen=True)
-class Ask:
+class TimedRequest:
     """One request: arrival time in seconds from the start, body, tenant, and tokens of image and response."""
 
     at: float
@@ -34,10 +34,10 @@ class Ask:
 
 
 @dataclass
-class Told:
+class RequestResult:
     """Result of a request. `outcome`: good (a complete response in time), late, refused (429, 503), failed."""
 
-    ask: Ask
+    ask: TimedRequest
     outcome: str
     status: int
     seconds: float
@@ -49,14 +49,14 @@ class Result:
     """Results of all requests of one run, which arrived within `seconds`."""
 
     seconds: float
-    told: list[Told] = field(default_factory=list)
+    results: list[RequestResult] = field(default_factory=list)
 
     def followed_by(self, later: Result) -> Result:
         """Both runs combined."""
-        return Result(self.seconds + later.seconds, [*self.told, *later.told])
+        return Result(self.seconds + later.seconds, [*self.results, *later.results])
 
     def count(self, *outcomes: str) -> int:
-        return sum(told.outcome in outcomes for told in self.told)
+        return sum(each.outcome in outcomes for each in self.results)
 
     @property
     def goodput(self) -> float:
@@ -66,21 +66,21 @@ class Result:
     @property
     def good_tokens(self) -> float:
         """Tokens a second of images and responses, for responses in time."""
-        return sum(told.ask.tokens for told in self.told if told.outcome == "good") / self.seconds
+        return sum(each.ask.tokens for each in self.results if each.outcome == "good") / self.seconds
 
     def answered(self, longest: float) -> float:
         """Share of requests with a response in time, among the part with the most tokens."""
-        told = sorted(self.told, key=lambda each: each.ask.tokens)
-        told = told[round(len(told) * (1 - longest)) :]
-        return sum(each.outcome == "good" for each in told) / max(1, len(told))
+        ordered = sorted(self.results, key=lambda each: each.ask.tokens)
+        ordered = ordered[round(len(ordered) * (1 - longest)) :]
+        return sum(each.outcome == "good" for each in ordered) / max(1, len(ordered))
 
     def quantile(self, share: float, *outcomes: str) -> float | None:
         """Quantile of the seconds of requests with this outcome."""
-        taken = sorted(told.seconds for told in self.told if told.outcome in outcomes)
+        taken = sorted(each.seconds for each in self.results if each.outcome in outcomes)
         return taken[min(len(taken) - 1, int(share * len(taken)))] if taken else None
 
 
-def poisson(rate: float, seconds: float, seed: int, tenant: str = "anybody", priority: str = "") -> list[Ask]:
+def poisson(rate: float, seconds: float, seed: int, tenant: str = "anybody", priority: str = "") -> list[TimedRequest]:
     """Poisson arrivals of independent clients; the same for the same seed."""
     rng = random.Random(seed)
     asks = []
@@ -116,7 +116,7 @@ def body_of(width: int, height: int, tokens: int) -> bytes:
     ).encode()
 
 
-async def offered(url: str, asks: Sequence[Ask], seconds: float, deadline_s: float) -> Result:
+async def offered(url: str, asks: Sequence[TimedRequest], seconds: float, deadline_s: float) -> Result:
     """Sends each request at its time and waits for all to end. Clients disconnect at the deadline."""
     result = Result(seconds)
     timeout = aiohttp.ClientTimeout(total=None)
@@ -124,15 +124,15 @@ async def offered(url: str, asks: Sequence[Ask], seconds: float, deadline_s: flo
     async with aiohttp.ClientSession(timeout=timeout, connector=connector) as session:
         began = time.perf_counter()
 
-        async def one(ask: Ask) -> None:
+        async def one(ask: TimedRequest) -> None:
             await asyncio.sleep(max(0.0, began + ask.at - time.perf_counter()))
-            result.told.append(await _told(session, url, ask, deadline_s))
+            result.results.append(await _send(session, url, ask, deadline_s))
 
         await asyncio.gather(*(one(ask) for ask in asks))
     return result
 
 
-async def _told(session: aiohttp.ClientSession, url: str, ask: Ask, deadline_s: float) -> Told:
+async def _send(session: aiohttp.ClientSession, url: str, ask: TimedRequest, deadline_s: float) -> RequestResult:
     started = time.perf_counter()
     headers = {"Content-Type": "application/json", "X-Inkgate-Timeout": f"{deadline_s:g}"}
     headers["Authorization"] = f"Bearer {ask.tenant}"
@@ -152,7 +152,7 @@ async def _told(session: aiohttp.ClientSession, url: str, ask: Ask, deadline_s: 
         outcome = "late"
     except aiohttp.ClientError:
         outcome = "failed"
-    return Told(ask, outcome, status, time.perf_counter() - started, retry_after)
+    return RequestResult(ask, outcome, status, time.perf_counter() - started, retry_after)
 
 
 async def closed(url: str, clients: int, seconds: float) -> float:
@@ -165,16 +165,16 @@ async def closed(url: str, clients: int, seconds: float) -> float:
         async def one() -> None:
             nonlocal done
             while time.perf_counter() < ends:
-                told = await _told(session, url, _ask(rng, 0.0), 1e6)
-                if told.outcome != "good":
-                    raise RuntimeError(f"a request failed with nothing else there: {told.status}")
+                each = await _send(session, url, _ask(rng, 0.0), 1e6)
+                if each.outcome != "good":
+                    raise RuntimeError(f"a request failed with nothing else there: {each.status}")
                 done += time.perf_counter() < ends
 
         await asyncio.gather(*(one() for _ in range(clients)))
     return done / seconds
 
 
-def _ask(rng: random.Random, at: float, tenant: str = "anybody", priority: str = "") -> Ask:
+def _ask(rng: random.Random, at: float, tenant: str = "anybody", priority: str = "") -> TimedRequest:
     tokens = int(min(800, max(8, rng.lognormvariate(0, SPREAD) * MEDIAN_TOKENS)))
     width, height = rng.choice(WIDTHS), rng.choice((28, 56, 112))
-    return Ask(at, body_of(width, height, tokens), tenant, priority, width * height // 28**2 + tokens)
+    return TimedRequest(at, body_of(width, height, tokens), tenant, priority, width * height // 28**2 + tokens)

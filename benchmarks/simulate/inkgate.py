@@ -78,7 +78,7 @@ class Inkgate:
         )
         work = caller.work(page.image_tokens + most, most - mean, mean)
         async with self.scheduler.slot(work) as slot:
-            made = _Made(slot, page)
+            made = _TokenCount(slot, page)
             try:
                 await self._link.server.generate(page, made)
             except ServerGone as gone:
@@ -99,7 +99,7 @@ class Inkgate:
                 self._limit.lost(self.scheduler.in_flight)
 
 
-class _Made:
+class _TokenCount:
     """Counts tokens as they are streamed."""
 
     def __init__(self, turn: Slot, page: PageWork) -> None:

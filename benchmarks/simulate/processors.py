@@ -100,19 +100,19 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class PageRates:
     """Pages a second: completed in time, and timed out at the engine."""
 
     in_time: float
     late: float
 
 
-def simulate(limit: Callable[[Engine], Limit], speed: Speed, load: Load = Load(), seed: int = 1) -> Came:
+def simulate(limit: Callable[[Engine], Limit], speed: Speed, load: Load = Load(), seed: int = 1) -> PageRates:
     """Simulates the load with this limit. The same arguments give the same result."""
     return clock.run(lambda: _run(limit, speed, load, seed))
 
 
-async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, seed: int) -> Came:
+async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, seed: int) -> PageRates:
     engine, chance = Engine(speed), random.Random(seed)
     scheduler = Scheduler(
         new_limit(engine), Ledger(None), TokenRate(), SchedulingSettings(), random=random.Random(seed)
@@ -142,7 +142,7 @@ async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, s
                 number += 1
         background.cancel_scope.cancel()
     seconds = load.until_s - load.from_s
-    return Came(ended[True] / seconds, ended[False] / seconds)
+    return PageRates(ended[True] / seconds, ended[False] / seconds)
 
 
 def _about_one(chance: random.Random, sigma: float) -> float:

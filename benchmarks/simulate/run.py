@@ -9,7 +9,7 @@ import anyio
 
 from benchmarks.simulate import clock
 from benchmarks.simulate.policies import NewPolicy, Policy
-from benchmarks.simulate.scenario import End, Ended, Event, Link, Run, Sample, Scenario
+from benchmarks.simulate.scenario import End, Event, Link, RequestResult, Run, Sample, Scenario
 from benchmarks.simulate.server import QueueFull, Server, ServerGone
 from benchmarks.simulate.workload import Request, requests
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
@@ -34,7 +34,7 @@ class _World:
             for number in range(scenario.gateways)
             for link in self._links
         ]
-        self._ended: list[Ended] = []
+        self._ended: list[RequestResult] = []
         self._samples: list[Sample] = []
 
     async def run(self) -> Run:
@@ -78,7 +78,7 @@ class _World:
                 how = End.EXPIRED
             except (EngineFailed, ServerGone):
                 how = End.FAILED
-        self._ended.append(Ended(request, how, anyio.current_time()))
+        self._ended.append(RequestResult(request, how, anyio.current_time()))
 
     async def _ask_past(self, server: Server, request: Request) -> None:
         with anyio.move_on_at(request.at + self._scenario.leave_s):

@@ -84,7 +84,7 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RequestResult:
     """Result of a request, with its times."""
 
     request: Request
@@ -117,7 +117,7 @@ class Run:
     """Results of one simulation."""
 
     scenario: Scenario
-    ended: Sequence[Ended]
+    ended: Sequence[RequestResult]
     samples: Sequence[Sample]
     preemptions: int
     deaths: int

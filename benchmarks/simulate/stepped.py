@@ -22,7 +22,7 @@ RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Simulated:
+class SimulatedService:
     """The service under load: a card, its vLLM's flags, and pages. `deadline_s`: latency target of a response."""
 
     card: Card = RTX_4090D
@@ -33,7 +33,7 @@ class Simulated:
     deadline_s: float = DEADLINE_S
 
 
-def curve(what: Simulated, levels: Sequence[int], repeats: int) -> list[LoadPoint]:
+def curve(what: SimulatedService, levels: Sequence[int], repeats: int) -> list[LoadPoint]:
     """Measures each level `repeats` times, every run with its own server and seed."""
     return [
         LoadPoint(level, tuple(clock.run(lambda: _run(what, level, seed)) for seed in range(repeats)))  # noqa: B023 - runs at once
@@ -41,7 +41,7 @@ def curve(what: Simulated, levels: Sequence[int], repeats: int) -> list[LoadPoin
     ]
 
 
-async def _run(what: Simulated, clients: int, seed: int) -> LoadSummary:
+async def _run(what: SimulatedService, clients: int, seed: int) -> LoadSummary:
     server = Server(what.card, what.flags, seed)
     chance = random.Random(f"{clients} {seed}")
     ended: list[tuple[float, float, bool]] = []  # start, duration, success
@@ -62,7 +62,7 @@ async def _run(what: Simulated, clients: int, seed: int) -> LoadSummary:
     return _summary(what, [each for each in ended if what.warm_s <= each[0] < what.warm_s + what.seconds])
 
 
-def _summary(what: Simulated, ended: Sequence[tuple[float, float, bool]]) -> LoadSummary:
+def _summary(what: SimulatedService, ended: Sequence[tuple[float, float, bool]]) -> LoadSummary:
     took = np.array([seconds for _, seconds, answered in ended if answered])
     in_time = int((took <= what.deadline_s).sum())
     failed = len(ended) - len(took)

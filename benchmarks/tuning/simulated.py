@@ -19,7 +19,7 @@ from benchmarks.simulate.batch import Flags
 from benchmarks.simulate.card import RTX_4090D, Card
 from benchmarks.simulate.policies import Bare
 from benchmarks.simulate.run import simulate
-from benchmarks.simulate.scenario import End, Ended, Run, Scenario
+from benchmarks.simulate.scenario import End, RequestResult, Run, Scenario
 from benchmarks.simulate.workload import REFERENCE, Pages, Tenant
 from inkgate.bench.load.results import Latency, LoadSummary, MachineInfo, ServerSide
 from inkgate.bench.tune.journal import Journal
@@ -103,7 +103,7 @@ def _summary(run: Run, seconds: float) -> LoadSummary:
     )
 
 
-def _count(here: Sequence[Ended], how: End) -> int:
+def _count(here: Sequence[RequestResult], how: End) -> int:
     return sum(ended.how is how for ended in here)
 
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.simulate.processors import Came, Engine, Load, Speed, by_turns, fast, fixed, learned, simulate, third
+from benchmarks.simulate.processors import (
+    Engine,
+    Load,
+    PageRates,
+    Speed,
+    by_turns,
+    fast,
+    fixed,
+    learned,
+    simulate,
+    third,
+)
 from inkgate.serving.limits import Limit
 
 
@@ -16,7 +27,7 @@ def _learned(places: int, speed: Speed, load: Load) -> float:
     return simulate(learned(places), speed, load).in_time
 
 
-def _places_left(places: int, load: Load) -> tuple[Came, int]:
+def _places_left(places: int, load: Load) -> tuple[PageRates, int]:
     """On a machine that is its own: what came, and how many places there are in the end."""
     limits: list[Limit] = []
 
