@@ -142,6 +142,7 @@ def test_a_recording_of_a_page_that_is_not_there_is_told() -> None:
         ({"deadline_s": -1.0}, "latency target"),
         ({"axis": Axis.CONCURRENCY, "level": 1.5}, "whole number"),
         ({"arrivals": Arrivals.RAMP}, "ramp"),
+        ({"arrivals": Arrivals.RAMP, "until_level": float("inf")}, "ramp"),
         ({"arrivals": Arrivals.REPLAY}, "nothing to replay"),
         ({"mix": (CallerShare("urgent"),)}, "Unknown priority 'urgent'"),
         ({"mix": ()}, "weights"),
@@ -171,6 +172,13 @@ def test_moments_are_counted_from_the_first_in_order(tmp_path: Path) -> None:
     assert (first.at, first.sent_bytes, first.page) == (0.0, 2048, "")
     assert (second.at, second.page, second.priority) == (2.5, "a/b.png", "batch")
     assert read_recording(file, speed=2.0)[1].at == 1.25
+
+
+@pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_recording_has_a_speed_above_0(tmp_path: Path, speed: float) -> None:
+    (tmp_path / "a.jsonl").write_text('{"at": 0}\n{"at": 1}\n', encoding="utf-8")
+    with pytest.raises(LoadImpossible, match="speed"):
+        read_recording(tmp_path / "a.jsonl", speed)
 
 
 def test_moments_may_be_dates(tmp_path: Path) -> None:

@@ -137,3 +137,10 @@ def test_a_generator_that_was_the_bottleneck_says_so(busy: float, late: float, u
     assert limits.bottleneck is bool(words)
     assert words in limits.why
     assert limits.unsent == unsent
+
+
+def test_a_late_event_loop_is_not_called_late_requests() -> None:
+    """A closed loop sends each request at the moment that it is due."""
+    samples = kept(*(answered(0.5, 0.1) for _ in range(50)))
+    limits = own_limits(samples.rows, summarize(samples, 0.0, 1.0, 5.0), 0.5, 0.2)
+    assert limits.why == "1% of the time its event loop was more than 200 ms late: this machine is busy"

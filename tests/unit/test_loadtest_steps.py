@@ -121,6 +121,18 @@ def test_service_that_stays_away_ends_the_steps_and_is_said() -> None:
     assert found.notes == ("After the step at 2 the service answered no request any more.",)
 
 
+def test_nothing_waits_for_a_service_that_failed_in_the_last_run() -> None:
+    service = ScriptedService(curves.straight(1.0), lambda _: 0.2, down_for=10_000)
+
+    async def main() -> StepResults:
+        return await run_once(load(), LoadInstruments(service, Scraper(()), sleep=no_wait))
+
+    found = anyio.run(main)
+    assert service.probes == 0
+    assert not found.partial
+    assert found.points[0].runs[0].answered > 0
+
+
 def test_interruption_keeps_what_was_measured() -> None:
     found = stepped(ScriptedService(RISES_AND_FALLS, stop_after=3), Steps((1, 2, 4, 8)))
     assert found.partial
@@ -199,7 +211,7 @@ def test_steps_are_numbers_with_commas_or_auto(text: str, axis: Axis, expected: 
     assert parse_steps(text, axis) == expected
 
 
-@pytest.mark.parametrize("text", ["", "1;2", "0,1", "-1", "nan", "1,inf", "1.5"])
+@pytest.mark.parametrize("text", ["", "1;2", "0,1", "-1", "nan", "1,inf", "1,nan,3", "1.5"])
 def test_other_steps_are_refused(text: str) -> None:
     with pytest.raises(LoadImpossible):
         parse_steps(text, Axis.CONCURRENCY)

@@ -136,8 +136,10 @@ def read_recording(file: Path, speed: float = 1.0) -> tuple[RecordedRequest, ...
     inkgate's own JSON log is a recording too; its lines that aren't requests are left out.
 
     Raises:
-        LoadImpossible: the file can't be read, a line can't be parsed, or there is no request.
+        LoadImpossible: the file can't be read, a line can't be parsed, there is no request, or `speed` is not above 0.
     """
+    if not 0 < speed < math.inf:
+        raise LoadImpossible(f"The speed of a replay must be above 0, not {speed:g}.")
     try:
         lines = file.read_bytes().splitlines()
     except OSError as error:

@@ -68,11 +68,14 @@ def find_knee(points: Sequence[LoadPoint], axis: Axis, deadline_s: float, max_er
         return _not_reached(_why_none(measured, allowed, repeated, bounds), None, bounds)
     knee = _smallest_near_best(repeated)
     broken = measured[len(allowed)] if len(allowed) < len(measured) else None
-    if not _is_reached(knee, allowed, broken):
-        why = f"{bounds.at(allowed[-1].level)}, the highest level, goodput still rose: test higher levels."
+    if repeated[-1] is not allowed[-1]:  # it was ended early
+        why = f"{bounds.at(allowed[-1].level)} there were fewer than {LEAST_REPEATS} runs: goodput may be higher there."
+        return _not_reached(why, best, bounds)
+    if not _is_reached(knee, repeated, broken):
+        why = f"{bounds.at(repeated[-1].level)}, the highest level, goodput still rose: test higher levels."
         return _not_reached(why, best, bounds)
     repeats = summarize_repeats([run.goodput for run in knee.runs])
-    beyond = [point for point in allowed if point.level > knee.level]
+    beyond = [point for point in repeated if point.level > knee.level]
     return Knee(
         reached=True,
         level=knee.level,
@@ -214,7 +217,7 @@ def parse_steps(text: str, axis: Axis) -> tuple[float, ...]:
         levels = sorted({float(level) for level in text.split(",")})
     except ValueError as error:
         raise LoadImpossible(f"Levels are numbers separated by commas, or auto, not {text!r}.") from error
-    if not 0 < levels[0] <= levels[-1] < float("inf"):
+    if not all(0 < level < float("inf") for level in levels):
         raise LoadImpossible("Every level must be above 0.")
     if axis is Axis.CONCURRENCY and any(level != int(level) for level in levels):
         raise LoadImpossible("Numbers of clients must be whole numbers.")

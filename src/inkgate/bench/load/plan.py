@@ -128,7 +128,7 @@ class Plan:
                 raise LoadImpossible(f"{name} of a load test must be above 0, not {value:g}.")
         if self.axis is Axis.CONCURRENCY and self.level != int(self.level):
             raise LoadImpossible(f"The number of clients must be a whole number, not {self.level:g}.")
-        if self.arrivals == Arrivals.RAMP and not (self.until_level or 0) > 0:
+        if self.arrivals == Arrivals.RAMP and not 0 < (self.until_level or 0) < float("inf"):
             raise LoadImpossible("The final rate of a ramp must be above 0.")
         if self.arrivals == Arrivals.REPLAY and not self.replay:
             raise LoadImpossible("The recording holds no request: there is nothing to replay.")

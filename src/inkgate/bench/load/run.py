@@ -164,5 +164,6 @@ def own_limits(rows: Rows, summary: LoadSummary, busy_share: float, loop_late_s:
     if busy_share > BUSY_SHARE:
         why.append(f"its thread was busy {busy_share:.0%} of the time: one process can't send more")
     if late_s > max(LATE_S, LATE_SHARE * typical_s):
-        why.append(f"1% of requests were sent more than {1000 * late_s:.0f} ms late: this machine is busy")
+        what = "1% of requests were sent" if sent_late_s >= loop_late_s else "1% of the time its event loop was"
+        why.append(f"{what} more than {1000 * late_s:.0f} ms late: this machine is busy")
     return OwnLimits(bool(why), "; ".join(why), late_s, busy_share, unsent)

@@ -132,6 +132,8 @@ class _StepRunner:
         self._partial = False
         self._notes: list[str] = []
         self._backlogs: dict[float, str] = {}
+        self._failed_at: float | None = None
+        """The level of the last run, if requests failed in it."""
 
     async def run_all(self) -> None:
         """Every run of every level, unless it is ended early."""
@@ -160,7 +162,10 @@ class _StepRunner:
         return [level for level in self._runs if not around or level >= around[0]]
 
     async def _run(self, level: float, number: int) -> None:
-        """One run of a level. After failures it waits until the service answers again. Raises _StepsEnded."""
+        """One run of a level. After failures it first waits until the service answers again. Raises _StepsEnded."""
+        if self._failed_at is not None and not await self._recovers():
+            self._notes.append(f"After the step at {self._failed_at:g} the service answered no request any more.")
+            raise _StepsEnded
         instruments = self.instruments
         plan = replace(self._load.plan, level=level, seed=self._load.plan.seed + self._number)
         self._number += 1
@@ -173,9 +178,7 @@ class _StepRunner:
         self._add(level, result)
         if result.partial or (instruments.stop is not None and instruments.stop.is_set()):
             raise _StepsEnded
-        if (result.summary.failed or result.summary.timed_out) and not await self._recovers():
-            self._notes.append(f"After the step at {level:g} the service answered no request any more.")
-            raise _StepsEnded
+        self._failed_at = level if result.summary.failed or result.summary.timed_out else None
 
     def _on_second(self, plan: Plan) -> Callable[[Second], None]:
         warming = plan.warming_s > 0
