@@ -15,7 +15,7 @@ from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.recognition import TextRecognizer
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.runtimes import models as files
-from inkgate.runtimes.choose import calibrated, open_runtime
+from inkgate.runtimes.choose import is_calibrated, open_runtime
 from inkgate.runtimes.int8 import cpu_flags, int8_pays
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from inkgate.types import Task
@@ -70,13 +70,13 @@ def test_another_version_of_the_recogniser_is_refused(another_version: Path) -> 
 
 def test_auto_goes_on_without_int8_where_the_recogniser_is_another(another_version: Path) -> None:
     with capture_logs() as logs:
-        assert not calibrated(another_version)
+        assert not is_calibrated(another_version)
     assert [(log["event"], log["model"]) for log in logs] == [("int8_not_used", another_version.name)]
-    assert calibrated(files.text_recognition())
+    assert is_calibrated(files.text_recognition())
 
 
 def test_a_recogniser_that_is_missing_is_no_error_yet(tmp_path: Path) -> None:
-    assert not calibrated(tmp_path / files.text_recognition().name)
+    assert not is_calibrated(tmp_path / files.text_recognition().name)
 
 
 def test_onnx_runtime_computes_in_float32_all_the_same() -> None:

@@ -15,7 +15,7 @@ from inkgate.bench.reports.comparison import LoadComparison, compare
 from inkgate.bench.reports.files import Report, write_report
 from support.browser import chromium, require_chromium, shoot
 from support.hostile_reports import HOSTILE, hostile_load, hostile_tuning
-from support.sample_reports import load_report, one_point, unreached
+from support.sample_reports import load_report, load_report_without_knee, one_point
 from support.sample_tuning import tune_report
 
 pytestmark = pytest.mark.real
@@ -31,7 +31,7 @@ def browser() -> Iterator[Browser]:
 REPORTS: dict[str, Callable[[], Report | LoadComparison]] = {
     "load": load_report,
     "one": one_point,
-    "unreached": unreached,
+    "unreached": load_report_without_knee,
     "tune": tune_report,
     "hostile": hostile_load,
     "hostile-tune": hostile_tuning,

@@ -14,7 +14,7 @@ import pytest
 
 from inkgate.bootstrap import build_parts
 from inkgate.engines.transformers import hub
-from inkgate.engines.transformers.engine import TransformersEngine, asking_settings
+from inkgate.engines.transformers.engine import TransformersEngine, call_settings
 from inkgate.engines.transformers.in_process import InProcessUpstream
 from inkgate.engines.transformers.model import GenerativeModel
 from inkgate.engines.vllm.engine import Vllm
@@ -38,7 +38,7 @@ async def engine_of(
     model: GenerativeModel, settings: TransformersSettings | None = None
 ) -> AsyncIterator[TransformersEngine]:
     server = InProcessUpstream(PRESET.served_names[0], lambda: model)
-    asking = asking_settings(settings or TransformersSettings(), VllmSettings())
+    asking = call_settings(settings or TransformersSettings(), VllmSettings())
     engine = TransformersEngine(server, Vllm(PRESET, asking, server))
     async with anyio.create_task_group() as group:
         group.start_soon(server.run)

@@ -16,7 +16,7 @@ from inkgate.engines.vllm.managed.diagnose import DeathCause
 from inkgate.engines.vllm.managed.engine import ManagedEngine
 from inkgate.engines.vllm.managed.supervisor import ManagedState
 from inkgate.errors import EngineFailed
-from support.managed import FakeVllm, managed, parent, until
+from support.managed import FakeVllm, managed_server, parent, until
 from support.scripted_engine import ScriptedEngine
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +41,7 @@ async def names_at(url: str) -> list[str]:
 
 async def test_it_is_ready_when_it_answers_and_gone_when_it_is_stopped(fake: FakeVllm) -> None:
     with capture_logs() as logs:
-        async with managed(fake) as server:
+        async with managed_server(fake) as server:
             await server.start()
             names = await names_at(server.url)
             running, state, pid, kv_tokens = fake.alive(), server.state, server.pid, server.kv_tokens
@@ -61,7 +61,7 @@ async def test_it_is_ready_when_it_answers_and_gone_when_it_is_stopped(fake: Fak
 
 
 async def test_one_that_takes_no_notice_of_sigterm_is_killed_with_all_it_started(fake: FakeVllm) -> None:
-    async with managed(fake, orders={"stubborn": True}, stop_s=0.1) as server:
+    async with managed_server(fake, orders={"stubborn": True}, stop_s=0.1) as server:
         await server.start()
         running = fake.alive()
         await server.stop()
@@ -70,7 +70,7 @@ async def test_one_that_takes_no_notice_of_sigterm_is_killed_with_all_it_started
 
 
 async def test_one_that_is_killed_comes_back_at_the_same_address(fake: FakeVllm) -> None:
-    async with managed(fake) as server:
+    async with managed_server(fake) as server:
         await server.start()
         first = fake.pids()
         assert server.pid is not None
@@ -84,7 +84,7 @@ async def test_one_that_is_killed_comes_back_at_the_same_address(fake: FakeVllm)
 
 
 async def test_one_that_stands_still_is_started_anew(fake: FakeVllm) -> None:
-    async with managed(fake, stop_s=0.1) as server:
+    async with managed_server(fake, stop_s=0.1) as server:
         await server.start()
         first = fake.alive()
         for pid in first:
@@ -98,7 +98,7 @@ async def test_one_that_stands_still_is_started_anew(fake: FakeVllm) -> None:
 
 
 async def test_shared_memory_of_one_that_is_killed_is_freed(fake: FakeVllm) -> None:
-    async with managed(fake, orders={"shares": True}) as server:
+    async with managed_server(fake, orders={"shares": True}) as server:
         await server.start()
         (shared,) = fake.shared()
         there = shared.exists()
@@ -110,7 +110,7 @@ async def test_shared_memory_of_one_that_is_killed_is_freed(fake: FakeVllm) -> N
 
 @pytest.mark.parametrize("oom_kills", [1, None])
 async def test_one_that_the_kernel_killed_for_memory_comes_back_smaller(fake: FakeVllm, oom_kills: int | None) -> None:
-    async with managed(fake, oom_kills) as server:
+    async with managed_server(fake, oom_kills) as server:
         await server.start()
         assert server.pid is not None
         os.kill(server.pid, signal.SIGKILL)
@@ -121,7 +121,7 @@ async def test_one_that_the_kernel_killed_for_memory_comes_back_smaller(fake: Fa
 
 async def test_out_of_memory_at_start_halves_the_sequences_until_it_fits(fake: FakeVllm) -> None:
     with capture_logs() as logs:
-        async with managed(fake, orders={"oom_above": 5}) as server:
+        async with managed_server(fake, orders={"oom_above": 5}) as server:
             await server.start()
             assert server.max_num_seqs == 4
     assert fake.sequences() == [16, 8, 4]
@@ -131,7 +131,7 @@ async def test_out_of_memory_at_start_halves_the_sequences_until_it_fits(fake: F
 
 
 async def test_out_of_memory_in_service_takes_a_quarter_of_the_sequences(fake: FakeVllm) -> None:
-    async with managed(fake, max_num_seqs=6) as server:
+    async with managed_server(fake, max_num_seqs=6) as server:
         await server.start()
         await fail(server.url, "oom")
         await until(lambda: server.restarts == 1 and server.state is ManagedState.READY)
@@ -140,7 +140,7 @@ async def test_out_of_memory_in_service_takes_a_quarter_of_the_sequences(fake: F
 
 
 async def test_one_that_never_fits_fails_the_start(fake: FakeVllm) -> None:
-    async with managed(fake, orders={"oom_above": 0}, max_num_seqs=2) as server:
+    async with managed_server(fake, orders={"oom_above": 0}, max_num_seqs=2) as server:
         with pytest.raises(EngineFailed, match=r"engine_unavailable: .*out_of_memory.*CUDA out of memory"):
             await server.start()
     assert fake.sequences() == [2, 1]
@@ -149,7 +149,7 @@ async def test_one_that_never_fits_fails_the_start(fake: FakeVllm) -> None:
 
 async def test_a_wrong_flag_fails_the_start_with_what_it_said(fake: FakeVllm) -> None:
     complaint = "api_server.py: error: unrecognized arguments: --nonsense"
-    async with managed(fake, orders={"complaint": complaint}, extra_flags=("--nonsense",)) as server:
+    async with managed_server(fake, orders={"complaint": complaint}, extra_flags=("--nonsense",)) as server:
         with pytest.raises(EngineFailed) as failed:
             await server.start()
         assert failed.value.code == "engine_unavailable"
@@ -161,7 +161,7 @@ async def test_a_wrong_flag_fails_the_start_with_what_it_said(fake: FakeVllm) ->
 
 async def test_one_that_is_too_old_for_a_flag_of_the_preset_is_started_without_it(fake: FakeVllm) -> None:
     flag = "--trust-request-mm-kwargs"
-    async with managed(fake, orders={"too_old_for": flag}) as server:
+    async with managed_server(fake, orders={"too_old_for": flag}) as server:
         await server.start()
         assert server.state is ManagedState.READY
         assert flag not in server.flags
@@ -170,14 +170,14 @@ async def test_one_that_is_too_old_for_a_flag_of_the_preset_is_started_without_i
 
 
 async def test_one_that_does_not_answer_in_time_fails_the_start(fake: FakeVllm) -> None:
-    async with managed(fake, orders={"silent": True}, start_s=0.5) as server:
+    async with managed_server(fake, orders={"silent": True}, start_s=0.5) as server:
         with pytest.raises(EngineFailed, match="not_ready"):
             await server.start()
         assert fake.alive() == set()
 
 
 async def test_stopped_while_it_starts_it_leaves_nothing(fake: FakeVllm) -> None:
-    async with managed(fake, orders={"silent": True}) as server, anyio.create_task_group() as tasks:
+    async with managed_server(fake, orders={"silent": True}) as server, anyio.create_task_group() as tasks:
         failures = []
 
         async def start() -> None:
@@ -202,7 +202,7 @@ async def test_an_order_to_stop_that_comes_before_the_program_is_not_lost() -> N
 
 
 async def test_a_cancelled_run_ends_the_server(fake: FakeVllm) -> None:
-    async with anyio.create_task_group() as tasks, managed(fake) as server:
+    async with anyio.create_task_group() as tasks, managed_server(fake) as server:
         await server.start()
         running = fake.alive()
         tasks.cancel_scope.cancel()
@@ -212,7 +212,7 @@ async def test_a_cancelled_run_ends_the_server(fake: FakeVllm) -> None:
 
 
 async def test_a_killed_guardian_takes_the_server_along(fake: FakeVllm) -> None:
-    async with managed(fake) as server:
+    async with managed_server(fake) as server:
         await server.start()
         assert server.pid is not None
         first = server.pid
@@ -231,7 +231,7 @@ async def test_an_engine_that_does_not_start_stops_its_server(fake: FakeVllm) ->
         async def start(self) -> None:
             raise EngineFailed("model_unknown", "as told")
 
-    async with managed(fake) as server:
+    async with managed_server(fake) as server:
         with pytest.raises(EngineFailed, match="model_unknown"):
             await ManagedEngine(server, Broken()).start()
         assert server.state is ManagedState.STOPPED
@@ -239,6 +239,6 @@ async def test_an_engine_that_does_not_start_stops_its_server(fake: FakeVllm) ->
 
 
 async def test_what_was_never_started_can_be_stopped(fake: FakeVllm) -> None:
-    async with managed(fake) as server:
+    async with managed_server(fake) as server:
         await server.stop()
     assert fake.pids() == set()

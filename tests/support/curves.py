@@ -47,7 +47,9 @@ THREE_RUNS = MeasurementNoise()
 FAULTLESS = straight(0.0)
 
 
-def measured(shape: Shape, seed: int, how: MeasurementNoise = THREE_RUNS, error: Shape = FAULTLESS) -> list[LoadPoint]:
+def measured_points(
+    shape: Shape, seed: int, how: MeasurementNoise = THREE_RUNS, error: Shape = FAULTLESS
+) -> list[LoadPoint]:
     """Points of the curve, with counting noise and the machine's noise. `error`: share of failures by level."""
     rng = np.random.default_rng(seed)
     return [

@@ -94,7 +94,7 @@ async def until(happened: Callable[[], bool], at_most_s: float = WAIT_S) -> None
 
 
 @asynccontextmanager
-async def managed(
+async def managed_server(
     fake: FakeVllm, oom_kills: int | None = 0, orders: dict[str, object] | None = None, **settings: object
 ) -> AsyncIterator[ManagedServer]:
     """A managed PaddleOCR-VL, not started; stopped with the block. `oom_kills`: by the kernel, in each run."""

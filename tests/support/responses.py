@@ -150,7 +150,7 @@ def loss(made: SimulatedService, report: TuneReport, best: float) -> float:
     return 1.0 if report.chosen is None else 1 - made.response(report.chosen.settings) / best
 
 
-def saturating(peak: float, fall: float = 0.15, height: float = 20.0) -> Response:
+def saturating_response(peak: float, fall: float = 0.15, height: float = 20.0) -> Response:
     """Rises to `peak` sequences as batches fill, then falls by `fall` for each doubling."""
 
     def response(settings: Settings) -> float:

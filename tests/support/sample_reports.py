@@ -183,7 +183,7 @@ def one_point(seed: int = 2) -> LoadReport:
     return load_report(seed, levels=(16,), repeats=1, seconds=120)
 
 
-def unreached(seed: int = 3) -> LoadReport:
+def load_report_without_knee(seed: int = 3) -> LoadReport:
     """Steps that end before the knee, interrupted."""
     knee = Knee(
         reached=False, level=None, goodput=None, deviation=None, best=7.1,

@@ -7,7 +7,7 @@ import pytest
 from inkgate.bench.load.knee import find_knee, mean_goodput
 from inkgate.bench.load.results import Axis, Knee, LoadPoint, ServerSide
 from support import curves
-from support.curves import MeasurementNoise, Shape, measured
+from support.curves import MeasurementNoise, Shape, measured_points
 
 RISES_AND_FALLS = curves.rises_and_falls(2.0, 0.05, 0.002)
 RISES_SLOWLY = curves.rises_and_falls(1.0, 0.2, 0.0005)
@@ -31,7 +31,7 @@ def errors_above(level: float) -> Shape:
     ids=["rises and falls", "rises slowly", "falls early", "plateau"],
 )
 def test_knee_of_a_known_curve_is_found(shape: Shape, levels: set[float]) -> None:
-    assert {knee(measured(shape, seed)).level for seed in SEEDS} <= levels
+    assert {knee(measured_points(shape, seed)).level for seed in SEEDS} <= levels
 
 
 @pytest.mark.calibration
@@ -41,7 +41,7 @@ def test_with_noisy_runs_the_level_that_is_found_gives_nearly_the_best_goodput()
         best = max(map(shape, curves.LEVELS))
         for noise in (0.01, 0.03, 0.08):
             for seed in range(60):
-                level = knee(measured(shape, seed, MeasurementNoise(3, noise))).level
+                level = knee(measured_points(shape, seed, MeasurementNoise(3, noise))).level
                 if level is not None:
                     found += 1
                     low += [(noise, seed, level)] if shape(level) < (0.95 - 2 * noise) * best else []
@@ -50,7 +50,7 @@ def test_with_noisy_runs_the_level_that_is_found_gives_nearly_the_best_goodput()
 
 
 def test_knee_has_the_mean_and_the_spread_of_its_runs() -> None:
-    points = measured(PLATEAU, 1, MeasurementNoise(4, 0.03))
+    points = measured_points(PLATEAU, 1, MeasurementNoise(4, 0.03))
     found = knee(points)
     at = next(point for point in points if point.level == found.level)
     goodputs = [run.goodput for run in at.runs]
@@ -60,15 +60,18 @@ def test_knee_has_the_mean_and_the_spread_of_its_runs() -> None:
 
 
 def test_finer_levels_find_a_smaller_knee() -> None:
-    assert knee(measured(PLATEAU, 1, MeasurementNoise(3, 0.005, (1, 2, 4, 8, 10, 12, 14, 16, 20, 32, 64)))).level == 12
+    assert (
+        knee(measured_points(PLATEAU, 1, MeasurementNoise(3, 0.005, (1, 2, 4, 8, 10, 12, 14, 16, 20, 32, 64)))).level
+        == 12
+    )
 
 
 def test_fewer_than_three_runs_of_a_level_make_no_knee() -> None:
     for repeats in (1, 2):
-        found = knee(measured(PLATEAU, 1, MeasurementNoise(repeats)))
+        found = knee(measured_points(PLATEAU, 1, MeasurementNoise(repeats)))
         assert not found.reached
         assert "Repeat each level at least 3 times" in found.why
-    once, thrice = measured(PLATEAU, 1, MeasurementNoise(1)), measured(PLATEAU, 1)
+    once, thrice = measured_points(PLATEAU, 1, MeasurementNoise(1)), measured_points(PLATEAU, 1)
     assert knee([*once[:3], *thrice[3:]]).level == 16  # levels far below need no repeats
     ended_early = knee([*thrice[:4], *once[4:]])  # the levels above may be better, and are
     assert not ended_early.reached
@@ -77,23 +80,23 @@ def test_fewer_than_three_runs_of_a_level_make_no_knee() -> None:
 
 def test_goodput_that_still_rises_at_the_highest_level_has_no_knee() -> None:
     for seed in SEEDS:
-        found = knee(measured(STRAIGHT, seed))
+        found = knee(measured_points(STRAIGHT, seed))
         assert not found.reached
         assert (found.level, found.goodput, found.deviation) == (None, None, None)
         assert found.best == pytest.approx(64, rel=0.1)
         assert "At 64 clients, the highest level, goodput still rose" in found.why
-    close = measured(STRAIGHT, 1, MeasurementNoise(3, 0.001, (10, 20, 39, 40)))  # 40 is too near 39 to tell
+    close = measured_points(STRAIGHT, 1, MeasurementNoise(3, 0.001, (10, 20, 39, 40)))  # 40 is too near 39 to tell
     assert not knee(close, Axis.RATE).reached
 
 
 def test_the_error_bound_ends_the_curve() -> None:
-    found = knee(measured(STRAIGHT, 1, error=errors_above(20)))
+    found = knee(measured_points(STRAIGHT, 1, error=errors_above(20)))
     assert (found.reached, found.level) == (True, 16)
     assert "At 32 clients 30" in found.why
     assert "mostly connection refused" in found.why
     # Levels above one that exceeds it don't count, though they keep to it.
-    assert knee(measured(STRAIGHT, 1, error=lambda n: 0.2 if n == 8 else 0.0)).level == 4
-    refused = measured(
+    assert knee(measured_points(STRAIGHT, 1, error=lambda n: 0.2 if n == 8 else 0.0)).level == 4
+    refused = measured_points(
         curves.plateau(1.0, 33.0), 2, MeasurementNoise(3, 0.01, (10, 20, 30, 40)), lambda n: max(0, 1 - 33 / n)
     )
     assert knee(refused, Axis.RATE).level == 30
@@ -101,25 +104,28 @@ def test_the_error_bound_ends_the_curve() -> None:
 
 
 def test_why_there_is_no_knee_is_said() -> None:
-    failing = knee(measured(STRAIGHT, 1, error=lambda _: 0.5))
+    failing = knee(measured_points(STRAIGHT, 1, error=lambda _: 0.5))
     assert (failing.reached, failing.best) == (False, None)
     assert "No level kept to the maximum error rate" in failing.why
-    assert knee(measured(curves.straight(0.0), 1)).why == "No response came within 5 s."
+    assert knee(measured_points(curves.straight(0.0), 1)).why == "No response came within 5 s."
     assert knee([]).why == "Nothing was measured."
-    assert knee(measured(PLATEAU, 1, MeasurementNoise(levels=(8,)))).why == "Only one level was measured: test several."
+    assert (
+        knee(measured_points(PLATEAU, 1, MeasurementNoise(levels=(8,)))).why
+        == "Only one level was measured: test several."
+    )
 
 
 def test_what_the_server_reports_is_given_as_the_reason() -> None:
-    points = measured(PLATEAU, 1)
+    points = measured_points(PLATEAU, 1)
     points[4] = LoadPoint(16.0, points[4].runs, ServerSide(gpu_share=0.99, kv_share=0.5))
     points[5] = LoadPoint(32.0, points[5].runs, ServerSide(gpu_share=0.99, kv_share=0.97, preemptions=40))
     why = knee(points).why
     assert "At 16 clients the GPU was 99% busy." in why
     assert "At 32 clients the KV cache was 97% full." in why
     assert "preempted 40 requests" in why
-    assert "the true error rate may still be" in knee(measured(PLATEAU, 1, MeasurementNoise(seconds=10))).why
+    assert "the true error rate may still be" in knee(measured_points(PLATEAU, 1, MeasurementNoise(seconds=10))).why
 
 
 def test_the_same_points_give_the_same_knee_in_any_order() -> None:
-    points = measured(RISES_SLOWLY, 5, MeasurementNoise(3, 0.08))
+    points = measured_points(RISES_SLOWLY, 5, MeasurementNoise(3, 0.08))
     assert knee(points) == knee(points[::-1])

@@ -3,7 +3,7 @@
 import pytest
 
 from inkgate.layout.arrange import arrange
-from inkgate.layout.markdown import escaped, joined, title
+from inkgate.layout.markdown import escape, join_lines, title
 from inkgate.types import BlockType, Line
 from support.layouts import PAGE, PITCH, column, line, prose
 
@@ -107,7 +107,7 @@ def test_lines_are_joined_as_their_script_asks() -> None:
         (["", "one", ""], "one"),
         ([], ""),
     ]
-    assert [(texts, found) for texts, expected in cases if (found := joined(texts)) != expected] == []
+    assert [(texts, found) for texts, expected in cases if (found := join_lines(texts)) != expected] == []
 
 
 def test_only_what_markdown_would_take_for_markup_is_escaped() -> None:
@@ -119,7 +119,7 @@ def test_only_what_markdown_would_take_for_markup_is_escaped() -> None:
         ("`code` \\ path", "\\`code\\` \\\\ path"),
         ("50% of $3 & more!", "50% of $3 & more!"),
     ]
-    assert [(text, found) for text, expected in cases if (found := escaped(text)) != expected] == []
+    assert [(text, found) for text, expected in cases if (found := escape(text)) != expected] == []
 
 
 def test_a_line_does_not_become_a_block_by_its_first_character() -> None:

@@ -30,7 +30,7 @@ from support import curves
 
 
 def report() -> LoadReport:
-    points = curves.measured(curves.rises_and_falls(2.0, 0.05, 0.002), 1)
+    points = curves.measured_points(curves.rises_and_falls(2.0, 0.05, 0.002), 1)
     points[4] = LoadPoint(16.0, points[4].runs, ServerSide(kv_share=0.5, memory_mb=2150.0, preemptions=3))
     timeline = tuple(Second(float(at), 1.0, 2, 2, 2, 0, 1, 0.4, None, ((10, 2),), {"a": 1}) for at in range(3))
     own = OwnLimits(bottleneck=False, why="", late_p99_s=0.001, busy_share=0.1, unsent=0)
@@ -107,7 +107,7 @@ def test_curve_in_words_marks_the_knee_and_says_how_it_was_found() -> None:
 
 
 def test_knee_that_was_not_reached_is_said() -> None:
-    points = curves.measured(curves.straight(1.0), 1)
+    points = curves.measured_points(curves.straight(1.0), 1)
     knee = find_knee(points, Axis.CONCURRENCY, 5.0, 0.001)
     text = curve_text(replace(report(), points=tuple(points), knee=knee))
     assert "Knee: not reached. At 64 clients, the highest level, goodput still rose" in text

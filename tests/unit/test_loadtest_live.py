@@ -13,10 +13,10 @@ from inkgate.bench.load.readings import ServiceReading
 from inkgate.bench.load.results import Axis, Second, ServerSide
 from inkgate.bench.load.steps import RunProgress
 from support import curves
-from support.curves import measured
+from support.curves import measured_points
 
 SECOND = Second(12.0, 8, 20, 18, 17, 2, 9, 0.4, 0.9, ((128, 90), (160, 10)), {"503 service_full": 2})
-RUN = measured(curves.plateau(1.0, 12.0), 1)[3].runs[0]
+RUN = measured_points(curves.plateau(1.0, 12.0), 1)[3].runs[0]
 PROGRESS = RunProgress(3, 6, 8, 1, 35.0, 5.0)
 
 

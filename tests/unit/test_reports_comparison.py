@@ -9,7 +9,7 @@ import pytest
 from inkgate.bench.load.results import Axis, LoadPoint, LoadReport, LoadSummary
 from inkgate.bench.reports.comparison import compare
 from inkgate.bench.statistics import Verdict
-from support.sample_reports import MACHINE, load_report, one_point, unreached
+from support.sample_reports import MACHINE, load_report, load_report_without_knee, one_point
 
 
 def with_runs(report: LoadReport, *runs: LoadSummary) -> LoadReport:
@@ -91,7 +91,10 @@ def test_what_is_not_comparable_is_not_compared(other: LoadReport, why: str) -> 
 
 def test_what_speaks_against_the_comparison_is_said() -> None:
     elsewhere = replace(
-        unreached(2), machine=replace(MACHINE, name="bench-2"), protocol="chat", asked={"pages": "other/"}
+        load_report_without_knee(2),
+        machine=replace(MACHINE, name="bench-2"),
+        protocol="chat",
+        asked={"pages": "other/"},
     )
     limited = replace(elsewhere, own=replace(elsewhere.own, bottleneck=True, why="one core was full"))
     said = " ".join(compare(load_report(1), limited).concerns)

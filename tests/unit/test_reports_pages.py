@@ -22,7 +22,7 @@ from inkgate.bench.reports.load_page import load_headline, load_html
 from inkgate.bench.reports.tune_page import tune_headline, tune_html
 from inkgate.bench.tune.results import TrialOutcome
 from support.hostile_reports import HOSTILE, hostile_load, hostile_tuning
-from support.sample_reports import load_report, one_point, unreached
+from support.sample_reports import load_report, load_report_without_knee, one_point
 from support.sample_tuning import tune_report
 
 VOID = {"meta", "br", "hr", "img", "source", "col", "wbr"}
@@ -74,7 +74,7 @@ def test_a_load_test_is_shown_with_its_saturation_point_its_curve_and_every_step
 
 
 def test_a_partial_report_says_so_and_shows_what_there_is() -> None:
-    shown = Outline(load_html(unreached())).words
+    shown = Outline(load_html(load_report_without_knee())).words
     assert "This report is partial." in shown
     assert "saturation was not reached" in shown
     assert "goodput still rose at the highest step" in shown

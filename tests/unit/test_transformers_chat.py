@@ -9,7 +9,7 @@ import orjson
 import pytest
 from PIL import Image
 
-from inkgate.engines.transformers.chat import DONE, event_of, events_of, question_of
+from inkgate.engines.transformers.chat import DONE, chat_prompt_of, event_of, events_of
 from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, GenerationEnd, TransformersSampling
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset
@@ -24,7 +24,7 @@ URL = "data:image/png;base64," + base64.b64encode(encoded(PICTURE, "PNG")).decod
 
 def asked(preset: Preset, kind: TaskKind, **more: object) -> ChatPrompt:
     plan = preset.plan(kind)
-    return question_of(orjson.dumps({"messages": preset.messages(plan.prompt, URL), **plan.as_request(), **more}))
+    return chat_prompt_of(orjson.dumps({"messages": preset.messages(plan.prompt, URL), **plan.as_request(), **more}))
 
 
 def test_a_preset_s_request_becomes_a_question_with_its_image() -> None:
@@ -82,7 +82,7 @@ def test_what_only_vllm_knows_of_is_left_out() -> None:
 )
 def test_what_is_no_chat_with_images_is_refused(body: bytes) -> None:
     with pytest.raises(InputRejected) as refused:
-        question_of(body)
+        chat_prompt_of(body)
     assert refused.value.code == "upstream_rejected"
 
 

@@ -20,7 +20,17 @@ from inkgate.bench.tune.results import Parameter, Purpose, Settings, Trial, Tria
 from inkgate.bench.tune.search import search
 from inkgate.bench.tune.task import Step, Task
 from support.clock import Clock
-from support.responses import GRID, SEQS, TOKENS, SimulatedBench, SimulatedService, loss, run_search, saturating, task
+from support.responses import (
+    GRID,
+    SEQS,
+    TOKENS,
+    SimulatedBench,
+    SimulatedService,
+    loss,
+    run_search,
+    saturating_response,
+    task,
+)
 
 FEW_SEEDS, MANY_SEEDS = 4, 40
 TWO_DIALS = (Parameter(SEQS, GRID, ""), Parameter(TOKENS, (1024, 2048, 4096, 8192, 16384), ""))
@@ -56,58 +66,58 @@ def losses(name: str, seeds: int) -> list[float]:
 
 
 CASES: dict[str, tuple[SimulatedService, Callable[[Settings], bool], Callable[[int], Task], float]] = {
-    "a peak, 5 % noise": (SimulatedService(saturating(16), 0.05), always, lambda seed: task(seed=seed), 0.9),
-    "a peak, 10 % noise": (SimulatedService(saturating(16), 0.10), always, lambda seed: task(seed=seed), 0.75),
+    "a peak, 5 % noise": (SimulatedService(saturating_response(16), 0.05), always, lambda seed: task(seed=seed), 0.9),
+    "a peak, 10 % noise": (SimulatedService(saturating_response(16), 0.10), always, lambda seed: task(seed=seed), 0.75),
     "a peak far from where it begins": (
-        SimulatedService(saturating(4, 0.2)),
+        SimulatedService(saturating_response(4, 0.2)),
         always,
         lambda seed: task(seed=seed),
         0.85,
     ),
     "a machine that becomes a third slower": (
-        SimulatedService(saturating(16), 0.05, drift=lambda at: 0.2 - 0.4 * at / 900),
+        SimulatedService(saturating_response(16), 0.05, drift=lambda at: 0.2 - 0.4 * at / 900),
         always,
         lambda seed: task(seed=seed),
         0.85,
     ),
     "a machine that is suddenly slower": (
-        SimulatedService(saturating(16), 0.05, drift=lambda at: -0.3 * (at > 400)),
+        SimulatedService(saturating_response(16), 0.05, drift=lambda at: -0.3 * (at > 400)),
         always,
         lambda seed: task(seed=seed),
         0.85,
     ),
     "a machine that is suddenly slower, side by side": (
-        SimulatedService(saturating(16), 0.05, drift=lambda at: -0.3 * (at > 400)),
+        SimulatedService(saturating_response(16), 0.05, drift=lambda at: -0.3 * (at > 400)),
         always,
         lambda seed: task(seed=seed, free_memory_mb=1e9),
         0.85,
     ),
     "others that come and go": (
-        SimulatedService(saturating(16), 0.04, others=lambda at: 0.4 * (at % 200 < 60)),
+        SimulatedService(saturating_response(16), 0.04, others=lambda at: 0.4 * (at % 200 < 60)),
         always,
         lambda seed: task(seed=seed),
         0.8,
     ),
     "others that take now more, now less": (
-        SimulatedService(saturating(16), 0.05, others=lambda at: 0.65 * math.sin(at / 31) ** 4),
+        SimulatedService(saturating_response(16), 0.05, others=lambda at: 0.65 * math.sin(at / 31) ** 4),
         always,
         lambda seed: task(seed=seed),
         0.8,
     ),
     "a moment in which all is too late": (
-        SimulatedService(saturating(64), 0.05, drift=lambda at: -0.95 * (150 < at < 195)),
+        SimulatedService(saturating_response(64), 0.05, drift=lambda at: -0.95 * (150 < at < 195)),
         always,
         lambda seed: task(seed=seed, current=16),
         0.8,
     ),
     "death above 24": (
-        SimulatedService(saturating(64, 0.1), deaths=lambda settings: 0.3 * (seats(settings) > 24)),
+        SimulatedService(saturating_response(64, 0.1), deaths=lambda settings: 0.3 * (seats(settings) > 24)),
         lambda settings: seats(settings) <= 24,
         lambda seed: task(seed=seed, current=16),
         0.75,
     ),
     "answers too late above 16": (
-        SimulatedService(lambda settings: saturating(64)(settings) * (1 if seats(settings) <= 16 else 0.05)),
+        SimulatedService(lambda settings: saturating_response(64)(settings) * (1 if seats(settings) <= 16 else 0.05)),
         always,
         lambda seed: task(seed=seed),
         0.75,
@@ -119,25 +129,25 @@ CASES: dict[str, tuple[SimulatedService, Callable[[Settings], bool], Callable[[i
         0.9,
     ),
     "no start above 48": (
-        SimulatedService(saturating(32), starts=lambda settings: seats(settings) <= 48),
+        SimulatedService(saturating_response(32), starts=lambda settings: seats(settings) <= 48),
         lambda settings: seats(settings) <= 48,
         lambda seed: task(seed=seed, current=16),
         0.8,
     ),
     "a demand found in a slow moment": (
-        SimulatedService(saturating(16), 0.05),
+        SimulatedService(saturating_response(16), 0.05),
         always,
         lambda seed: task(seed=seed, demand=9.0),
         0.85,
     ),
     "a demand that is less than the best answer": (
-        SimulatedService(saturating(16), 0.05),
+        SimulatedService(saturating_response(16), 0.05),
         always,
         lambda seed: task(seed=seed, demand=16.0),
         0.85,
     ),
     "time for 8 trials": (
-        SimulatedService(saturating(16), 0.05),
+        SimulatedService(saturating_response(16), 0.05),
         always,
         lambda seed: task(seed=seed, budget_s=345),
         0.7,
@@ -170,7 +180,7 @@ def test_it_ends_within_5_percent_of_the_best(name: str) -> None:
 
 
 def test_time_is_enough_for_all_trials_and_is_used() -> None:
-    report, _, clock = anyio.run(run_search, SimulatedService(saturating(16)), task(heaviest=True))
+    report, _, clock = anyio.run(run_search, SimulatedService(saturating_response(16)), task(heaviest=True))
     assert 800 <= clock() <= 900
     assert 15 <= len(report.trials) <= 25
     counts = Counter(trial.purpose for trial in report.trials)
@@ -181,7 +191,7 @@ def test_time_is_enough_for_all_trials_and_is_used() -> None:
 
 
 def test_the_best_and_its_rival_are_confirmed_in_turns() -> None:
-    report, _, _ = anyio.run(run_search, SimulatedService(saturating(16)), task())
+    report, _, _ = anyio.run(run_search, SimulatedService(saturating_response(16)), task())
     confirmed = [trial.settings[SEQS] for trial in report.trials if trial.purpose is Purpose.CONFIRM]
     first, second, third, fourth = confirmed[:4]
     assert first == fourth
@@ -189,7 +199,7 @@ def test_the_best_and_its_rival_are_confirmed_in_turns() -> None:
 
 
 def test_what_dies_is_never_taken_nor_what_asks_more() -> None:
-    made = SimulatedService(saturating(64), deaths=lambda settings: 5.0 * (seats(settings) >= 20))
+    made = SimulatedService(saturating_response(64), deaths=lambda settings: 5.0 * (seats(settings) >= 20))
     report, bench, _ = anyio.run(run_search, made, task(current=16))
     died = [index for index, trial in enumerate(report.trials) if trial.outcome is TrialOutcome.DIED]
     least = min(seats(report.trials[index].settings) for index in died)
@@ -199,7 +209,7 @@ def test_what_dies_is_never_taken_nor_what_asks_more() -> None:
 
 
 def test_what_dies_under_the_heaviest_images_makes_room_for_the_next() -> None:
-    made = SimulatedService(saturating(24, 0.1), heaviest=lambda settings: 5.0 * (seats(settings) > 16))
+    made = SimulatedService(saturating_response(24, 0.1), heaviest=lambda settings: 5.0 * (seats(settings) > 16))
     report, bench, _ = anyio.run(run_search, made, task(current=16, heaviest=True))
     heavy = [seats(settings) for settings, purpose in bench.asked if purpose is Purpose.HEAVIEST]
     assert heavy == sorted(heavy, reverse=True)
@@ -209,7 +219,7 @@ def test_what_dies_under_the_heaviest_images_makes_room_for_the_next() -> None:
 
 
 def test_storm_of_preemptions_is_no_speed() -> None:
-    made = SimulatedService(saturating(64), preempts=lambda settings: seats(settings) > 16)
+    made = SimulatedService(saturating_response(64), preempts=lambda settings: seats(settings) > 16)
     report, _, _ = anyio.run(run_search, made, task(current=32))
     assert report.current is not None
     assert report.current.why_not == "preempted most of what it read in its only run"
@@ -231,7 +241,7 @@ def test_settings_that_read_worse_are_not_taken() -> None:
 
 
 def test_failed_requests_are_not_paid_with() -> None:
-    made = SimulatedService(saturating(64), failed=lambda settings: 0.02 * (seats(settings) > 12))
+    made = SimulatedService(saturating_response(64), failed=lambda settings: 0.02 * (seats(settings) > 12))
     report, _, _ = anyio.run(run_search, made, task(current=8))
     assert report.chosen is not None
     assert seats(report.chosen.settings) <= 12
@@ -240,7 +250,7 @@ def test_failed_requests_are_not_paid_with() -> None:
 
 def test_nothing_that_starts_ends_the_search_early() -> None:
     report, bench, clock = anyio.run(
-        run_search, SimulatedService(saturating(16), starts=lambda _settings: False), task()
+        run_search, SimulatedService(saturating_response(16), starts=lambda _settings: False), task()
     )
     assert report.chosen is None
     assert report.fragment == ""
@@ -250,7 +260,7 @@ def test_nothing_that_starts_ends_the_search_early() -> None:
 
 
 def test_no_time_for_anything_gives_an_empty_report() -> None:
-    report, bench, _ = anyio.run(run_search, SimulatedService(saturating(16)), task(budget_s=0.0))
+    report, bench, _ = anyio.run(run_search, SimulatedService(saturating_response(16)), task(budget_s=0.0))
     assert (report.trials, report.chosen, report.current, bench.asked) == ((), None, None, [])
 
 
@@ -277,7 +287,7 @@ def test_interrupted_search_reports_and_goes_on(tmp_path: Path) -> None:
 
     async def interrupted() -> None:
         stop, clock = anyio.Event(), Clock(0.0)
-        bench = InterruptedBench(SimulatedService(saturating(16)), clock, 1, 6, stop)
+        bench = InterruptedBench(SimulatedService(saturating_response(16)), clock, 1, 6, stop)
         with Journal(asked, file) as journal:
             report = await search(asked, bench, journal, clock, stop)
         assert bench.left
@@ -287,7 +297,7 @@ def test_interrupted_search_reports_and_goes_on(tmp_path: Path) -> None:
 
     async def resumed() -> None:
         clock = Clock(5000.0)
-        bench = SimulatedBench(SimulatedService(saturating(16)), clock, 2)
+        bench = SimulatedBench(SimulatedService(saturating_response(16)), clock, 2)
         with Journal(asked, file) as journal:
             spent = sum(row.took_s for row in journal.rows)
             report = await search(asked, bench, journal, clock)
@@ -305,10 +315,10 @@ def test_an_interrupted_round_keeps_the_trials_that_were_done(tmp_path: Path) ->
 
     async def interrupted(last: int) -> tuple[TuneReport, InterruptedBench]:
         stop, clock = anyio.Event(), Clock(0.0)
-        bench = InterruptedBench(SimulatedService(saturating(16)), clock, 1, last, stop)
+        bench = InterruptedBench(SimulatedService(saturating_response(16)), clock, 1, last, stop)
         return await search(asked, bench, Journal(asked), clock, stop), bench
 
-    whole, _, _ = anyio.run(run_search, SimulatedService(saturating(16)), asked)
+    whole, _, _ = anyio.run(run_search, SimulatedService(saturating_response(16)), asked)
     round_begins = next(trial.number for trial in whole.trials if trial.purpose is Purpose.CONFIRM)
     report, bench = anyio.run(interrupted, round_begins + 2)
     assert bench.steps[-1].side_by_side
@@ -322,7 +332,7 @@ def test_an_interrupted_round_keeps_the_trials_that_were_done(tmp_path: Path) ->
 
 
 def test_a_death_ends_its_round() -> None:
-    made = SimulatedService(saturating(16), deaths=lambda settings: 0.03 * (seats(settings) == 16))
+    made = SimulatedService(saturating_response(16), deaths=lambda settings: 0.03 * (seats(settings) == 16))
     report, bench, _ = anyio.run(run_search, made, task(free_memory_mb=1e9, seed=3))
     died = next(number for number, trial in enumerate(report.trials) if trial.outcome is TrialOutcome.DIED)
     assert all(seats(trial.settings) < 16 for trial in report.trials[died + 1 :])
@@ -330,8 +340,8 @@ def test_a_death_ends_its_round() -> None:
 
 
 def test_side_by_side_more_trials_fit_into_the_same_time() -> None:
-    alone, _, _ = anyio.run(run_search, SimulatedService(saturating(16)), task())
-    together, _, clock = anyio.run(run_search, SimulatedService(saturating(16)), task(free_memory_mb=1e9))
+    alone, _, _ = anyio.run(run_search, SimulatedService(saturating_response(16)), task())
+    together, _, clock = anyio.run(run_search, SimulatedService(saturating_response(16)), task(free_memory_mb=1e9))
     assert len(together.trials) > len(alone.trials)
     assert clock() <= 900
 
@@ -343,12 +353,12 @@ def test_more_time_for_a_search_that_is_over_is_used(tmp_path: Path) -> None:
         clock = Clock(0.0)
         with Journal(whole, file) as journal:
             report = anyio.run(
-                search, whole, SimulatedBench(SimulatedService(saturating(16)), clock, 1), journal, clock
+                search, whole, SimulatedBench(SimulatedService(saturating_response(16)), clock, 1), journal, clock
             )
     assert len(report.trials) > 15
 
 
 def test_same_seed_gives_the_same_report() -> None:
-    one, _, _ = anyio.run(run_search, SimulatedService(saturating(16)), task(seed=4, heaviest=True))
-    other, _, _ = anyio.run(run_search, SimulatedService(saturating(16)), task(seed=4, heaviest=True))
+    one, _, _ = anyio.run(run_search, SimulatedService(saturating_response(16)), task(seed=4, heaviest=True))
+    other, _, _ = anyio.run(run_search, SimulatedService(saturating_response(16)), task(seed=4, heaviest=True))
     assert one == other

@@ -15,7 +15,7 @@ from inkgate.engines.fallback import Fallback
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.shape_ranges import shape_ranges
 from inkgate.engines.transformers import hub
-from inkgate.engines.transformers.engine import TransformersEngine, asking_settings, weights_of
+from inkgate.engines.transformers.engine import TransformersEngine, call_settings, weights_of
 from inkgate.engines.transformers.in_process import InProcessUpstream
 from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.managed.command import server_command
@@ -113,7 +113,7 @@ def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) ->
     """The engine for a model in this process. Raises as `reading`."""
     own = engine.transformers
     model = InProcessUpstream(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
-    inner = Vllm(preset, asking_settings(own, engine.vllm), model, BlockReaders(embedded.layout, embedded.engine))
+    inner = Vllm(preset, call_settings(own, engine.vllm), model, BlockReaders(embedded.layout, embedded.engine))
     background = (BackgroundTask("transformers", model.run, needed=True),)
     return Reading(TransformersEngine(model, inner), background=background, model=loaded_model(preset, own))
 

@@ -23,7 +23,7 @@ from inkgate.layout.ranks import ranked_groups
 from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.ruled import RuledTable, ruled_tables
 from inkgate.layout.running import is_omitted, mark_running_lines
-from inkgate.layout.tables import Grid, grid_of, widened, with_stubs
+from inkgate.layout.tables import Grid, continuing_pieces, grid_of, with_stubs
 from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.types import Block, BlockType, Box, Line, Size
 
@@ -156,7 +156,7 @@ def _without_stubs(
     """The flow without the pieces that belong to tables beside them; these are added to the tables' grids."""
     for table in [piece for piece in flow if piece.zone >= 0 and zones[piece.zone].type is BlockType.TABLE]:
         beside = [piece for piece in flow if piece.zone < 0 and members[piece.index] < 0]
-        stubs = widened(grids[table.zone], beside)
+        stubs = continuing_pieces(grids[table.zone], beside)
         if stubs:
             grids[table.zone] = with_stubs(grids[table.zone], stubs)
             flow = [piece for piece in flow if piece not in stubs]

@@ -114,7 +114,7 @@ def _markdown(draft: BlockDraft, text: str, level: int | None) -> str:
     if draft.type is BlockType.TABLE and draft.grid is not None:
         return markdown.table(draft.grid)
     if draft.type is BlockType.TITLE:
-        return markdown.title(markdown.joined(text.split("\n")), level or 1)
+        return markdown.title(markdown.join_lines(text.split("\n")), level or 1)
     if draft.type is BlockType.LIST and draft.paragraph.items:
         return markdown.listing(draft.paragraph)
     if draft.type is BlockType.FORMULA:

@@ -27,7 +27,7 @@ _SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "！", "？", "：", "；", '"
 _HARD_BREAK = "  \n"
 
 
-def joined(texts: Sequence[str]) -> str:
+def join_lines(texts: Sequence[str]) -> str:
     """Lines of a paragraph as flowing text: removes a line's last hyphen; adds no space between CJK characters."""
     flow = ""
     for text in (text.strip() for text in texts):
@@ -42,7 +42,7 @@ def joined(texts: Sequence[str]) -> str:
     return flow
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Text of one line escaped for a paragraph of CommonMark and of GitHub's Markdown."""
     return _SPECIAL.sub(_ESCAPED, _CONTROLS.sub("", _BREAKS.sub(" ", text)).strip())
 
@@ -54,7 +54,7 @@ def _opening(text: str) -> str:
 
 def of_text(text: str) -> str:
     """Markdown of plain text: an empty line separates paragraphs, whose line breaks are kept."""
-    lines = [_opening(escaped(line.strip())) for line in text.splitlines()]
+    lines = [_opening(escape(line.strip())) for line in text.splitlines()]
     return "\n\n".join(_HARD_BREAK.join(group) for filled, group in groupby(lines, key=bool) if filled)
 
 
@@ -69,14 +69,14 @@ def prose(paragraph: Paragraph) -> str:
     """
     texts = [text for row in paragraph.rows if (text := row_text(row))]
     if is_flowing(paragraph.rows):
-        return _opening(escaped(joined(texts)))
-    return _HARD_BREAK.join(_opening(escaped(text)) for text in texts)
+        return _opening(escape(join_lines(texts)))
+    return _HARD_BREAK.join(_opening(escape(text)) for text in texts)
 
 
 def listing(paragraph: Paragraph) -> str:
     """Markdown of a list, one item per line. Numbers that don't count up by one are kept as text in bulleted items."""
     bounds = [*paragraph.items, len(paragraph.rows)]
-    items = [joined([row_text(row) for row in paragraph.rows[a:b]]) for a, b in pairwise(bounds)]
+    items = [join_lines([row_text(row) for row in paragraph.rows[a:b]]) for a, b in pairwise(bounds)]
     numbers = [int(found[1]) for text in items if (found := _PLAIN_NUMBER.match(text)) and NUMBER.match(text)]
     counts = numbers == list(range(numbers[0], numbers[0] + len(items))) if numbers else False
     return "\n".join(_item(text, counts=counts) for text in items)
@@ -92,7 +92,7 @@ def _item(text: str, *, counts: bool) -> str:
 
 def _content(text: str) -> str:
     """An item's text, escaped so that no block or task box begins in it."""
-    return _TASK.sub(r"\\[", _opening(escaped(text)))
+    return _TASK.sub(r"\\[", _opening(escape(text)))
 
 
 def document(blocks: Sequence[tuple[str, bool]]) -> str:
@@ -104,7 +104,7 @@ def document(blocks: Sequence[tuple[str, bool]]) -> str:
     open_ended = False
     for text, is_prose in blocks:
         if open_ended and is_prose and text[:1].islower():
-            parts[-1] = joined([parts[-1], text])
+            parts[-1] = join_lines([parts[-1], text])
         else:
             parts.append(text)
         open_ended = is_prose and _HARD_BREAK not in text and not text.endswith(_SENTENCE_ENDS)
@@ -113,7 +113,7 @@ def document(blocks: Sequence[tuple[str, bool]]) -> str:
 
 def title(text: str, level: int) -> str:
     """Markdown of a heading, `level` 1 to 6."""
-    return f"{'#' * level} {_CLOSING.sub(_ESCAPED, escaped(text))}"
+    return f"{'#' * level} {_CLOSING.sub(_ESCAPED, escape(text))}"
 
 
 def table(grid: Grid) -> str:
@@ -124,4 +124,4 @@ def table(grid: Grid) -> str:
 
 
 def _cell(text: str) -> str:
-    return escaped(text).replace("|", "\\|")
+    return escape(text).replace("|", "\\|")

@@ -65,7 +65,7 @@ def grid_of(pieces: Sequence[LayoutPiece]) -> Grid:
     return Grid(cells)
 
 
-def widened(grid: Grid, beside: Sequence[LayoutPiece]) -> list[LayoutPiece]:
+def continuing_pieces(grid: Grid, beside: Sequence[LayoutPiece]) -> list[LayoutPiece]:
     """The pieces beside a table that continue its rows: a column that the layout model left out.
 
     `beside`: pieces in no zone, of the same flow as the table.
@@ -78,7 +78,7 @@ def widened(grid: Grid, beside: Sequence[LayoutPiece]) -> list[LayoutPiece]:
 
 
 def with_stubs(grid: Grid, stubs: Sequence[LayoutPiece]) -> Grid:
-    """The grid with the pieces that `widened` found beside it: one more column on each side of a ruled table."""
+    """The grid with the pieces of `continuing_pieces`: one more column on each side of a ruled table."""
     if not grid.ruled:
         return grid_of([*grid.pieces, *stubs])
     left = min(piece.left for piece in grid.pieces)

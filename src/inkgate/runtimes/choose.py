@@ -37,12 +37,12 @@ def open_runtime(
     # Imported here: it takes a quarter of a second, which the other runtime should not pay.
     from inkgate.runtimes.openvino import OpenVinoRuntime
 
-    if precision is Precision.AUTO and int8_pays(cpu_flags()) and calibrated(files.text_recognition()):
+    if precision is Precision.AUTO and int8_pays(cpu_flags()) and is_calibrated(files.text_recognition()):
         precision = Precision.INT8
     return OpenVinoRuntime(threads, precision.value, cache)
 
 
-def calibrated(model: Path) -> bool:
+def is_calibrated(model: Path) -> bool:
     """Whether a model file is the one that was calibrated for int8. If it is another, that is logged and `auto`
     continues without int8. A missing file is reported by the code that opens it.
     """

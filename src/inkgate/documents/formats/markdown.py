@@ -8,7 +8,7 @@ page that could not be read is a quoted note.
 from __future__ import annotations
 
 from inkgate.documents.formats.characters import one_line, printable
-from inkgate.layout.markdown import escaped, of_text
+from inkgate.layout.markdown import escape, of_text
 from inkgate.types import DocumentResult, PageError, PageResult
 
 
@@ -38,7 +38,7 @@ def page_markdown(page: PageResult) -> str:
 
 def failure_note(index: int, error: PageError) -> str:
     """A block quote with the number of the failed page (from 1) and the reason."""
-    return f"> **Page {index + 1} could not be read:** {escaped(one_line(error.detail))}"
+    return f"> **Page {index + 1} could not be read:** {escape(one_line(error.detail))}"
 
 
 def _mark(page: PageResult) -> str:

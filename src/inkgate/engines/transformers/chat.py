@@ -17,7 +17,7 @@ from inkgate.types import RgbArray
 DONE = b"data: [DONE]\n\n"
 
 
-def question_of(body: bytes) -> ChatPrompt:
+def chat_prompt_of(body: bytes) -> ChatPrompt:
     """The prompt of a chat request in vLLM's format. Fields that only vLLM supports (`repetition_detection`) are
     ignored.
 

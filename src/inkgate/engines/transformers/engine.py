@@ -36,7 +36,7 @@ class TransformersEngine(EngineWrapper):
         await self._model.close()
 
 
-def asking_settings(own: TransformersSettings, vllm: VllmSettings) -> VllmSettings:
+def call_settings(own: TransformersSettings, vllm: VllmSettings) -> VllmSettings:
     """The settings for calling a model in this process: as for a server, without those that only servers need."""
     return vllm.model_copy(
         update={

@@ -15,7 +15,7 @@ import structlog
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from inkgate.concurrency import Threads
-from inkgate.engines.transformers.chat import event_of, events_of, question_of
+from inkgate.engines.transformers.chat import chat_prompt_of, event_of, events_of
 from inkgate.engines.transformers.model import GeneratedPiece, GenerativeModel
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InkgateError
@@ -142,7 +142,7 @@ class InProcessUpstream:
         def heard(piece: GeneratedPiece) -> None:
             anyio.from_thread.run_sync(send, event_of(piece))
 
-        return events_of(model.generate(question_of(job.body), heard, stopped))
+        return events_of(model.generate(chat_prompt_of(job.body), heard, stopped))
 
 
 async def _chunks(heard: MemoryObjectReceiveStream[_Event]) -> AsyncIterator[bytes]:

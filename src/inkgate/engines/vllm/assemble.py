@@ -9,7 +9,7 @@ from inkgate.engines.vllm.image_read import ImageRead
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.layout.base import Region
 from inkgate.layout.blocks import levels_by_height
-from inkgate.layout.markdown import document, joined
+from inkgate.layout.markdown import document, join_lines
 from inkgate.layout.order import row_height
 from inkgate.layout.running import RUNNING, is_page_number
 from inkgate.types import Block, BlockType, Page, PageError, PageResult, Size, Task, TaskKind, TextWord
@@ -74,7 +74,7 @@ def _block_of(element: Element, level: int | None) -> Block:
         error=None if element.failure is None else element.failure.as_page_error(),
     )
     if level is not None and block.text:
-        return replace(block, markdown=f"{'#' * level} {joined(block.markdown.lstrip('# ').splitlines())}")
+        return replace(block, markdown=f"{'#' * level} {join_lines(block.markdown.lstrip('# ').splitlines())}")
     return block
 
 
