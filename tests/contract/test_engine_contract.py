@@ -64,7 +64,7 @@ def built(name: str) -> Iterator[Engine]:
 
 
 PLACING = ["ppocr", "text_layer_first"]
-"""Those that place the words they read."""
+"""The engines that give words coordinates."""
 
 
 @pytest.fixture(scope="module", params=[*PLACING, "vllm", "cached"])

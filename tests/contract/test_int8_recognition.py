@@ -1,4 +1,4 @@
-"""The recogniser in int8: it reads what it reads in float32, and only the file that it was calibrated for."""
+"""The recognition model in int8: reads the same as in float32, and accepts only the calibrated file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text model that is asked for few classes first: it says what it says when it is asked for all at once."""
+"""A text model that computes few classes first gives the same result as with all classes."""
 
 from __future__ import annotations
 

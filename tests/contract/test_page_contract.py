@@ -1,4 +1,4 @@
-"""What every Page promises: whoever holds one can have its pixels, whether its document was closed meanwhile or not."""
+"""The contract of Page: a held page has its pixels, even if its document was closed meanwhile."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ PAGES: dict[str, Callable[[], AbstractAsyncContextManager[Page]]] = {
 async def test_a_page_that_is_held_has_pixels_after_its_document_was_closed(kind: str) -> None:
     async with PAGES[kind]() as page:
         before = (await page.pixels()).rgb
-        with ExitStack() as again:  # as often as anybody likes, and given back in any order
+        with ExitStack() as again:  # any number of times, released in any order
             for _ in range(3):
                 again.enter_context(page.hold())
         assert np.array_equal((await page.pixels()).rgb, before)

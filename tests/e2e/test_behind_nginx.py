@@ -27,7 +27,7 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture(scope="module")
 def behind(browser: Browser) -> Iterator[Server]:
-    """A server that is told of its path; without it in the URL, as nginx calls it."""
+    """A server that knows its path; nginx calls it without the path in the URL."""
     require_nginx()
     with running_page(INKGATE_SERVER__ROOT_PATH=PATH) as started:
         yield started

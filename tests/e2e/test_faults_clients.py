@@ -94,7 +94,7 @@ def test_hundreds_of_slow_senders_keep_nobody_out(service: ServiceUnderLoad) -> 
 
 
 def turned_away(window: FaultWindow) -> int:
-    """Slow senders that got an answer."""
+    """Slow senders that got a response."""
     return sum(line.get("caller") == f"address:{THEIRS}" for line in window.logged("request"))
 
 

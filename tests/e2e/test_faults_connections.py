@@ -37,7 +37,7 @@ def many_files() -> Iterator[None]:
 
 @contextmanager
 def limited_files(server: Server, files: int) -> Iterator[None]:
-    """In the block it may have so many files open."""
+    """Limits its open files to this many in the block."""
     pid = server.process.pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (files, hard))

@@ -1,4 +1,4 @@
-"""What nobody should send: each gets an answer that says what is wrong, and the service is as it was."""
+"""Invalid and hostile requests: each gets a response that names the error, and the service is as before."""
 
 from __future__ import annotations
 

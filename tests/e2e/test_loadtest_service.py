@@ -1,4 +1,4 @@
-"""A service as a child of whoever measures it: real processes."""
+"""A service as a child process of a load test: real processes."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def gateway(model_server: StubUpstream, **environment: str) -> Iterator[Server]:
 
 
 def answers(request: Request) -> Reply:
-    """The first page drives it in circles; all others, and what the gateway asks at its start, it reads."""
+    """The model repeats itself on the first page; it reads all others, and the gateway's probe."""
     if "image_url" in str(request) and number_of(image_of(request)) == FIRST and next(NUMBERS) <= 1:
         return Reply((" again",), endless=True)
     return Reply(("Invoice", " number"))
@@ -123,7 +123,7 @@ def work(reads: Server, asks: Server, number: int) -> None:
 
 
 def seen(prometheus: Prometheus, reads: Server, answers: int, status: int = 422) -> None:
-    """Returns when so many answers have been scraped."""
+    """Returns once this many responses have been scraped."""
     labels = f'instance="{instance(reads.metrics_url)}", status="{status}"'
     prometheus.wait_for(f"http_requests_total{{{labels}}} == {answers}")
 
@@ -209,7 +209,7 @@ def test_a_full_service_a_failing_engine_and_a_dead_one_raise_alerts(receiver: A
 
 @contextmanager
 def _asking(server: Server, clients: int = 3) -> Iterator[list[int]]:
-    """So many clients, each of whom asks again once it was answered; with what, all together."""
+    """Runs this many clients, each of which sends its next request after a response. Yields the statuses of all."""
     statuses: list[int] = []
     enough = threading.Event()
 

@@ -1,4 +1,4 @@
-"""`inkgate read` as it is called: what it prints, what it writes, and how it ends."""
+"""`inkgate read` as users run it: its output, its files, and its exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real vLLM stands still under load, and goes on."""
+"""A real vLLM is frozen under load, and continues."""
 
 from __future__ import annotations
 

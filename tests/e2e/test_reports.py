@@ -1,4 +1,4 @@
-"""Reports in a real browser: nothing runs, nothing is asked of anybody, and it fits any screen in light and dark."""
+"""Reports in a real browser: no scripts, no requests, and a layout that fits any screen in light and dark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the log says of a request, and what it must not say."""
+"""The log entry of a request, and what it must not contain."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Who asks, how urgently and until when: what of it reaches those who decide."""
+"""A request's tenant, priority and deadline reach the queues and the engine."""
 
 from __future__ import annotations
 

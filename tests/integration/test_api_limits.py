@@ -1,4 +1,4 @@
-"""What holds when there is too much, too slowly, or nobody left to answer."""
+"""Limits under overload, slow clients and clients that have left."""
 
 import json
 from collections.abc import AsyncIterator

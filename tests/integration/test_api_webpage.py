@@ -1,4 +1,4 @@
-"""The web page's place beside the API."""
+"""The web page beside the API."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from support.stub_upstream import Reply, running_stub
 pytestmark = pytest.mark.anyio
 
 WHILE_TASKS_ARE_STARTED_AGAIN = {"engine_unavailable", "draining", "upstream_cut_off"}
-"""Codes of what may be answered then; whoever gets one may try again."""
+"""Codes that requests may get then; a client may retry after each of them."""
 
 
 async def until(happened: Callable[[], bool]) -> None:
@@ -68,7 +68,7 @@ class Saboteur(Supervisor):
         self._strikes[name].set()
 
     async def strike_for_good(self, name: str) -> None:
-        """Has a task fail now, and at each start; returns when it has been started several times."""
+        """Makes a task fail now and at each restart; returns once it has been started several times."""
         self.for_good.add(name)
         self.strike(name)
         await until(lambda: self.failed()[name] > 3)
@@ -104,7 +104,7 @@ class Pages:
             await self.read()
 
     async def until_read(self) -> None:
-        """Returns when a page that is sent from now on was read."""
+        """Returns once a page sent from now on was read."""
         with anyio.fail_after(60):
             while await self.read() != "ok":  # noqa: ASYNC110 - it depends on the service
                 await anyio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Several model servers as one: stub servers that die, stand still, fail and come back."""
+"""Several model servers behind one address: stubs that die, stall, fail and come back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.stub_upstream import Reply, Request, StubUpstream, error_reply, run
 pytestmark = pytest.mark.anyio
 
 PATIENT = BalancerSettings(recover_s=60, first_pause_s=0.05, longest_pause_s=0.2)
-"""Servers that stand still are none of the test's business: a slow machine is not taken for one."""
+"""Stalls don't matter to most tests: a slow machine must not count as one."""
 QUICK = replace(PATIENT, stalled_s=0.4, probe_s=0.4)
 CALL = ModelCall(b'{"model": "stub-model", "messages": [], "stream": true}', prompt_tokens=50)
 GOOD = Reply(["fine"])
@@ -220,7 +220,7 @@ async def test_a_request_that_servers_fail_on_takes_none_from_others(servers: in
 
 async def test_a_server_that_fails_on_what_another_reads_is_taken_out() -> None:
     def blind(request: Request) -> Reply:
-        """Fails on all but what it is tried with."""
+        """Fails on everything except the probe."""
         return GOOD if request.get("max_tokens") == 1 else error_reply(500, "no eyes")
 
     with ExitStack() as stack:

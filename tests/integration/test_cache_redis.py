@@ -55,7 +55,7 @@ class Service:
         await self._stack.aclose()
 
     async def read(self, *indexes: int) -> None:
-        """Reads these pages all at once, and sees that each is what it is."""
+        """Reads these pages all at once, and checks each result."""
         with anyio.fail_after(WAIT_S):
             async with anyio.create_task_group() as tasks:
                 for index in indexes:

@@ -51,7 +51,7 @@ class ServiceUnderTest:
         return _STATE.validate_json(answer.content)
 
     async def ready(self) -> None:
-        """Returns when the service is ready."""
+        """Returns once the service is ready."""
         with anyio.fail_after(60):
             while (await self._client.get("/readyz")).status_code != 200:  # noqa: ASYNC110 - it happens in the service
                 await anyio.sleep(0.02)
@@ -63,7 +63,7 @@ class ServiceUnderTest:
         return state
 
     async def under_load(self, pages: int, happened: Callable[[State], bool], *, lines: int = 2) -> State:
-        """A state while so many pages are asked for at once, from when that is so: as if it had lasted for a minute."""
+        """A state while this many pages are requested at once, as if that had lasted for a minute."""
 
         async def ask() -> None:
             while True:

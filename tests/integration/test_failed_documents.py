@@ -44,7 +44,7 @@ def _no_collector() -> Iterator[None]:
 
 
 async def soon(what: Callable[[], bool]) -> bool:
-    """Whether it comes true: a thread lets go of what it had a moment after its result is there."""
+    """Whether it becomes true: a thread releases its memory a moment after its result is available."""
     with anyio.move_on_after(60):
         while not what():  # noqa: ASYNC110 - nothing tells of it
             await anyio.sleep(0.01)

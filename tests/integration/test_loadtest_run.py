@@ -1,4 +1,4 @@
-"""Load on a service that answers, stands still, refuses, breaks off, or isn't there."""
+"""Load on a service that responds, stalls, refuses, breaks connections, or is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SAID = '{"choices":[{"delta":{"content":"Invoice"}}]}'
 
 
 class StallingReply:
-    """Answers nobody until so many have come."""
+    """Responds only once this many requests have arrived."""
 
     def __init__(self, until: int) -> None:
         self.until = until

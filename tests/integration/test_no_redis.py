@@ -1,4 +1,4 @@
-"""What answers at the address of Redis is no Redis, or a broken one: it costs hits and counts, and nobody an answer."""
+"""A server at Redis's address that is not Redis, or broken, costs cache hits and rate limits, but no response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers that crash, hang or hoard memory cost one page: real processes, faults told to them (see support)."""
+"""Workers that crash, hang or hoard memory cost one page: real processes with injected faults (see support)."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Calls of model servers in turn: how many at once, what they are charged with, and what is learned from them."""
+"""Scheduling of calls to model servers: how many at once, their charges, and what is learned from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page that several ask for at once is read once, and whoever of them leaves, the others get their own page."""
+"""A page that several clients request at once is read once; if one of them leaves, the others still get their page."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ColourReader:
 
 
 class Service:
-    """Callers who send coloured PDFs. `wrong`: what those who stayed got that wasn't theirs, beside what was."""
+    """Clients that send coloured PDFs. `wrong`: results that were not a client's own, with those it expected."""
 
     def __init__(self, opener: Opener, engine: ColourReader, tasks: TaskGroup) -> None:
         self.wrong: list[tuple[str, str]] = []
@@ -87,7 +87,7 @@ class Service:
             self.wrong.append((colour, got))
 
     def start(self, colour: str, begin: anyio.Event | None = None) -> anyio.CancelScope:
-        """Asks in a task of its own; what this returns makes the caller leave."""
+        """Starts a request in its own task; the returned function makes the client leave."""
         scope = anyio.CancelScope()
 
         async def caller() -> None:

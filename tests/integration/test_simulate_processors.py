@@ -1,4 +1,4 @@
-"""The embedded engine's limit, whose works share processors: slow machines, short deadlines, too many places."""
+"""The embedded engine's limit on shared processors: slow machines, short deadlines, a limit that is too high."""
 
 from __future__ import annotations
 

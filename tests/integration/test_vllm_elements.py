@@ -81,7 +81,7 @@ def kind_in(request: Request) -> BlockType:
 
 @dataclass
 class FixedLayout:
-    """A Layout that finds what it is told."""
+    """A Layout with given blocks."""
 
     kinds: Sequence[BlockType]
     looks: int = 0

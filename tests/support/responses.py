@@ -1,4 +1,4 @@
-"""Simulated services to tune: a response to the settings, with noise, drift, deaths and starts that fail."""
+"""Simulated services to tune: a response to the settings, with noise, drift, deaths and failed starts."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Response = Callable[[Settings], float]
 
 @dataclass(frozen=True)
 class SimulatedService:
-    """Pages in time a second by `response`; times in seconds.
+    """Pages in time per second by `response`; times in seconds.
 
     Attributes:
         noise: standard deviation from run to run, as a share; drift: of the speed, over the whole budget.
-        others: share of the machine that other programs take, and of the speed that they cost, by the second.
-        deaths: by the second; heaviest: of the same, under the heaviest images; starts: whether it does.
+        others: share of the machine that other programs use, and of the speed that this costs, by the second.
+        deaths: by the second; heaviest: the same under the heaviest images; starts: whether it does.
     """
 
     response: Response

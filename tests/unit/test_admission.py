@@ -1,4 +1,4 @@
-"""The front door: bounded by documents, bytes and time, shared between tenants, and nothing leaks."""
+"""Admission: bounded by documents, bytes and time, shared between tenants, without leaks."""
 
 from collections import Counter
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""Places at processors that are shared: what each end of a work does to them."""
+"""Concurrency on shared processors: the effect of each outcome on the limit."""
 
 from __future__ import annotations
 

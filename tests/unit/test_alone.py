@@ -13,7 +13,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Lengths:
-    """A BatchModel that keeps what it was asked together."""
+    """A BatchModel that records the items of each call."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""Text without places, for clients that know lines alone."""
+"""Text without coordinates, for clients that support only lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a caller is told to wait, whatever the wall clock does meanwhile."""
+"""Retry-After does not depend on changes of the wall clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts as the death of a server, and how many calls it is told to have had."""
+"""When a server counts as dead, and how many of its calls are reported."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class MortalServer:
 
 
 async def deaths_of(server: MortalServer, calls: int = 5) -> list[int]:
-    """What is told of it when the connections of so many calls break at once."""
+    """The reported deaths when the connections of this many calls break at once."""
     told: list[int] = []
     balanced = BalancedUpstream([server], BalancerSettings(first_pause_s=0.0, recover_s=0.0), on_died=told.append)
 

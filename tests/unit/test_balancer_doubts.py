@@ -1,4 +1,4 @@
-"""What a server's failure on one request means for the calls that are in it: servers that answer as they are told."""
+"""What a server's failure on one request means for its other calls, with scripted servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inkgate.serving.replicas import ReplicaState
 pytestmark = pytest.mark.anyio
 
 PATIENT = BalancerSettings(stalled_s=3600, recover_s=3600, probe_s=3600, first_pause_s=3600)
-"""Whoever waits for one of these fails the test by `SOON_S`."""
+"""Waits for one of these fail the test after `SOON_S`."""
 SOON_S = 30
 
 

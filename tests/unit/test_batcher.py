@@ -1,4 +1,4 @@
-"""Calls shared by many callers: each gets its own answers, whoever it is with, whoever leaves and whatever fails."""
+"""Batched calls of many callers: each gets its own results, even if others in the batch leave or fail."""
 
 import gc
 import weakref

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Degrading(ScriptedEngine):
-    """Makes of what it read what the test says."""
+    """Changes the result in a way the test chooses."""
 
     change: Callable[[PageResult], PageResult] = staticmethod(lambda result: result)
 

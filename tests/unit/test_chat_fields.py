@@ -20,7 +20,7 @@ from support.api_client import b64
 
 PADDLE = find_preset("paddleocr-vl").largest_images
 MOST = 1605632
-"""Of PaddleOCR-VL: what its client sends for spotting."""
+"""From PaddleOCR-VL: the fields that its client sends for spotting."""
 FORBIDDEN: dict[str, object] = {
     "media_io_kwargs": {"video": {"num_frames": 10_000}},
     "priority": -1,

@@ -1,4 +1,4 @@
-"""What is found out about a chat request, and how one field of it is replaced."""
+"""Parsing a chat request, and replacing one field of it."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_a_line_of_any_length_is_one_line() -> None:
 
 
 class _ListedModels:
-    """Says which models it has, or fails with what it is told to."""
+    """Returns a list of models, or raises a given error."""
 
     def __init__(self) -> None:
         self.answers: list[tuple[str, ...] | EngineFailed] = []

@@ -1,4 +1,4 @@
-"""What is written on the command line, and what it stands for."""
+"""Contenders on the command line, and how they are parsed."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_a_folder_that_can_t_be_is_done_without_and_logged_once(tmp_path: Path) 
 
 
 def locked(folder: Path) -> bool:
-    """Whether somebody is alone with the folder."""
+    """Whether a process holds the folder's lock."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -20,7 +20,7 @@ def no_collector() -> Iterator[None]:
 
 
 class Large:
-    """Something that is to be freed as soon as nobody needs it."""
+    """An object that must be freed once it is no longer referenced."""
 
 
 async def test_the_cheap_clock_is_the_one_that_deadlines_are_told_in() -> None:

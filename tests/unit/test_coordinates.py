@@ -1,4 +1,4 @@
-"""Coordinates of the picture as it was sent, of pages that were turned to be read."""
+"""Coordinates in the picture as sent, for pages that were rotated for reading."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Load:
         self.degradation = Degradation(SETTINGS, lambda: self.wait_s, lambda: self.now)
 
     def last(self, seconds: float, wait_s: float | None) -> int:
-        """The level after so long with that wait, looked at every half second."""
+        """The level after this many seconds with that wait, updated every half second."""
         self.wait_s = wait_s
         level = self.degradation.level
         for _ in range(round(seconds * 2)):
@@ -116,7 +116,7 @@ def test_batches_are_refused_at_the_door_with_the_time_to_come_back() -> None:
 
 
 class RecordingEngine:
-    """An Engine that notes what it was asked."""
+    """An Engine that records the tasks it was given."""
 
     def __init__(self, name: str) -> None:
         self.name = name

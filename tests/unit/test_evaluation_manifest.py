@@ -1,4 +1,4 @@
-"""Manifests: what they say, and how a broken one is told."""
+"""Manifests: valid ones, and the errors of broken ones."""
 
 from __future__ import annotations
 

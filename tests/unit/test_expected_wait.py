@@ -1,4 +1,4 @@
-"""How long waiting will take, who is refused for it, and what they are told."""
+"""Expected waiting times: estimates, refusals, and the errors' text."""
 
 import anyio
 import pytest

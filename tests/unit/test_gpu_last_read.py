@@ -1,4 +1,4 @@
-"""What GPUs said last is kept, whoever read them, and read where nobody else does."""
+"""The last reading of GPUs is kept, whichever reader made it, and refreshed if there is no other reader."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ async def test_heat_during_probes_opens_it_again(watched: WatchBench, breaker: B
 
 async def test_being_slowed_down_by_heat_counts_once_it_lasts(watched: WatchBench, breaker: Breaker) -> None:
     assert await watched.after(THROTTLED, THROTTLED, THROTTLED, THROTTLED, THROTTLED) is BreakerState.CLOSED
-    assert await watched.after(WELL, THROTTLED) is BreakerState.CLOSED  # it begins anew
+    assert await watched.after(WELL, THROTTLED) is BreakerState.CLOSED  # it starts again
     assert await watched.after(*[THROTTLED] * 5) is BreakerState.OPEN
     assert breaker.why == "a GPU is slowed down by heat"
 

@@ -21,7 +21,7 @@ SETTINGS = BreakerSettings(window_s=30.0, least=4, open_s=5.0, good=2)
 
 
 class Bench:
-    """An engine that raises what it is told to, guarded."""
+    """A guarded engine that raises a given error."""
 
     def __init__(self) -> None:
         self.clock = Clock()

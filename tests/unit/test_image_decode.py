@@ -215,7 +215,7 @@ async def test_the_same_page_asked_twice_gives_the_same_pixels_of_its_own() -> N
 
 
 async def test_the_pixel_limit_is_judged_by_the_header() -> None:
-    # There is no pixel in this file: whoever tried to decode it would call it damaged.
+    # This file has no pixels: decoding it would report it as damaged.
     data = png_header(10_000, 10_000) + png_chunk(b"IDAT", b"") + png_chunk(b"IEND", b"")
     with pytest.raises(InputRejected) as caught:
         await opened(data, max_pixels=99_999_999)

@@ -16,7 +16,7 @@ class PlantWithLedger:
     """A plant with more to do than it can, sent what the ledger lets through. Nothing else holds it back."""
 
     def __init__(self, shortest: int = 100, longest: int = 700, *, told: bool = True, grows: bool = False) -> None:
-        """`told`: the ledger hears of what has been used while a request runs; `grows`: and knows that it will."""
+        """`told`: usage of running requests is reported to the ledger; `grows`: and the ledger expects growth."""
         self.plant = Plant(
             slots=1000, kv_tokens=KV_TOKENS, tokens_per_s=1e9, shortest=shortest, longest=longest, on_end=self._ended
         )

@@ -1,4 +1,4 @@
-"""Admission: at once or not at all, and every end is told."""
+"""Admission: at once or not at all, and every end is reported."""
 
 import anyio
 import pytest

@@ -55,7 +55,7 @@ class Bench:
             self.ended(WorkOutcome.LATE, 20)
 
     def ran(self, works: int = 16) -> None:
-        """So many run at once, and end well; as two wait, nothing grows."""
+        """Runs this many at once, all successful; two are queued, so nothing grows."""
         self.read(running=works, waiting=2)
 
 

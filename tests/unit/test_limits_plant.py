@@ -1,4 +1,4 @@
-"""The adaptive limit in a loop with an engine: where it settles, how it recovers, what it does not fall for."""
+"""The adaptive limit in a loop with an engine: where it settles, how it recovers, and what must not fool it."""
 
 from __future__ import annotations
 

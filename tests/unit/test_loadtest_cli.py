@@ -1,4 +1,4 @@
-"""`inkgate loadtest`: what its options mean, and how it says that it can't."""
+"""`inkgate loadtest`: its options and its errors."""
 
 from __future__ import annotations
 

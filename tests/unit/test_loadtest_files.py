@@ -1,4 +1,4 @@
-"""A load test's report: what it says, in files and on a terminal."""
+"""A load test's report in files and on a terminal."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def test_a_second_has_what_ended_in_it_however_late_that_is_noticed() -> None:
     request(0.1, 0.5)
     request(0.2, 0.6, RequestOutcome.REFUSED)
     state.begin(0.9)
-    request(0.3, 1.2)  # the first second is looked at late
+    request(0.3, 1.2)  # the first second is evaluated late
     heard.append(timeline.add())
     state.begin(0.95)  # the generator stalled: it was due in the first second, and is started in the second one
     heard.append(timeline.add())

@@ -81,7 +81,7 @@ def test_set_up_twice_prints_once() -> None:
 
 
 class Disk(io.StringIO):
-    """A place for the log that may be full."""
+    """A destination of the log that may be full."""
 
     full = False
 

@@ -1,4 +1,4 @@
-"""An address for /metrics that can't be had is told of before models are loaded."""
+"""An address for /metrics that can't be used is reported before models are loaded."""
 
 from __future__ import annotations
 

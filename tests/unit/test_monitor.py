@@ -1,4 +1,4 @@
-"""What the limit and the ledger hear of several model servers."""
+"""Readings of several model servers as reported to the limit and the ledger."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PRESSED = replace(IDLE, waiting=4)
 
 
 class FakeServer:
-    """A server that takes no calls, and says of itself what it is told to."""
+    """A server that accepts no calls and has given metrics."""
 
     def __init__(self, name: str, reading: ServerReading | None) -> None:
         self.base_url = name
@@ -78,7 +78,7 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 
 class MonitorBench:
-    """A monitor over servers with these readings, and what it tells."""
+    """A monitor over servers with these readings, and its reports."""
 
     def __init__(self, *readings: ServerReading | None, adaptive: bool = True, later: float = 1.0) -> None:
         """`later`: seconds between two looks."""

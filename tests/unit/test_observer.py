@@ -16,7 +16,7 @@ from support.images import corners, encoded
 
 
 class BrokenObserver(NoObserver):
-    """Raises whatever it is told of pages and stages."""
+    """Raises on every event of pages and stages."""
 
     def stage(self, stage: str, seconds: float) -> None:
         raise OSError("no room for another measure")

@@ -87,7 +87,7 @@ def test_the_best_boxes_come_first() -> None:
 
 
 class BrightnessModel:
-    """A Model of detection: the probability is how light the picture is. `shapes`: of what it was given."""
+    """A Model of detection: the probability is the picture's brightness. `shapes`: of its inputs."""
 
     def __init__(self) -> None:
         self.metadata: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Which way lines are read, how they are cut out, and when a page is turned."""
+"""The direction in which lines are read, their crops, and when a page is rotated."""
 
 from __future__ import annotations
 

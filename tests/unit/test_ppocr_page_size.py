@@ -1,4 +1,4 @@
-"""In what size a page is looked at."""
+"""The size at which a page is given to the detector."""
 
 from __future__ import annotations
 

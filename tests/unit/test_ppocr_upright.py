@@ -15,7 +15,7 @@ RIGHT = np.array([[10, 10], [210, 10], [210, 40], [10, 40]], np.float32)
 WIDTH, HEIGHT = 300, 100
 RUNS = {0: RIGHT, 90: rotate_quads(RIGHT, 270, WIDTH, HEIGHT), 180: rotate_quads(RIGHT, 180, WIDTH, HEIGHT)}
 RUNS[270] = rotate_quads(RIGHT, 90, WIDTH, HEIGHT)
-"""Lines as they run on a page that has to be turned clockwise by the key."""
+"""Lines of a page that must be rotated clockwise by the key."""
 
 
 def read(text: str, quad: FloatArray, confidence: float = 0.95) -> tuple[LineCrop, RecognizedText]:

@@ -1,4 +1,4 @@
-"""Words, placed along their line."""
+"""Words and their positions on the line."""
 
 from __future__ import annotations
 

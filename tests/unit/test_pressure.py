@@ -1,4 +1,4 @@
-"""How hard an engine is pressed, by what it says of itself."""
+"""Pressure on an engine, from its metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns at the engine: bounded, in order, given back whatever happens; and refused where waiting is in vain."""
+"""Slots of the engine: bounded, in order, always returned; refused if waiting would be in vain."""
 
 from contextlib import AsyncExitStack
 

@@ -1,4 +1,4 @@
-"""Whatever happens to those who wait and those at the engine, nothing leaks."""
+"""Queued and running work never leaks a slot."""
 
 import math
 from dataclasses import dataclass, field

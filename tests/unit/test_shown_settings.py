@@ -1,4 +1,4 @@
-"""Settings are shown without what would let anybody in."""
+"""Settings are shown without secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Served one after the other, nobody is done later than if all had shared evenly."""
+"""In fair order no work ends later than with equal sharing."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def no_pauses() -> Pauses:
 
 
 class FlakyTask:
-    """A task that raises what it is told to, run by run, and then works until it is cancelled."""
+    """A task that raises the given errors, one per run, and then works until it is cancelled."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures: Iterator[Exception] = iter(failures)

@@ -1,4 +1,4 @@
-"""A collector that is not there, or does not answer, harms nobody; neither does one that was not installed."""
+"""A missing, silent or uninstalled collector of traces does not affect the service."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPANS = 10_000
 
 
 class HangingExporter(SpanExporter):
-    """Takes what it gets, and is not heard of until `free` is set."""
+    """Accepts spans and blocks until `free` is set."""
 
     def __init__(self) -> None:
         self.free = threading.Event()
@@ -36,7 +36,7 @@ class HangingExporter(SpanExporter):
 
 
 class FailingExporter(SpanExporter):
-    """Fails until `well` is set, in words that nobody may read."""
+    """Fails until `well` is set, with a message that must not be logged."""
 
     well = False
 
@@ -83,7 +83,7 @@ def test_failures_are_logged_once_and_without_the_address() -> None:
 
 
 class Collector(http.server.BaseHTTPRequestHandler):
-    """Keeps what it is sent."""
+    """Keeps the requests it receives."""
 
     got: list[tuple[str, str | None, bytes]]
 

@@ -45,7 +45,7 @@ def test_settings_that_are_likely_faster_turn_the_dials_whose_fast_end_is_known(
 
 
 class ProbeBench:
-    """A bench on which each of some settings answers as told."""
+    """A bench with scripted responses to each of some settings."""
 
     def __init__(self, *answers: DemandProbe) -> None:
         self._answers = list(answers)

@@ -265,7 +265,7 @@ def test_no_time_for_anything_gives_an_empty_report() -> None:
 
 
 class InterruptedBench(SimulatedBench):
-    """Is told to stop in the middle of trial number `last`."""
+    """Is asked to stop in the middle of trial number `last`."""
 
     def __init__(self, made: SimulatedService, clock: Clock, seed: int, last: int, stop: anyio.Event) -> None:
         super().__init__(made, clock, seed)

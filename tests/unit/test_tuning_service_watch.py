@@ -1,4 +1,4 @@
-"""A service that is watched during a trial: what it holds, and whether something in it died."""
+"""Watching a service during a trial: its resources, and whether one of its processes died."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guard against answers that run in circles: it fires on loops, and never on what real pages have."""
+"""Detection of answers that repeat themselves: it finds loops, but no repetition that real pages have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text with places, in each model's form, whole, untidy and cut off."""
+"""Text with coordinates in each model's format: complete, irregular and cut off."""
 
 from __future__ import annotations
 

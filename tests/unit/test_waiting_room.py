@@ -26,7 +26,7 @@ def anyio_backend() -> Backend:
 
 
 class WaitingRoomBench:
-    """A waiting room before a limiter with one place."""
+    """A waiting room in front of a limiter with one slot."""
 
     def __init__(self, most: int = 10) -> None:
         self.limiter = FixedLimiter(1)

@@ -24,7 +24,7 @@ class Clock:
 
 
 class TimedQueue:
-    """A WorkQueue that is told the time."""
+    """A WorkQueue with a clock set by hand."""
 
     def __init__(self, clock: Clock, weights: dict[str, float]) -> None:
         self.inner = WorkQueue(AGE_S, OVERTAKE_S, weights)
