@@ -153,7 +153,7 @@ async def serve_both(stub: int) -> None:
 
         collectors = (on.metrics, StateCollector(on.observatory.state))
         keep_for_good()
-        async with metrics_server.served(measured.metrics, collectors) as url:
+        async with metrics_server.serve_metrics(measured.metrics, collectors) as url:
             print(json.dumps({"ports": ports, "metrics_url": url}), flush=True)
             config = uvicorn.Config(
                 by_port, loop="none", http="httptools", lifespan="off", log_config=None, access_log=False

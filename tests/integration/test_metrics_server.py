@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as text_families
 from structlog.testing import capture_logs
 
-from inkgate.api.metrics_server import served
+from inkgate.api.metrics_server import serve_metrics
 from inkgate.settings import USUAL_METRICS_PORT, MetricsSettings
 from inkgate.telemetry.metrics import Metrics
 
@@ -33,7 +33,7 @@ def parsed(families: Callable[[str], Iterable[Metric]], text: str) -> list[Metri
 
 
 async def test_metrics_are_in_the_format_that_is_asked_for() -> None:
-    async with served(ANY_PORT, (counted(),)) as url, httpx.AsyncClient(trust_env=False, timeout=60) as client:
+    async with serve_metrics(ANY_PORT, (counted(),)) as url, httpx.AsyncClient(trust_env=False, timeout=60) as client:
         assert url is not None
         plain = await client.get(url)
         asked = await client.get(url, headers={"accept": "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"})
@@ -48,7 +48,7 @@ async def test_metrics_are_in_the_format_that_is_asked_for() -> None:
 
 
 async def test_nothing_else_is_there() -> None:
-    async with served(ANY_PORT, ()) as url, httpx.AsyncClient(trust_env=False, timeout=60) as client:
+    async with serve_metrics(ANY_PORT, ()) as url, httpx.AsyncClient(trust_env=False, timeout=60) as client:
         assert url is not None
         assert (await client.get(url.removesuffix("/metrics"))).status_code == 404
         assert (await client.post(url)).status_code == 405
@@ -56,22 +56,22 @@ async def test_nothing_else_is_there() -> None:
 
 
 async def test_the_port_is_free_again_afterwards() -> None:
-    async with served(ANY_PORT, ()) as url:
+    async with serve_metrics(ANY_PORT, ()) as url:
         assert url is not None
         port = httpx.URL(url).port
     assert port is not None
-    async with served(MetricsSettings(port=port), ()) as again:
+    async with serve_metrics(MetricsSettings(port=port), ()) as again:
         assert again == url
 
 
 async def test_they_can_be_left_out() -> None:
-    async with served(MetricsSettings(enabled=False), ()) as url:
+    async with serve_metrics(MetricsSettings(enabled=False), ()) as url:
         assert url is None
 
 
 async def test_the_usual_port_may_be_taken() -> None:
     with capture_logs() as logs:
-        async with served(MetricsSettings(), (), api_port=USUAL_METRICS_PORT) as url:
+        async with serve_metrics(MetricsSettings(), (), api_port=USUAL_METRICS_PORT) as url:
             assert url is None
     [line] = logs
     assert (line["event"], line["log_level"], line["port"]) == ("metrics_not_served", "warning", USUAL_METRICS_PORT)
@@ -81,5 +81,5 @@ async def test_a_port_that_was_chosen_may_not() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         settings = MetricsSettings(port=other.getsockname()[1])
         with pytest.raises(OSError, match="in use"):
-            async with served(settings, ()):
+            async with serve_metrics(settings, ()):
                 pass

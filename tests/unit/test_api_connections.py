@@ -2,7 +2,7 @@
 
 import structlog.testing
 
-from inkgate.api.connections import Connections, usual_connections
+from inkgate.api.connections import Connections, default_connections
 from support.clock import Clock
 
 
@@ -63,4 +63,4 @@ def test_the_log_says_once_in_a_while_that_connections_are_many() -> None:
 
 
 def test_usually_a_quarter_of_the_files_is_left_for_all_else() -> None:
-    assert 1 <= usual_connections() <= 8_000
+    assert 1 <= default_connections() <= 8_000

@@ -11,7 +11,7 @@ from PIL import Image
 
 from inkgate.api.chat_fields import RULES, Treatment
 from inkgate.api.chat_images import UNKNOWN_MODEL, image_limits, size_of
-from inkgate.api.chat_request import changed, understood
+from inkgate.api.chat_request import apply_changes, parse_chat
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.errors import InputRejected
 from inkgate.settings import load_settings
@@ -64,8 +64,8 @@ def image_url(width: int, height: int, kind: str = "PNG", **saved: object) -> st
 
 def sent(body: bytes) -> dict[str, Any]:
     """The request as a model server gets it."""
-    asked = understood(body, PADDLE)
-    return dict(orjson.loads(changed(asked).body if asked.changes.ignored else asked.body))
+    asked = parse_chat(body, PADDLE)
+    return dict(orjson.loads(apply_changes(asked).body if asked.changes.ignored else asked.body))
 
 
 def test_every_field_is_dropped_or_refused_as_its_rule_says() -> None:
@@ -75,7 +75,7 @@ def test_every_field_is_dropped_or_refused_as_its_rule_says() -> None:
             continue
         body = request(temperature=0, **{name: FORBIDDEN[name]})
         try:
-            asked = understood(body)
+            asked = parse_chat(body)
         except InputRejected as error:
             if rule.treatment is Treatment.DROPPED or name not in error.detail:
                 wrong.append((name, error.detail))
@@ -103,7 +103,7 @@ def test_modest_values_are_passed_on_as_they_came() -> None:
         "mm_processor_kwargs": {"min_pixels": 112896, "max_pixels": MOST},
         "a_new_field": {"size": 1},
     }
-    assert understood(request(**fields), PADDLE).changes.ignored == ()
+    assert parse_chat(request(**fields), PADDLE).changes.ignored == ()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_modest_values_are_passed_on_as_they_came() -> None:
 )
 def test_fields_within_fields_are_refused(holder: str, inner: str) -> None:
     with pytest.raises(InputRejected, match=f"{holder}.{inner}"):
-        understood(request(**{holder: {inner: "x"}}))
+        parse_chat(request(**{holder: {inner: "x"}}))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_fields_within_fields_are_refused(holder: str, inner: str) -> None:
 )
 def test_images_are_no_larger_than_the_preset_has_them(asked: object, passed: object) -> None:
     body = request(mm_processor_kwargs=asked)
-    assert understood(body, PADDLE).changes.ignored == ("mm_processor_kwargs",)
+    assert parse_chat(body, PADDLE).changes.ignored == ("mm_processor_kwargs",)
     assert sent(body) == {**orjson.loads(request()), **({"mm_processor_kwargs": passed} if passed else {})}
 
 
@@ -136,7 +136,7 @@ def test_an_image_has_no_name_in_the_cache_of_all_clients() -> None:
     part = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + 3000 * "A"}}
     messages = [{"role": "user", "content": [part | {"uuid": "shared"}, {"type": "text", "text": "uuid"}]}]
     body = orjson.dumps({"messages": messages})
-    assert understood(body).changes.ignored == ("uuid",)
+    assert parse_chat(body).changes.ignored == ("uuid",)
     assert sent(body) == {"messages": [{"role": "user", "content": [part, {"type": "text", "text": "uuid"}]}]}
 
 
@@ -152,7 +152,7 @@ def test_limits_are_those_of_the_preset_and_the_setting() -> None:
 def test_images_are_charged_by_their_size_and_not_by_their_bytes() -> None:
     def tokens(url: str, **kwargs: object) -> int:
         fields: dict[str, Any] = {"mm_processor_kwargs": kwargs} if kwargs else {}
-        return understood(request(url, max_tokens=0, **fields), PADDLE).tokens
+        return parse_chat(request(url, max_tokens=0, **fields), PADDLE).tokens
 
     large = image_url(5000, 5000)  # 75 MB of pixels in some 80 kB
     assert tokens(large, max_pixels=10**9) == tokens(large, max_pixels=MOST) == 45**2
@@ -164,7 +164,7 @@ def test_images_are_charged_by_their_size_and_not_by_their_bytes() -> None:
     assert tokens("data:image/png;base64,AAAA") == tokens("file") == 4096
     many = [{"type": "image_url", "image_url": {"url": image_url(28, 28)}}] * 40
     body = orjson.dumps({"messages": [{"content": many}], "max_tokens": 0, "mm_processor_kwargs": {"min_pixels": 1}})
-    assert understood(body, PADDLE).tokens == 16 + 24 * 4096
+    assert parse_chat(body, PADDLE).tokens == 16 + 24 * 4096
 
 
 def test_the_size_of_an_image_is_found_in_its_beginning() -> None:
@@ -194,7 +194,7 @@ def test_the_size_of_an_image_is_found_in_its_beginning() -> None:
 
 def test_what_answers_and_prompts_may_take_is_charged_however_it_is_written() -> None:
     def tokens(**fields: Any) -> int:  # noqa: ANN401 - what becomes JSON
-        return understood(request(**fields)).answer_tokens
+        return parse_chat(request(**fields)).answer_tokens
 
     assert [tokens(max_tokens=50, n=4), tokens(max_tokens="50", n="4"), tokens(max_tokens=50.0, n=4.0)] == [200] * 3
     assert tokens(max_tokens=50, min_tokens=70) == 70
@@ -204,7 +204,7 @@ def test_what_answers_and_prompts_may_take_is_charged_however_it_is_written() ->
     assert tokens(max_tokens=1e300) > 10**15
     with pytest.raises(InputRejected, match="17 completions"):
         tokens(n="17")
-    plain = understood(request()).prompt_tokens
+    plain = parse_chat(request()).prompt_tokens
     document = {"text": "x" * 4000}
     for name, value in (("tools", [document]), ("documents", [document]), ("chat_template_kwargs", document)):
-        assert 1000 < understood(orjson.dumps(orjson.loads(request()) | {name: value})).prompt_tokens - plain < 1020
+        assert 1000 < parse_chat(orjson.dumps(orjson.loads(request()) | {name: value})).prompt_tokens - plain < 1020

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.api.chat import _WholeLines
-from inkgate.api.chat_request import MAX_IMAGES, renamed, understood
+from inkgate.api.chat_request import MAX_IMAGES, parse_chat, rename_model
 from inkgate.api.served import ServedModels
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InputRejected
@@ -35,20 +35,20 @@ def request(*urls: str, text: str = "", **fields: object) -> bytes:
     [("PaddleOCR-VL", "PaddleOCR-VL-1.6-0.9B"), ("MinerU", "stub-model"), ("olmOCR", "olmocr"), ("unusual", "")],
 )
 def test_what_clients_send_is_understood_and_kept(client: str, model: str) -> None:
-    asked = understood(RECORDED[client])
+    asked = parse_chat(RECORDED[client])
     assert asked.body is RECORDED[client]
     assert (asked.model, asked.stream, bool(asked.key)) == (model, False, client != "unusual")
 
 
 def test_tokens_are_those_of_text_images_and_answer() -> None:
-    alone = understood(request(text=400 * "x", max_tokens=50)).tokens
+    alone = parse_chat(request(text=400 * "x", max_tokens=50)).tokens
     assert alone == 100 + 50
-    assert understood(request(text=400 * "x", max_completion_tokens=70, max_tokens=50)).tokens == 100 + 70
-    assert understood(request(text=400 * "x", max_tokens=50, n=4)).tokens == 100 + 4 * 50
-    assert understood(request(text=400 * "x", max_tokens=50, n=2, best_of=8)).tokens == 100 + 8 * 50
-    assert understood(request(text=400 * "x", n=3)).tokens == 100 + 3 * 1024
-    assert understood(request(40_000 * "A", text=400 * "x", max_tokens=50)).tokens == 150 + 4096
-    assert understood(request()).tokens == understood(b"{}").tokens > 0
+    assert parse_chat(request(text=400 * "x", max_completion_tokens=70, max_tokens=50)).tokens == 100 + 70
+    assert parse_chat(request(text=400 * "x", max_tokens=50, n=4)).tokens == 100 + 4 * 50
+    assert parse_chat(request(text=400 * "x", max_tokens=50, n=2, best_of=8)).tokens == 100 + 8 * 50
+    assert parse_chat(request(text=400 * "x", n=3)).tokens == 100 + 3 * 1024
+    assert parse_chat(request(40_000 * "A", text=400 * "x", max_tokens=50)).tokens == 150 + 4096
+    assert parse_chat(request()).tokens == parse_chat(b"{}").tokens > 0
 
 
 @pytest.mark.parametrize("field", ["n", "best_of"])
@@ -56,17 +56,17 @@ def test_more_answers_to_one_request_than_anybody_needs_are_refused(field: str) 
     def asked(answers: object) -> bytes:
         return orjson.dumps({"messages": [], field: answers})
 
-    understood(asked(16))
+    parse_chat(asked(16))
     with pytest.raises(InputRejected, match=r"request_malformed: .* asks for 17 completions"):
-        understood(asked(17))
-    assert understood(asked("many")).tokens == understood(asked(1)).tokens
+        parse_chat(asked(17))
+    assert parse_chat(asked("many")).tokens == parse_chat(asked(1)).tokens
 
 
 def test_the_same_images_have_the_same_key_whatever_is_asked_of_them() -> None:
     images = ["data:image/png;base64," + letter * 300_000 for letter in "AB"]
-    first = understood(request(images[0], text="OCR:")).key
-    assert first == understood(request(images[0], text="Table Recognition:", temperature=1)).key
-    keys = {first, understood(request(images[1])).key, understood(request(*images)).key, understood(request()).key}
+    first = parse_chat(request(images[0], text="OCR:")).key
+    assert first == parse_chat(request(images[0], text="Table Recognition:", temperature=1)).key
+    keys = {first, parse_chat(request(images[1])).key, parse_chat(request(*images)).key, parse_chat(request()).key}
     assert len(keys) == 4
 
 
@@ -74,7 +74,7 @@ def test_the_same_images_have_the_same_key_whatever_is_asked_of_them() -> None:
 def test_images_that_differ_in_more_than_a_few_bytes_have_other_keys(at: int) -> None:
     image = "data:image/png;base64," + 300_000 * "A"
     changed = image[:at] + 20_000 * "B" + image[at + 20_000 :]
-    assert understood(request(image)).key != understood(request(changed[: len(image)])).key
+    assert parse_chat(request(image)).key != parse_chat(request(changed[: len(image)])).key
 
 
 LARGE = "data:image/png;base64," + 5000 * "A"
@@ -90,7 +90,7 @@ LARGE = "data:image/png;base64," + 5000 * "A"
     ],
 )
 def test_large_images_are_left_out_of_the_parse_and_nothing_else(body: bytes) -> None:
-    asked = understood(body)
+    asked = parse_chat(body)
     assert (asked.body, asked.model, asked.stream) == (body, "m", True)
 
 
@@ -99,20 +99,20 @@ def test_no_text_hides_a_field(pieces: list[str]) -> None:
     text = "".join(pieces)
     for ascii_only in (True, False):
         body = json.dumps({text: [text], "messages": [text], "model": "m"}, ensure_ascii=ascii_only).encode()
-        assert understood(body).model == "m"
+        assert parse_chat(body).model == "m"
 
 
 @given(st.dictionaries(st.text(), VALUES, max_size=4), VALUES)
 def test_any_object_is_understood(fields: dict[str, object], messages: object) -> None:
-    asked = understood(json.dumps(fields | {"messages": messages}).encode())
+    asked = parse_chat(json.dumps(fields | {"messages": messages}).encode())
     assert asked.tokens >= 0
 
 
 def test_more_images_than_any_model_takes_are_refused() -> None:
-    assert understood(request(*["data:a"] * MAX_IMAGES)).key
-    assert understood(request(*["data:" + 3000 * "a"] * MAX_IMAGES)).key
+    assert parse_chat(request(*["data:a"] * MAX_IMAGES)).key
+    assert parse_chat(request(*["data:" + 3000 * "a"] * MAX_IMAGES)).key
     with pytest.raises(InputRejected, match="options_invalid: The request has more than 999 images"):
-        understood(request(*["data:a"] * (MAX_IMAGES + 1)))
+        parse_chat(request(*["data:a"] * (MAX_IMAGES + 1)))
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_more_images_than_any_model_takes_are_refused() -> None:
 )
 def test_what_is_no_object_is_refused(body: bytes, code: str) -> None:
     with pytest.raises(InputRejected) as caught:
-        understood(body)
+        parse_chat(body)
     assert caught.value.code == code
 
 
 def test_a_model_is_replaced_and_every_other_byte_stays() -> None:
     body = b'{ "a":1.50, "model" :\n"old" , "text": "\\"model\\": \\"old\\"", "n": 1e2}'
-    assert renamed(body, "old", 'ne"w') == body.replace(b'"old" ,', b'"ne\\"w" ,')
+    assert rename_model(body, "old", 'ne"w') == body.replace(b'"old" ,', b'"ne\\"w" ,')
 
 
 @given(st.dictionaries(st.text(), VALUES, max_size=4), st.text(min_size=1), st.text())
@@ -134,7 +134,7 @@ def test_only_the_model_is_replaced(fields: dict[str, object], old: str, new: st
     given_fields = fields | {"model": old}
     for ascii_only in (True, False):
         body = json.dumps(given_fields, ensure_ascii=ascii_only).encode()
-        assert json.loads(renamed(body, old, new)) == given_fields | {"model": new}
+        assert json.loads(rename_model(body, old, new)) == given_fields | {"model": new}
 
 
 @given(st.lists(st.sampled_from([b"data: x\n\n", b"da", b"ta: y", b"\n", b"\r\n", b"\n\n"])))

@@ -129,7 +129,7 @@ async def test_a_body_is_received_early_where_there_is_room_for_it() -> None:
     bodies = EarlyBodies(100)
     first, second = (EarlyBody(bodies, Sender(b"x" * 60), 60) for _ in range(2))
     async with anyio.create_task_group() as tasks:
-        async with first.receiving_early():
+        async with first.receive_early():
             tasks.start_soon(leaves_early, second)
             await anyio.sleep(0.05)
             assert bodies.reserved == 60
@@ -140,7 +140,7 @@ async def test_a_body_is_received_early_where_there_is_room_for_it() -> None:
 async def leaves_early(body: EarlyBody) -> None:
     """Its client has left, which shows when there is room."""
     with pytest.raises(CallerLeft):
-        async with body.receiving_early():
+        async with body.receive_early():
             await anyio.sleep_forever()
 
 

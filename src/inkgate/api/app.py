@@ -117,7 +117,7 @@ def create_app(
     for routes in ROUTES:
         app.include_router(routes.router)
     add_guide(app)
-    measure.knows([*app.routes, *(route for routes in ROUTES for route in routes.router.routes)])
+    measure.add_routes([*app.routes, *(route for routes in ROUTES for route in routes.router.routes)])
     # FastAPI's documented way to extend the schema is to replace the method of the instance.
     app.openapi = openapi_of(app, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]
     return app

@@ -18,10 +18,10 @@ from starlette.types import Receive, Scope, Send
 from inkgate.api import uploads
 from inkgate.api.asking import asking_of
 from inkgate.api.chat_media import with_media_inlined
-from inkgate.api.chat_request import ChatRequest, changed, renamed, understood
+from inkgate.api.chat_request import ChatRequest, apply_changes, parse_chat, rename_model
 from inkgate.api.context import Context, caller_of
 from inkgate.api.error_forms import openai_error
-from inkgate.api.errors import Problem, unexpected
+from inkgate.api.errors import Problem, internal_error
 from inkgate.api.leaving import EarlyBody, cancelled_when_left
 from inkgate.engines.vllm.refusals import chat_error
 from inkgate.engines.vllm.upstream import ModelAnswer, Upstream
@@ -64,14 +64,14 @@ class ChatExchange(Response):
         request = Request(scope, early.receive)
         wait_s = context.settings.serving.admission.chat_wait_s if asking.wait_s is None else asking.wait_s
         limiter, arrival = context.service.limiter, asking.arrival
-        async with await context.waiting_room.admit(limiter, arrival, wait_s, early.receiving_early) as permit:
+        async with await context.waiting_room.admit(limiter, arrival, wait_s, early.receive_early) as permit:
             begun = perf_counter()
             with permit.receiving():
                 body = await uploads.receive_json(request, context.settings.limits)
             context.service.observer.stage("receive", perf_counter() - begun)
             context.service.observer.upload(len(body))
             permit.holds(len(body))
-            asked = understood(body, context.image_limits)
+            asked = parse_chat(body, context.image_limits)
             del body  # `asked` has it, and gives it up when it is renamed
             noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
             with as_caller(asking.caller):
@@ -80,7 +80,7 @@ class ChatExchange(Response):
                         asked = await self._inlined(asked, caller_of(request))
                         permit.holds(len(asked.body))
                     if asked.changes.ignored:
-                        asked = await context.bodies.run(len(asked.body), changed, asked)
+                        asked = await context.bodies.run(len(asked.body), apply_changes, asked)
                     asked = await self._known(asked)
                     relay = _Relay(context.settings, permit, send, noted, asked.changes.ignored)
                     await relay.answer(self._upstream, asked)
@@ -93,7 +93,7 @@ class ChatExchange(Response):
             body = await with_media_inlined(body, context.sources, caller, context.bodies, most)
         if scope.cancelled_caught:
             raise current_caller().timeout_error("The URLs in the request could not be fetched within the time limit.")
-        return understood(body, context.image_limits)
+        return parse_chat(body, context.image_limits)
 
     async def _known(self, asked: ChatRequest) -> ChatRequest:
         """The request, with the engine's name replaced by the model server's name for the model."""
@@ -106,7 +106,7 @@ class ChatExchange(Response):
         wanted = vllm.model or (served[0] if len(served) == 1 else "")
         if not wanted:
             return asked
-        return replace(asked, body=renamed(asked.body, asked.model, wanted))
+        return replace(asked, body=rename_model(asked.body, asked.model, wanted))
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class _Relay:
                 raise
             if not isinstance(error, InkgateError):
                 log.exception("chat_failed")
-                error = unexpected()
+                error = internal_error()
             self.permit.report(outcome_of(error))
             self.noted["code"] = error.code
             await self._last_event(error)

@@ -89,7 +89,7 @@ class ChatRequest:
         )
 
 
-def understood(body: bytes, limits: ImageLimits = UNKNOWN_MODEL) -> ChatRequest:
+def parse_chat(body: bytes, limits: ImageLimits = UNKNOWN_MODEL) -> ChatRequest:
     """Parses `body`. The model server judges the fields that inkgate does not need. `limits`: of the images.
 
     Raises:
@@ -124,7 +124,7 @@ def understood(body: bytes, limits: ImageLimits = UNKNOWN_MODEL) -> ChatRequest:
     )
 
 
-def changed(asked: ChatRequest) -> ChatRequest:
+def apply_changes(asked: ChatRequest) -> ChatRequest:
     """The request as it is forwarded: the same values serialized again, except for its `changes`. Blocking."""
     return replace(asked, body=orjson.dumps(asked.changes.apply(_parsed(asked.body))))
 
@@ -154,7 +154,7 @@ def _without_large_data_urls(body: bytes) -> tuple[bytes, list[memoryview]]:
     return (b"".join((*kept, body[done:])) if cut else body), cut
 
 
-def renamed(body: bytes, old: str, new: str) -> bytes:
+def rename_model(body: bytes, old: str, new: str) -> bytes:
     """`body` with the `model` `old` replaced by `new`, and every other byte unchanged.
 
     If the bytes alone don't identify the field (a nested object has another `"model"`, or the value has escapes), the

@@ -24,7 +24,7 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def usual_connections() -> int:
+def default_connections() -> int:
     """Default limit on open connections: three quarters of the soft limit of open files, at most 8,000.
 
     The rest is for documents, worker processes, model servers and Redis.

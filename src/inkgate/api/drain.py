@@ -40,7 +40,7 @@ class Drain:
             scope.cancel()
 
     @asynccontextmanager
-    async def counted(self) -> AsyncIterator[None]:
+    async def count(self) -> AsyncIterator[None]:
         """Counts a request as in flight within the block.
 
         Raises:
@@ -69,5 +69,5 @@ class RefuseWhenDraining:
         if scope["type"] != "http" or scope["path"] in ALWAYS_ANSWERED:
             await self._app(scope, receive, send)
             return
-        async with self._drain.counted():
+        async with self._drain.count():
             await self._app(scope, receive, send)

@@ -148,7 +148,7 @@ def describe(errors: list[dict[str, object]]) -> str:
     return "; ".join(parts) + "."
 
 
-def unexpected() -> EngineFailed:
+def internal_error() -> EngineFailed:
     """The error that a client gets for an unexpected exception: it reveals nothing internal."""
     return EngineFailed("internal", "An unexpected error ended this request; it is in the log under its request ID.")
 

@@ -83,7 +83,7 @@ class EarlyBody:
         return self._kept.popleft() if self._kept else await self._receive()
 
     @asynccontextmanager
-    async def receiving_early(self) -> AsyncIterator[None]:
+    async def receive_early(self) -> AsyncIterator[None]:
         """Receives while the block runs, and cancels the block if the client disconnects.
 
         Raises:

@@ -23,7 +23,7 @@ class Measure:
         self._fixed: set[str] = set()
         self._patterns: list[Route] = []
 
-    def knows(self, routes: Iterable[BaseRoute]) -> None:
+    def add_routes(self, routes: Iterable[BaseRoute]) -> None:
         """Takes the endpoints' names from the application's routes, and reports those for documents to the Observer."""
         for route in routes:
             if not isinstance(route, Route):

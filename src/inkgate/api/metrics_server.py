@@ -62,7 +62,7 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def served(
+async def serve_metrics(
     settings: MetricsSettings, collectors: Iterable[Collector], api_port: int = 0, supervisor: Supervisor | None = None
 ) -> AsyncIterator[str | None]:
     """Serves the metrics within the block. Yields the URL; None if the settings turn it off or the default port is in

@@ -12,7 +12,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inkgate.api.error_forms import error_answer
-from inkgate.api.errors import Problem, describe, request_id_of, unexpected
+from inkgate.api.errors import Problem, describe, internal_error, request_id_of
 from inkgate.errors import InkgateError, InputRejected
 from inkgate.serving.limiter import CallerLeft
 
@@ -46,7 +46,7 @@ class Problems:
             failure = error
         except Exception:  # per-request border: other requests continue
             log.exception("request_failed")
-            failure = unexpected()
+            failure = internal_error()
         else:
             return
         scope["state"]["code"] = failure.code
@@ -75,7 +75,7 @@ class _Watched:
         self.answer_begun = True
         await self._send(message)
 
-    async def read_off(self) -> None:
+    async def discard_body(self) -> None:
         """Reads and discards the rest of the body for a while."""
         with anyio.move_on_after(LINGER_S):
             while not self.body_ended:
@@ -99,7 +99,7 @@ async def _answer(problem: Problem, scope: Scope, exchange: _Watched) -> None:
         if message["type"] == "http.response.body":
             await exchange.send({**message, "more_body": True})
             if problem.code != "body_timeout":
-                await exchange.read_off()
+                await exchange.discard_body()
             message = {"type": "http.response.body", "body": b""}
         await exchange.send(message)
 

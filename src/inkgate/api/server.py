@@ -17,7 +17,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI
 
-from inkgate.api.connections import Connections, usual_connections
+from inkgate.api.connections import Connections, default_connections
 from inkgate.api.context import Context
 from inkgate.api.drain import Drain
 from inkgate.api.http_protocol import TimeLimits, http_protocol
@@ -57,7 +57,7 @@ async def serve(
         loop="none",
         http=http_protocol(
             TimeLimits(settings.server.head_timeout_s, settings.server.send_timeout_s),
-            Connections(settings.server.max_connections or usual_connections()),
+            Connections(settings.server.max_connections or default_connections()),
         ),
         ws="none",
         log_config=None,

@@ -9,7 +9,7 @@ import orjson
 import structlog
 from starlette.types import Send
 
-from inkgate.api.errors import Problem, unexpected
+from inkgate.api.errors import Problem, internal_error
 from inkgate.api.negotiation import NDJSON_TYPE
 from inkgate.errors import InkgateError, InputRejected, from_page_error
 from inkgate.reader import Reading
@@ -86,7 +86,7 @@ async def stream_pages(
         if not tally.pages:
             raise
         log.exception("stream_failed")
-        error = Problem.of(unexpected(), request_id)
+        error = Problem.of(internal_error(), request_id)
     permit.report(_outcome(tally, error))
     await _line(send, tally.summary(error), last=True)
 

@@ -115,7 +115,7 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
             keep_for_good()
             collectors = (service.metrics, StateCollector(service.observatory.state))
             async with (
-                metrics_server.served(settings.metrics, collectors, settings.server.port, service.supervisor),
+                metrics_server.serve_metrics(settings.metrics, collectors, settings.server.port, service.supervisor),
                 webpage.beside(page, on_ready, service.supervisor, settings.server.root_path) as ready,
             ):
                 await server.serve(application, settings, on_ready=ready)
