@@ -134,6 +134,24 @@ def test_a_breaker_of_redis_keeps_nobody_from_reading() -> None:
     assert settings_of(finding) == [("cache.redis_url", "")]
 
 
+def test_a_breaker_of_redis_does_not_hide_that_of_the_engine() -> None:
+    tripped = (BreakerReading("redis", "open", 1), BreakerReading("paddleocr-vl", "open", 2))
+    finding = only(replace(VLLM, breakers=tripped))
+    assert finding.severity is Severity.CRITICAL
+    assert "paddleocr-vl" in finding.title
+    assert len(finding.evidence) == 2
+
+
+def test_degradation_is_shown_beside_a_finding_with_the_same_advice() -> None:
+    preempting = replace(replica("a", pressure=1.2), preemptions=100)
+    state = replace(VLLM, history=history(waiting=40), replicas=(preempting,), degradation_level=1)
+    assert [finding.code for finding in judge(state)] == ["kv-bound", "engine-busy"]
+
+
+def test_a_machine_that_swaps_is_found_without_a_known_process() -> None:
+    assert only(replace(HEALTHY, history=history(swap_in=2e6), processes=())).code == "memory-full"
+
+
 def test_rendering_that_holds_up_gets_workers_or_fewer_pixels_where_cores_are_busy() -> None:
     work = WorkTotals(stage_s={"render": 300.0, "engine": 360.0}, stage_count={"engine": 50})
     slow = embedded_state(work=work, history=history(waiting=2, cpu=5.0), queues=(pages_queue(2, in_flight=2),))
@@ -158,6 +176,17 @@ def test_without_any_model_server_it_is_critical() -> None:
 def test_a_card_that_throttles_below_the_limit_is_a_warning() -> None:
     gpu = Gpu(0, temperature_c=83.0, throttled=("thermal",), clock_mhz=900.0)
     assert only(replace(VLLM, gpus=(gpu,))).severity is Severity.WARNING
+
+
+def test_limits_of_a_gpu_below_the_usual_are_kept() -> None:
+    settings = dict(VLLM.settings)
+    settings["serving"] = settings["serving"] | {"gpu": {"temperature_c": 80.0, "memory": 0.9}}
+    state = replace(VLLM, settings=settings)
+    assert only(replace(state, gpus=(Gpu(0, temperature_c=76.0),))).severity is Severity.WARNING
+    assert only(replace(state, gpus=(Gpu(0, temperature_c=80.0),))).severity is Severity.CRITICAL
+    full = only(replace(state, gpus=(Gpu(0, memory_used=92, memory_total=100),)))
+    assert full.severity is Severity.CRITICAL
+    assert full.evidence[0].against == "over 90%"
 
 
 def test_what_is_advised_once_is_not_advised_again() -> None:

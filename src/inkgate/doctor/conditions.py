@@ -39,6 +39,7 @@ class Thresholds:
     gpu_busy_share: float = 0.85
     gpu_idle_share: float = 0.5
     gpu_hot_c: float = 85.0
+    gpu_margin_c: float = 5.0
     gpu_memory_share: float = 0.97
     memory_share: float = 0.85
     memory_critical_share: float = 0.95

@@ -10,6 +10,8 @@ from inkgate.telemetry.state import BreakerReading, ReplicaReading, State
 
 _DAY_S = 86_400
 _UNKNOWN = "unknown"
+_REDIS = "redis"
+"""The breaker of the cache: pages are read without it."""
 
 
 def not_ready(state: State) -> Diagnosis | None:
@@ -50,7 +52,10 @@ def _flapping_replica(replica: ReplicaReading, state: State) -> Diagnosis:
 
 def breaker_open(state: State) -> Diagnosis | None:
     """A breaker is open, half open (warning), or opened at least {flaps} times and more than hourly (warning)."""
-    tripped = sorted((each for each in state.breakers if each.state != "closed"), key=lambda each: each.state != "open")
+    tripped = sorted(
+        (each for each in state.breakers if each.state != "closed"),
+        key=lambda each: (each.name == _REDIS, each.state != "open"),
+    )
     if not tripped:
         flapping = [each for each in state.breakers if flaps(each.opened, state)]
         return _flapping_breaker(flapping[0], state) if flapping else None
@@ -59,7 +64,7 @@ def breaker_open(state: State) -> Diagnosis | None:
         for each in tripped
     )
     worst = tripped[0]
-    if worst.name == "redis":
+    if worst.name == _REDIS:
         advice = Advice("Start Redis, correct its address, or keep results in memory.", "cache.redis_url", "")
         return Diagnosis(evidence, (advice,), Severity.WARNING, title="Redis fails: the service skips its cache.")
     if worst.state != "open":

@@ -271,7 +271,7 @@ def engine_busy(state: State) -> Diagnosis | None:
         title = "inkgate degrades results to keep up with the load."
         return Diagnosis(degraded, title=title) if degraded else None
     evidence = (over("pages waiting", depth, pages.limit), *busy, Evidence("time to read them", pages.backlog_s, "s"))
-    return Diagnosis((*evidence, *degraded), _capacity(state))
+    return Diagnosis((*evidence, *degraded), (*_capacity(state), *(_FULL_QUALITY if degraded else ())))
 
 
 def _busy(state: State, points: tuple[Point, ...]) -> list[Evidence]:
@@ -336,6 +336,7 @@ def _on_refusals(code: str, state: State) -> tuple[Advice, ...]:
     return ()
 
 
+_FULL_QUALITY = (Advice("Results have full quality again when fewer pages wait."),)
 _MORE_CORES = Advice("Use more cores or another instance, or allow requests more time.")
 _BEFORE_ENGINE = {
     "receive": ("Uploads are slow: send smaller images, or check the network and the proxy.", ""),

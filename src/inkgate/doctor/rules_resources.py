@@ -17,13 +17,13 @@ _IDLE_S = 120.0
 
 
 def gpu_hot(state: State) -> Diagnosis | None:
-    """A GPU reaches {gpu_hot_c:g} °C or heat reduces its clocks; critical from `serving.gpu.temperature_c`, where
-    inkgate pauses the engine.
+    """A GPU reaches {gpu_hot_c:g} °C, is within {gpu_margin_c:g} °C of `serving.gpu.temperature_c`, or heat reduces its
+    clocks; critical from `serving.gpu.temperature_c`, where inkgate pauses the engine.
     """
     critical_c = setting(state, "serving.gpu.temperature_c") or float("inf")
     for gpu in sorted(state.gpus, key=lambda each: -(each.temperature_c or 0.0)):
         heat_c, throttled = gpu.temperature_c or 0.0, "thermal" in gpu.throttled
-        if heat_c < min(LIMITS.gpu_hot_c, critical_c) and not throttled:
+        if heat_c < min(LIMITS.gpu_hot_c, critical_c - LIMITS.gpu_margin_c) and not throttled:
             continue
         temperature = Evidence(f"GPU {gpu.index}", heat_c, "°C")
         evidence = (temperature, Evidence("clock reduced by heat", gpu.clock_mhz if throttled else None, "MHz"))
@@ -39,9 +39,9 @@ def gpu_memory_full(state: State) -> Diagnosis | None:
     critical_share, path = setting(state, "serving.gpu.memory") or 1.0, "engine.vllm.managed.gpu_memory_utilization"
     for gpu in state.gpus:
         share = (gpu.memory_used or 0) / gpu.memory_total if gpu.memory_total else 0.0
-        if share < min(LIMITS.gpu_memory_share, critical_share):
+        if share < (limit := min(LIMITS.gpu_memory_share, critical_share)):
             continue
-        memory = over(f"memory of GPU {gpu.index}", share, LIMITS.gpu_memory_share, "share")
+        memory = over(f"memory of GPU {gpu.index}", share, limit, "share")
         evidence = (memory, Evidence("used", gpu.memory_used, "bytes"))
         advice = Advice("Let vLLM use less, or stop other processes on the GPU.", path, 0.85, setting(state, path))
         severity = Severity.CRITICAL if critical_share <= share and critical_share < 1 else None
@@ -59,10 +59,12 @@ def memory_full(state: State) -> Diagnosis | None:
     full, swaps = total and used > LIMITS.memory_share * total, swap_in > 1e6 * LIMITS.swap_in_mb_per_s
     if not full and not swaps:
         return None
-    largest = max(state.processes, key=lambda process: process.rss_bytes)
     evidence = [
         Evidence("memory of the service", used, "bytes", f"of {amount(total, 'bytes')}"),
-        Evidence(f"its largest process ({largest.kind})", largest.rss_bytes, "bytes"),
+        *(
+            Evidence(f"its largest process ({each.kind})", each.rss_bytes, "bytes")
+            for each in sorted(state.processes, key=lambda process: -process.rss_bytes)[:1]
+        ),
     ]
     if swaps and state.machine is not None:
         swap_total = amount(state.machine.swap_total_bytes, "bytes")
