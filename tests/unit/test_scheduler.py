@@ -210,3 +210,16 @@ async def test_it_says_who_waits_and_how_long() -> None:
             house.now += 6
     look()
     assert seen == [(0.0, 0, 0, 0), (0.0, 0, 0, 0), (4.0, 1, 0, 1), (0.0, 0, 0, 0)]
+
+
+async def test_retry_after_grows_with_the_backlog_up_to_its_maximum() -> None:
+    bench = SchedulerBench(retry_after_s=2.0, retry_after_most_s=20.0)
+    await bench.done(100, seconds=1.0)
+    said = [bench.scheduler.retry_after_s()]
+    async with anyio.create_task_group() as tasks, bench.busy():
+        for tokens in (1000, 9000):
+            tasks.start_soon(bench.one, Work(tokens))
+            await anyio.wait_all_tasks_blocked()
+            said.append(bench.scheduler.retry_after_s())
+    with_jitter = [(least_s, least_s * 1.3) for least_s in (2.0, 10.0, 20.0)]
+    assert all(low <= s <= high for s, (low, high) in zip(said, with_jitter, strict=True)), said
