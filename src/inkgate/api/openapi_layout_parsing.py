@@ -53,7 +53,7 @@ _PAGE: Json = {
                 "height": {"type": "integer"},
                 "model_settings": {"type": "object"},
                 "parsing_res_list": {"type": "array", "items": _BLOCK},
-                "error": {"type": "object", "description": "Why this page was not read. Not part of PaddleX's form."},
+                "error": {"type": "object", "description": "Why this page was not read; an inkgate extension."},
             },
         },
         "markdown": {

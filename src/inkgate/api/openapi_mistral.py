@@ -83,7 +83,7 @@ _PAGE: Json = {
         "footer": _STRING_OR_NULL,
         "confidence_scores": {"type": ["object", "null"]},
         "blocks": {"type": ["array", "null"], "items": {"type": "object"}},
-        "error": {"type": ["object", "null"], "description": "Why this page was not read. Not part of Mistral's form."},
+        "error": {"type": ["object", "null"], "description": "Why this page was not read; an inkgate extension."},
     },
 }
 _ANSWER: Json = {
@@ -97,7 +97,7 @@ _ANSWER: Json = {
             "properties": {"pages_processed": {"type": "integer"}, "doc_size_bytes": {"type": "integer"}},
         },
         "document_annotation": {"type": "null"},
-        "status": {"enum": ["complete", "partial"], "description": "Not part of Mistral's form."},
+        "status": {"enum": ["complete", "partial"], "description": "An inkgate extension."},
     },
 }
 

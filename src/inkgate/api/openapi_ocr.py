@@ -105,9 +105,9 @@ _REQUEST: Json = {
 _TEXT: Json = {"type": "string", "description": "The text of all pages."}
 _DOCUMENT: Json = {"$ref": "#/components/schemas/Document"}
 _SIMPLE_ANSWER: Json = {
-    "title": "Simple answer",
+    "title": "Simple response",
     "type": "object",
-    "description": "The document (all keys of `Document`) with its whole text as `text`; for forms also as `result`.",
+    "description": "The document (all keys of `Document`) and its text as `text`; for multipart also as `result`.",
     "required": ["text", "status", "pages"],
     "properties": {
         "text": _TEXT,
