@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.bench.load.report import read_json
+from inkgate.bench.load.results import LoadReport
+from inkgate.bench.reports.files import load_report
 from support.api_client import png
 from support.server import Server, clean_environment, inkgate
 
@@ -72,7 +73,8 @@ def test_a_load_test_prints_and_writes_its_report(service: Service, pages: Path)
     file = pages / "report.json"
     options = ["--pages", str(pages), "--rate", "30", "-z", "1s", "--warm", "0s", "--json", str(file)]
     done = inkgate("loadtest", service.url, *options)
-    report = read_json(file)
+    report = load_report(file)
+    assert isinstance(report, LoadReport)
     assert done.returncode == int(report.own.bottleneck), done.stderr  # this machine may be too busy to send in time
     assert b"30 requests/s" in done.stdout
     assert not report.partial
@@ -84,7 +86,8 @@ def test_steps_give_a_curve_with_figures_of_the_service(server: Server, pages: P
     file, tables = pages / "report.json", pages / "tables"
     options = ["--steps", "1,2", "-z", "500ms", "--warm", "100ms", "--json", str(file), "--csv", str(tables)]
     done = inkgate("loadtest", server.url, "--pages", str(pages), *options)
-    report = read_json(file)
+    report = load_report(file)
+    assert isinstance(report, LoadReport)
     assert done.returncode == int(report.own.bottleneck), done.stderr.decode()
     assert [(point.level, len(point.runs)) for point in report.points] == [(1, 3), (2, 3)]
     assert all(run.answered == run.offered > 0 for point in report.points for run in point.runs)
@@ -114,7 +117,8 @@ def test_an_interrupt_ends_the_test_and_writes_a_partial_report(service: Service
         out, error = running.communicate(timeout=WAIT_S)
     assert running.returncode == 130, error
     assert "ended early" in out
-    report = read_json(file)
+    report = load_report(file)
+    assert isinstance(report, LoadReport)
     assert report.partial
     assert report.axis == "rate"
     assert report.points[0].level == 20

@@ -9,21 +9,14 @@ import pytest
 from aiohttp import web
 
 from inkgate.bench.load.knee import Steps
-from inkgate.bench.load.readings import Scraper, ServiceReading
-from inkgate.bench.load.results import Axis, LoadSummary, Second, ServerSide
+from inkgate.bench.load.readings import Scraper
+from inkgate.bench.load.results import Axis, LoadPoint, Second, ServerSide
 from inkgate.bench.load.run import run
 from inkgate.bench.load.steps import LoadInstruments, RunProgress, run_once, run_steps
 from inkgate.bench.load.target import ProtocolName
 from support.load_target import closed_plan, load_target, open_plan, text
 
 pytestmark = pytest.mark.anyio
-
-
-class ConstantSource:
-    """A source that says always the same."""
-
-    def read(self) -> ServiceReading:
-        return ServiceReading(kv_share=0.5)
 
 
 class StopsAtSecond:
@@ -37,17 +30,19 @@ class StopsAtSecond:
         if progress.number == self._number:
             self._stop.set()
 
-    def second(self, second: Second, reading: ServiceReading | None) -> None:
+    def second(self, second: Second, reading: ServerSide | None) -> None:
         return
 
-    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
+    def ended(self, run: LoadPoint) -> None:
         return
 
 
 async def test_steps_of_clients_are_measured_with_requests() -> None:
     async with load_target() as target:
         load = target.load(ProtocolName.SIMPLE, closed_plan())
-        stepped = await run_steps(load, Steps((1, 2), repeats=2), LoadInstruments(run, Scraper([ConstantSource()])))
+        stepped = await run_steps(
+            load, Steps((1, 2), repeats=2), LoadInstruments(run, Scraper([lambda: ServerSide(kv_share=0.5)]))
+        )
     assert [(point.level, len(point.runs)) for point in stepped.points] == [(1, 2), (2, 2)]
     assert all(summary.answered == summary.offered > 0 for point in stepped.points for summary in point.runs)
     assert all(point.server == ServerSide(kv_share=0.5) for point in stepped.points)

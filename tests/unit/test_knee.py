@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.bench.load.knee import find_knee, mean_goodput
+from inkgate.bench.load.knee import find_knee
+from inkgate.bench.load.repeats import mean_goodput
 from inkgate.bench.load.results import Axis, Knee, LoadPoint, ServerSide
 from support import curves
 from support.curves import MeasurementNoise, Shape, measured_points
@@ -54,9 +55,9 @@ def test_knee_has_the_mean_and_the_spread_of_its_runs() -> None:
     found = knee(points)
     at = next(point for point in points if point.level == found.level)
     goodputs = [run.goodput for run in at.runs]
-    assert found.goodput == pytest.approx(mean_goodput(at)) == pytest.approx(sum(goodputs) / 4)
-    assert found.deviation == pytest.approx((sum((each - mean_goodput(at)) ** 2 for each in goodputs) / 3) ** 0.5)
-    assert found.best == pytest.approx(max(map(mean_goodput, points)))
+    assert found.goodput == pytest.approx(mean_goodput(at.runs)) == pytest.approx(sum(goodputs) / 4)
+    assert found.deviation == pytest.approx((sum((each - mean_goodput(at.runs)) ** 2 for each in goodputs) / 3) ** 0.5)
+    assert found.best == pytest.approx(max(mean_goodput(point.runs) for point in points))
 
 
 def test_finer_levels_find_a_smaller_knee() -> None:

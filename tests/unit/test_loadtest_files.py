@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.knee import find_knee
 from inkgate.bench.load.plan import Load, Plan
 from inkgate.bench.load.report import (
@@ -18,7 +17,6 @@ from inkgate.bench.load.report import (
     ReportContext,
     assemble,
     curve_text,
-    read_json,
     write_json,
     write_points_csv,
     write_seconds_csv,
@@ -26,6 +24,7 @@ from inkgate.bench.load.report import (
 from inkgate.bench.load.results import Axis, LoadPoint, LoadReport, OwnLimits, Second, ServerSide
 from inkgate.bench.load.steps import StepResults
 from inkgate.bench.load.target import ProtocolName, Target
+from inkgate.bench.reports.files import load_report
 from support import curves
 
 
@@ -44,7 +43,7 @@ def report() -> LoadReport:
 def test_report_is_read_back_as_it_was_written(tmp_path: Path) -> None:
     written = report()
     write_json(written, tmp_path / "deep" / "a.json")
-    assert read_json(tmp_path / "deep" / "a.json") == written
+    assert load_report(tmp_path / "deep" / "a.json") == written
 
 
 def test_report_names_where_and_with_what_and_holds_no_secret(tmp_path: Path) -> None:
@@ -56,21 +55,6 @@ def test_report_names_where_and_with_what_and_holds_no_secret(tmp_path: Path) ->
     assert "inkgate" in written.machine.versions
     write_json(written, tmp_path / "a.json")
     assert "secret" not in (tmp_path / "a.json").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"format": "other"}'])
-def test_other_files_are_no_reports(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(LoadImpossible):
-        read_json(tmp_path / "a.json")
-
-
-def test_missing_files_and_other_formats_are_said(tmp_path: Path) -> None:
-    with pytest.raises(LoadImpossible, match="can't be read"):
-        read_json(tmp_path / "none.json")
-    write_json(replace(report(), format="inkgate.loadtest/99"), tmp_path / "a.json")
-    with pytest.raises(LoadImpossible, match="/99"):
-        read_json(tmp_path / "a.json")
 
 
 def test_points_are_a_row_for_each_run(tmp_path: Path) -> None:

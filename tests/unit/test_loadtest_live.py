@@ -9,8 +9,7 @@ import pytest
 from rich.console import Console
 
 from inkgate.bench.load.live import LiveFigures, LiveView, PlainLines, percentile, picture
-from inkgate.bench.load.readings import ServiceReading
-from inkgate.bench.load.results import Axis, Second, ServerSide
+from inkgate.bench.load.results import Axis, LoadPoint, Second, ServerSide
 from inkgate.bench.load.steps import RunProgress
 from support import curves
 from support.curves import measured_points
@@ -32,8 +31,8 @@ def written(to: Console) -> str:
 def figures() -> LiveFigures:
     kept = LiveFigures()
     kept.begins(PROGRESS)
-    kept.second(SECOND, ServiceReading(kv_share=0.42, waiting=3, memory_mb=2100))
-    kept.ended(4, RUN, ServerSide(kv_share=0.3, restarts=1))
+    kept.second(SECOND, ServerSide(kv_share=0.42, waiting=3, memory_mb=2100))
+    kept.ended(LoadPoint(4, (RUN,), ServerSide(kv_share=0.3, restarts=1)))
     return kept
 
 
@@ -91,10 +90,10 @@ def test_most_frequent_kinds_of_errors_are_named_and_the_rest_counted() -> None:
 
 def test_plain_lines_are_one_a_second_and_one_for_each_run() -> None:
     to = console()
-    with PlainLines(Axis.RATE, to) as lines:
-        lines.begins(PROGRESS)
-        lines.second(SECOND, ServiceReading(kv_share=0.42))
-        lines.ended(8, replace(RUN, errors={"503 service_full": 7}), None)
+    lines = PlainLines(Axis.RATE, to)
+    lines.begins(PROGRESS)
+    lines.second(SECOND, ServerSide(kv_share=0.42, restarts=3))
+    lines.ended(LoadPoint(8, (replace(RUN, errors={"503 service_full": 7}),)))
     first, second, last = written(to).splitlines()
     assert first == "run 3 of 6: 8 requests/s"
     assert "answered 18/s" in second
@@ -109,7 +108,7 @@ def test_live_view_draws_and_leaves_its_last_picture() -> None:
     with LiveView("a title", Axis.CONCURRENCY, to) as view:
         view.begins(PROGRESS)
         view.second(SECOND, None)
-        view.ended(8, RUN, None)
+        view.ended(LoadPoint(8, (RUN,)))
     text = written(to)
     assert "a title" in text
     assert text.rindex("answered/s") < text.rindex("8.05") < text.rindex("████")

@@ -8,8 +8,8 @@ import pytest
 from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.knee import Steps, parse_steps, round_order
 from inkgate.bench.load.plan import Arrivals, Load, Plan
-from inkgate.bench.load.readings import Scraper, ServiceReading
-from inkgate.bench.load.results import Axis, LoadSummary, OwnLimits, Second, ServerSide
+from inkgate.bench.load.readings import Scraper
+from inkgate.bench.load.results import Axis, LoadPoint, OwnLimits, Second, ServerSide
 from inkgate.bench.load.steps import LoadInstruments, RunProgress, StepResults, run_once, run_steps
 from support import curves
 from support.scripted_load import TARGET, ScriptedService, load
@@ -169,22 +169,18 @@ class Listener:
     def begins(self, progress: RunProgress) -> None:
         self.heard.append(f"{progress.number}/{progress.of} at {progress.level:g}")
 
-    def second(self, second: Second, reading: ServiceReading | None) -> None:
+    def second(self, second: Second, reading: ServerSide | None) -> None:
         if reading is not None:
             self.heard.append(f"second at {second.at:g} kv {reading.kv_share}")
 
-    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
-        self.heard.append(f"ended {level:g} {server is not None}")
+    def ended(self, run: LoadPoint) -> None:
+        self.heard.append(f"ended {run.level:g} {run.server is not None}")
 
 
 def test_one_load_alone_is_watched_and_scraped_and_has_no_knee() -> None:
-    class Full:
-        def read(self) -> ServiceReading:
-            return ServiceReading(kv_share=0.9)
-
     async def main() -> tuple[StepResults, list[str]]:
         listener = Listener()
-        scraper = Scraper((Full(),))
+        scraper = Scraper((lambda: ServerSide(kv_share=0.9),))
         await scraper.take()
         return await run_once(
             load(seconds=2), LoadInstruments(ScriptedService(RISES_AND_FALLS), scraper, listener)

@@ -202,8 +202,7 @@ async def _measure(
     stop = anyio.Event()
     with ExitStack() as stack:
         sources = stack.enter_context(reading_sources(load.target.origin, load.target.key, options.metrics_url))
-        view = _view(load)
-        stack.enter_context(view)
+        view = _view(load, stack)
         instruments = LoadInstruments(run, Scraper(sources), view, stop, options.max_error)
         async with anyio.create_task_group() as tasks:
             await tasks.start(stop_on_signal, stop)
@@ -227,7 +226,7 @@ async def _target(options: _TargetOptions) -> Target:
     return replace(target, prompt=options.prompt, max_tokens=options.max_tokens)
 
 
-def _view(load: Load) -> LiveView | PlainLines:
+def _view(load: Load, stack: ExitStack) -> LiveView | PlainLines:
     from rich.console import Console
 
     from inkgate.bench.load.live import LiveView, PlainLines
@@ -236,7 +235,9 @@ def _view(load: Load) -> LiveView | PlainLines:
     axis: Axis = load.plan.axis
     # The report goes to standard output: where that is a file, the live view still has a terminal.
     title = f"{load.target.url} ({load.target.protocol})"
-    return LiveView(title, axis, console) if console.is_terminal else PlainLines(axis, console)
+    if console.is_terminal:
+        return stack.enter_context(LiveView(title, axis, console))
+    return PlainLines(axis, console)
 
 
 def _finish(report: LoadReport, json: Path | None, csv: Path | None) -> None:

@@ -5,9 +5,11 @@ Times in seconds, memory in MB of a million bytes; a share is 0 to 1; None: unkn
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from statistics import median
 
+from inkgate.bench.load.repeats import count_errors, error_share
 from inkgate.bench.load.results import Latency, LoadSummary, MachineInfo, OwnLimits
 
 FORMAT = "inkgate.compare-engines/1"
@@ -74,17 +76,12 @@ class EngineResult:
     @property
     def error_share(self) -> float | None:
         """Of the requests of all rounds, those without a successful response."""
-        offered = sum(run.offered for run in self.runs)
-        return sum(run.offered - run.answered for run in self.runs) / offered if offered else None
+        return error_share(self.runs) if self.runs else None
 
     @property
-    def errors(self) -> dict[str, int]:
+    def errors(self) -> Counter[str]:
         """How often by kind, over all rounds."""
-        total: dict[str, int] = {}
-        for run in self.runs:
-            for kind, times in run.errors.items():
-                total[kind] = total.get(kind, 0) + times
-        return total
+        return count_errors(self.runs)
 
     @property
     def p50_s(self) -> float | None:

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from inkgate.bench.compare.results import EngineAccuracy, EngineComparison, EngineResult
-from inkgate.bench.statistics import StatisticsError, Verdict, compare_repeats
+from inkgate.bench.load.repeats import compare_goodput
+from inkgate.bench.statistics import StatisticsError, Verdict
 
 _COMPARISON: TypeAdapter[EngineComparison] = TypeAdapter(EngineComparison)
 _KINDS_OF_ERRORS = 4
@@ -133,7 +134,7 @@ def remarks(comparison: EngineComparison) -> tuple[str, ...]:
         sentences += [f"{engine.name}: {text}" for text in (engine.why_not, *engine.notes) if text]
         if engine.own is not None and engine.own.bottleneck:
             sentences.append(f"{engine.name}: the load generator was the bottleneck: {engine.own.why}.")
-        kinds = sorted(engine.errors.items(), key=lambda item: -item[1])[:_KINDS_OF_ERRORS]
+        kinds = engine.errors.most_common(_KINDS_OF_ERRORS)
         if kinds:
             sentences.append(f"{engine.name}: errors: {', '.join(f'{kind} ({times})' for kind, times in kinds)}.")
     return tuple(sentences)
@@ -149,11 +150,9 @@ def _speed_remarks(comparison: EngineComparison) -> list[str]:
 
 
 def _slower(engine: EngineResult, fastest: EngineResult) -> str:
-    a, b = ([run.goodput for run in each.runs] for each in (fastest, engine))
     subject = f"{engine.name} against {fastest.name}, responses/s in time"
     try:
-        fewest = min(run.in_time for run in (*engine.runs, *fastest.runs))
-        ratio = compare_repeats(a, b, resolution=1 / fewest if fewest else 0.0)
+        ratio = compare_goodput(fastest.runs, engine.runs)
     except (StatisticsError, ModuleNotFoundError) as error:
         return f"{subject}: {error}."
     interval = f"{ratio.ratio:.2f}x (95 % interval {ratio.low:.2f} to {ratio.high:.2f})"

@@ -7,14 +7,14 @@ mean. It is not reached where no level 1.25 times as high was measured.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean
 
 from inkgate.bench.load import LoadImpossible
+from inkgate.bench.load.repeats import count_errors, error_share, mean_goodput, mean_latency
 from inkgate.bench.load.results import Axis, Knee, LoadPoint, ServerSide
+from inkgate.bench.load.tables import level_text
 from inkgate.bench.statistics import EQUAL_WITHIN, LEAST_REPEATS, summarize_repeats
 
 BEYOND = 1.25
@@ -39,31 +39,13 @@ class StepBounds:
         return f"At {level_text(self.axis, level)}"
 
 
-def level_text(axis: Axis, level: float) -> str:
-    """Such as `16 clients` or `2.5 requests/s`."""
-    if axis is Axis.RATE:
-        return f"{level:g} requests/s"
-    return f"{level:g} client{'' if level == 1 else 's'}"
-
-
-def mean_goodput(point: LoadPoint) -> float:
-    """Successful responses within the deadline per second, the mean of the level's runs."""
-    return fmean(run.goodput for run in point.runs) if point.runs else 0.0
-
-
-def error_share(point: LoadPoint) -> float:
-    """Of all requests of a level, those without a successful response."""
-    offered = sum(run.offered for run in point.runs)
-    return sum(run.offered - run.answered for run in point.runs) / offered if offered else 0.0
-
-
 def find_knee(points: Sequence[LoadPoint], axis: Axis, deadline_s: float, max_error: float) -> Knee:
     """The knee of the measured levels, or why there is none."""
     bounds = StepBounds(axis, deadline_s, max_error)
     measured = sorted((point for point in points if point.runs), key=lambda point: point.level)
     allowed = _allowed(measured, max_error)
     repeated = [point for point in allowed if len(point.runs) >= LEAST_REPEATS]
-    best = max(map(mean_goodput, repeated), default=0.0)
+    best = max(map(_goodput, repeated), default=0.0)
     if len(measured) < 2 or not best:
         return _not_reached(_why_none(measured, allowed, repeated, bounds), None, bounds)
     knee = _smallest_near_best(repeated)
@@ -87,15 +69,19 @@ def find_knee(points: Sequence[LoadPoint], axis: Axis, deadline_s: float, max_er
     )
 
 
+def _goodput(point: LoadPoint) -> float:
+    return mean_goodput(point.runs)
+
+
 def _allowed(measured: Sequence[LoadPoint], max_error: float) -> list[LoadPoint]:
     """The levels below the first that exceeds the error bound."""
-    over = next((number for number, point in enumerate(measured) if error_share(point) > max_error), len(measured))
+    over = next((number for number, point in enumerate(measured) if error_share(point.runs) > max_error), len(measured))
     return list(measured[:over])
 
 
 def _smallest_near_best(points: Sequence[LoadPoint]) -> LoadPoint:
-    best = max(map(mean_goodput, points))
-    return next(point for point in points if mean_goodput(point) >= (1 - EQUAL_WITHIN) * best)
+    best = max(map(_goodput, points))
+    return next(point for point in points if _goodput(point) >= (1 - EQUAL_WITHIN) * best)
 
 
 def _is_reached(knee: LoadPoint, allowed: Sequence[LoadPoint], broken: LoadPoint | None) -> bool:
@@ -122,7 +108,7 @@ def _why_none(
         return "Nothing was measured."
     if not allowed:
         return f"No level kept to the maximum error rate. {_exceeded(measured[0], bounds)}"
-    if not any(map(mean_goodput, allowed)):
+    if not any(map(_goodput, allowed)):
         return f"No response came within {bounds.deadline_s:g} s."
     if len(measured) < 2:
         return "Only one level was measured: test several."
@@ -138,20 +124,20 @@ def _why_here(knee: LoadPoint, beyond: Sequence[LoadPoint], broken: LoadPoint | 
         sentences.append(_exceeded(broken, bounds))
     sentences += _server_signs([knee, *beyond, *([broken] if broken else [])], bounds)
     offered = sum(run.offered for run in knee.runs)
-    if offered and not error_share(knee) and 3 / offered > bounds.max_error:  # rule of three, 95 %
+    if offered and not error_share(knee.runs) and 3 / offered > bounds.max_error:  # rule of three, 95 %
         sentences.append(f"All {offered} requests there succeeded; the true error rate may still be {3 / offered:.2%}.")
     return " ".join(sentences)
 
 
 def _compared(knee: LoadPoint, beyond: LoadPoint, bounds: StepBounds) -> str:
     """What the highest level within the bound gains over the knee."""
-    change = mean_goodput(beyond) / mean_goodput(knee) - 1
+    change = _goodput(beyond) / _goodput(knee) - 1
     load = beyond.level / knee.level
     text = f"{bounds.at(beyond.level)}, {load:.3g}x the load, goodput is {abs(change):.0%} "
     text += "higher" if change >= 0 else "lower"
-    before, after = _median_s(knee), _median_s(beyond)
+    before, after = mean_latency(knee.runs), mean_latency(beyond.runs)
     if before and after:
-        text += f" and the median latency {after / before:.1f}x"
+        text += f" and the median latency {after.p50_s / before.p50_s:.1f}x"
     late = 1 - sum(run.in_time for run in beyond.runs) / max(sum(run.answered for run in beyond.runs), 1)
     if late >= 0.01:
         text += f"; {late:.0%} of responses take longer than {bounds.deadline_s:g} s"
@@ -160,11 +146,9 @@ def _compared(knee: LoadPoint, beyond: LoadPoint, bounds: StepBounds) -> str:
 
 def _exceeded(broken: LoadPoint, bounds: StepBounds) -> str:
     """That a level exceeds the error bound, and with which errors."""
-    kinds: Counter[str] = Counter()
-    for run in broken.runs:
-        kinds.update(run.errors)
+    kinds = count_errors(broken.runs)
     mostly = f", mostly {kinds.most_common(1)[0][0]}" if kinds else ""
-    failed = f"{error_share(broken):.2%} of requests failed{mostly}"
+    failed = f"{error_share(broken.runs):.2%} of requests failed{mostly}"
     return f"{bounds.at(broken.level)} {failed}; the maximum is {bounds.max_error:.2%}."
 
 
@@ -183,11 +167,6 @@ def _server_signs(points: Sequence[LoadPoint], bounds: StepBounds) -> list[str]:
             if text:
                 sentences.setdefault(kind, f"{bounds.at(point.level)} {text}.")
     return list(sentences.values())
-
-
-def _median_s(point: LoadPoint) -> float | None:
-    medians = [run.latency.p50_s for run in point.runs if run.latency is not None]
-    return fmean(medians) if medians else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +214,8 @@ def next_level(points: Sequence[LoadPoint], steps: Steps, max_error: float) -> f
     """Twice the last level, `first` to begin with; None where goodput falls or stays, or the bound is exceeded."""
     if not points:
         return steps.first
-    goodputs = [mean_goodput(point) for point in points]
-    if error_share(points[-1]) > max_error or goodputs[-1] < (1 - EQUAL_WITHIN) * max(goodputs):
+    goodputs = [_goodput(point) for point in points]
+    if error_share(points[-1].runs) > max_error or goodputs[-1] < (1 - EQUAL_WITHIN) * max(goodputs):
         return None
     flat = [after <= (1 + EQUAL_WITHIN) * before for before, after in pairwise(goodputs)]
     if len(flat) >= FLAT_DOUBLINGS and all(flat[-FLAT_DOUBLINGS:]) and goodputs[-1] > 0:
@@ -248,7 +227,7 @@ def next_level(points: Sequence[LoadPoint], steps: Steps, max_error: float) -> f
 def levels_around_knee(points: Sequence[LoadPoint], max_error: float) -> list[float]:
     """The level that looks like the knee after single runs, with its neighbours; empty where it is not reached."""
     allowed = _allowed(points, max_error)
-    if not allowed or not any(map(mean_goodput, allowed)):
+    if not allowed or not any(map(_goodput, allowed)):
         return []
     knee = _smallest_near_best(allowed)
     if not _is_reached(knee, allowed, points[len(allowed)] if len(allowed) < len(points) else None):

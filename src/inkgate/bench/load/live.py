@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
@@ -14,10 +14,10 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from inkgate.bench.load.knee import level_text
-from inkgate.bench.load.readings import COLUMNS, ServiceReading, server_columns
-from inkgate.bench.load.results import SIZES_AN_OCTAVE, Axis, LoadSummary, Second, ServerSide
+from inkgate.bench.load.repeats import error_share, mean_goodput
+from inkgate.bench.load.results import SIZES_AN_OCTAVE, Axis, LoadPoint, Second, ServerSide
 from inkgate.bench.load.steps import RunProgress
+from inkgate.bench.load.tables import level_table, level_text, ms, server_columns
 
 RECENT_S = 10
 """Seconds that percentiles are computed of: those of a single one would jump."""
@@ -27,23 +27,16 @@ _BAR = 24
 _MANY_ERRORS = 0.001
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
-    level: float
-    summary: LoadSummary
-    server: ServerSide | None
-
-
-@dataclass(slots=True)
+@dataclass
 class LiveFigures:
-    """A LoadObserver that keeps what is shown. `kinds`: errors of the current run."""
+    """A LoadObserver that keeps what is shown. `kinds`: errors of the current run; `runs`: the finished ones."""
 
     progress: RunProgress | None = None
     last: Second | None = None
-    reading: ServiceReading | None = None
+    reading: ServerSide | None = None
     recent: deque[Second] = field(default_factory=lambda: deque(maxlen=RECENT_S))
     kinds: Counter[str] = field(default_factory=Counter)
-    runs: list[FinishedRun] = field(default_factory=list)
+    runs: list[LoadPoint] = field(default_factory=list)
 
     def begins(self, progress: RunProgress) -> None:
         self.progress = progress
@@ -51,14 +44,14 @@ class LiveFigures:
         self.recent.clear()
         self.kinds.clear()
 
-    def second(self, second: Second, reading: ServiceReading | None) -> None:
+    def second(self, second: Second, reading: ServerSide | None) -> None:
         self.last = second
-        self.reading = reading
+        self.reading = reading and replace(reading, restarts=None)  # it counts from the service's start
         self.recent.append(second)
         self.kinds.update(second.kinds)
 
-    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
-        self.runs.append(FinishedRun(level, summary, server))
+    def ended(self, run: LoadPoint) -> None:
+        self.runs.append(run)
 
     def percentiles(self) -> dict[str, str]:
         """p50, p95 and p99 of the recent responses, within 2 %."""
@@ -80,13 +73,13 @@ def percentile(sizes: Sequence[Sequence[tuple[int, int]]], share: float) -> floa
     return None
 
 
-class LiveView:
+class LiveView(LiveFigures):
     """A LoadObserver that draws on a terminal; use with `with`. The last picture stays."""
 
     def __init__(self, title: str, axis: Axis, console: Console) -> None:
+        super().__init__()
         self._title = title
         self._axis = axis
-        self._figures = LiveFigures()
         self._live = Live(console=console, auto_refresh=False)
 
     def __enter__(self) -> Self:
@@ -99,61 +92,54 @@ class LiveView:
         self._live.stop()
 
     def begins(self, progress: RunProgress) -> None:
-        self._figures.begins(progress)
+        super().begins(progress)
         self._draw()
 
-    def second(self, second: Second, reading: ServiceReading | None) -> None:
-        self._figures.second(second, reading)
+    def second(self, second: Second, reading: ServerSide | None) -> None:
+        super().second(second, reading)
         self._draw()
 
-    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
-        self._figures.ended(level, summary, server)
+    def ended(self, run: LoadPoint) -> None:
+        super().ended(run)
         self._draw()
 
     def _draw(self) -> None:
-        self._live.update(picture(self._figures, self._title, self._axis), refresh=True)
+        self._live.update(picture(self, self._title, self._axis), refresh=True)
 
 
-class PlainLines:
-    """A LoadObserver for a log: a line a second, and one where a run begins and ends. Use with `with`."""
+class PlainLines(LiveFigures):
+    """A LoadObserver for a log: a line a second, and one where a run begins and ends."""
 
     def __init__(self, axis: Axis, console: Console) -> None:
+        super().__init__()
         self._axis = axis
         self._console = console
-        self._figures = LiveFigures()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return
 
     def begins(self, progress: RunProgress) -> None:
-        self._figures.begins(progress)
+        super().begins(progress)
         self._print(_run_title(progress, self._axis))
 
-    def second(self, second: Second, reading: ServiceReading | None) -> None:
-        self._figures.second(second, reading)
+    def second(self, second: Second, reading: ServerSide | None) -> None:
+        super().second(second, reading)
         parts = [
             f"{second.at:5.0f} s",
             f"answered {second.answered}/s",
             f"in time {second.in_time}/s",
             f"errors {second.errors}",
             f"in flight {second.in_flight}",
-            " ".join(f"{name} {value}" for name, value in self._figures.percentiles().items()),
-            *(f"{name} {value}" for name, value in server_columns(reading).items()),
+            " ".join(f"{name} {value}" for name, value in self.percentiles().items()),
+            *(f"{name} {value}" for name, value in server_columns(self.reading).items()),
         ]
         self._print("  ".join(parts))
 
-    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
-        self._figures.ended(level, summary, server)
-        p50 = summary.latency.p50_s if summary.latency else None
-        self._print(
-            f"{level_text(self._axis, level)}: {summary.goodput:.2f} responses/s in time, p50 {ms(p50)}, "
-            f"{summary.error_share:.2%} errors" + (f" ({_error_list(summary.errors)})" if summary.errors else "")
-        )
+    def ended(self, run: LoadPoint) -> None:
+        super().ended(run)
+        for summary in run.runs:
+            p50 = summary.latency.p50_s if summary.latency else None
+            self._print(
+                f"{level_text(self._axis, run.level)}: {summary.goodput:.2f} responses/s in time, p50 {ms(p50)}, "
+                f"{summary.error_share:.2%} errors" + (f" ({_error_list(summary.errors)})" if summary.errors else "")
+            )
 
     def _print(self, text: str) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -171,25 +157,19 @@ def picture(figures: LiveFigures, title: str, axis: Axis) -> RenderableType:
     return Group(*parts)
 
 
-def _finished_runs(runs: Sequence[FinishedRun], axis: Axis) -> Table:
+def _finished_runs(runs: Sequence[LoadPoint], axis: Axis) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    columns = [server_columns(run.server) for run in runs]
-    names = [name for name in COLUMNS if any(name in row for row in columns)]
-    for heading in (level_heading(axis), "answered/s", "in time/s", "p50", "p95", "p99", "errors", *names):
-        table.add_column(heading, justify="right", no_wrap=True)
+    names, rows = level_table(runs, axis)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
-    most = max(run.summary.goodput for run in runs) or 1.0
-    for run, server in zip(runs, columns, strict=True):
-        summary, latency = run.summary, run.summary.latency
-        table.add_row(
-            f"{run.level:g}",
-            f"{summary.answered_per_s:.2f}",
-            f"{summary.goodput:.2f}",
-            *map(ms, (latency.p50_s, latency.p95_s, latency.p99_s) if latency else (None, None, None)),
-            Text(f"{summary.error_share:.2%}", "red" if summary.error_share > _MANY_ERRORS else ""),
-            *(server.get(name, "-") for name in names),
-            Text("█" * round(12 * summary.goodput / most), style="cyan"),
-        )
+    errors = names.index("errors")
+    goodputs = [mean_goodput(run.runs) for run in runs]
+    most = max(goodputs) or 1.0
+    for run, row, goodput in zip(runs, rows, goodputs, strict=True):
+        colour = "red" if error_share(run.runs) > _MANY_ERRORS else ""
+        bar = Text("█" * round(12 * goodput / most), style="cyan")
+        table.add_row(*row[:errors], Text(row[errors], colour), *row[errors + 1 :], bar)
     return table
 
 
@@ -235,15 +215,3 @@ def _run_title(progress: RunProgress, axis: Axis) -> str:
     if progress.of == 1:
         return level
     return f"run {progress.number}{f' of {progress.of}' if progress.of else ''}: {level}"
-
-
-def level_heading(axis: Axis) -> str:
-    """The heading of a column of levels."""
-    return "clients" if axis is Axis.CONCURRENCY else "offered/s"
-
-
-def ms(seconds: float | None) -> str:
-    """A latency with its unit; `-` for none."""
-    if seconds is None:
-        return "-"
-    return f"{1000 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -6,12 +6,13 @@ the event loop spent on them would make requests late.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import fields
+from functools import partial
 from itertools import pairwise
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -21,7 +22,7 @@ from inkgate.bench.load.results import ServerSide
 from inkgate.client import InkgateClient, ServiceError
 from inkgate.concurrency import Threads
 from inkgate.engines.vllm.metrics import parse_metrics
-from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable, NvmlReader
+from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
 from inkgate.telemetry.state import State
 
 COMPUTING = frozenset({"engine", "vllm"})
@@ -31,34 +32,20 @@ _TIMEOUT_S = 3.0
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceReading:
-    """One moment; shares 0 to 1. `preemptions`, `restarts`: counted since the server, or the service, started."""
-
-    kv_share: float | None = None
-    running: float | None = None
-    waiting: float | None = None
-    preemptions: float | None = None
-    restarts: float | None = None
-    gpu_share: float | None = None
-    gpu_memory_share: float | None = None
-    memory_mb: float | None = None
-
-
-_FIELDS = tuple(field.name for field in fields(ServiceReading))
+_FIELDS = tuple(field.name for field in fields(ServerSide))
 _PEAKS = frozenset({"kv_share", "gpu_share", "gpu_memory_share", "memory_mb"})
 _MEANS = frozenset({"running", "waiting"})
 
 
-def of_state(state: State) -> ServiceReading:
+def of_state(state: State) -> ServerSide:
     """What a load test uses of a service's state."""
     replicas = state.replicas
     gpus = [(gpu.utilisation, gpu.memory_used, gpu.memory_total) for gpu in state.gpus]
-    return ServiceReading(
+    return ServerSide(
         kv_share=_most(replica.kv_usage for replica in replicas),
         running=_sum(replica.running for replica in replicas),
         waiting=_sum(replica.waiting for replica in replicas),
-        preemptions=_sum(replica.preemptions for replica in replicas),
+        preemptions=_whole(_sum(replica.preemptions for replica in replicas)),
         restarts=restarts_of(state),
         gpu_share=_most(share for share, _, _ in gpus),
         gpu_memory_share=_most(_part(used, total) for _, used, total in gpus),
@@ -71,45 +58,36 @@ def restarts_of(state: State) -> int:
     return sum(process.started - 1 for process in state.processes if process.kind in COMPUTING)
 
 
-def of_gpus(readings: Sequence[GpuReading]) -> ServiceReading:
-    return ServiceReading(
-        gpu_share=_most(reading.utilisation for reading in readings),
-        gpu_memory_share=_most(_part(reading.memory_used, reading.memory_total) for reading in readings),
-    )
-
-
-def summarize_readings(readings: Sequence[ServiceReading]) -> ServerSide:
+def summarize_readings(readings: Sequence[ServerSide]) -> ServerSide:
     """A window's readings, in the order in which they were taken: peaks, means, and how far counters rose."""
-    figures: dict[str, Any] = {}
-    for name in _FIELDS:
-        values = _known(getattr(reading, name) for reading in readings)
-        if name in _PEAKS:
-            figures[name] = max(values, default=None)
-        elif name in _MEANS:
-            figures[name] = fmean(values) if values else None
-        else:
-            figures[name] = _counter_rise(values, resets=name == "preemptions")
-    return ServerSide(**figures)
+    return _combine(readings, lambda name, values: _counter_rise(values, resets=name == "preemptions"))
 
 
 def merge_windows(windows: Sequence[ServerSide]) -> ServerSide | None:
     """All runs of one level together: the highest peak, the mean of means, the sum of counts; None without a run."""
+    return _combine(windows, lambda _, values: round(sum(values)) if values else None) if windows else None
+
+
+def _combine(parts: Sequence[ServerSide], count: Callable[[str, list[float]], int | None]) -> ServerSide:
+    """Peaks and means of `parts`; `count` combines the values of the counter of that name."""
     figures: dict[str, Any] = {}
     for name in _FIELDS:
-        values = _known(getattr(window, name) for window in windows)
+        values = _known(getattr(part, name) for part in parts)
         if name in _PEAKS:
             figures[name] = max(values, default=None)
         elif name in _MEANS:
             figures[name] = fmean(values) if values else None
         else:
-            figures[name] = round(sum(values)) if values else None
-    return ServerSide(**figures) if windows else None
+            figures[name] = count(name, values)
+    return ServerSide(**figures)
 
 
-def merge_sources(readings: Sequence[ServiceReading]) -> ServiceReading:
+def merge_sources(readings: Sequence[ServerSide]) -> ServerSide:
     """For each figure, the value of the first source that has it."""
-    figures = {name: next(iter(_known(getattr(reading, name) for reading in readings)), None) for name in _FIELDS}
-    return ServiceReading(**figures)
+    figures: dict[str, Any] = {
+        name: next(iter(_known(getattr(reading, name) for reading in readings)), None) for name in _FIELDS
+    }
+    return ServerSide(**figures)
 
 
 def _known(values: Iterable[float | None]) -> list[float]:
@@ -125,6 +103,10 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
 def _part(used: int | None, total: int | None) -> float | None:
     return used / total if used is not None and total else None
 
@@ -135,78 +117,40 @@ def _counter_rise(values: Sequence[float], *, resets: bool) -> int | None:
     return round(sum(rises)) if values else None
 
 
-COLUMNS = ("KV", "running", "waiting", "preempted", "restarts", "GPU", "GPU memory", "memory")
-"""How tables name what the server reports, in this order."""
+ReadingSource = Callable[[], ServerSide | None]
+"""Gives the current reading, None where there is none. Blocks for seconds at most; raises nothing."""
 
 
-def server_columns(server: ServiceReading | ServerSide | None) -> dict[str, str]:
-    """What is known, by column, as text."""
-    if server is None:
-        return {}
-    restarts = server.restarts if isinstance(server, ServerSide) else None  # a reading counts from the service's start
-    shares = {"KV": server.kv_share, "GPU": server.gpu_share, "GPU memory": server.gpu_memory_share}
-    counts = {
-        "running": server.running,
-        "waiting": server.waiting,
-        "preempted": server.preemptions,
-        "restarts": restarts,
-    }
-    known = {name: f"{share:.0%}" for name, share in shares.items() if share is not None}
-    known |= {name: f"{count:.4g}" for name, count in counts.items() if count is not None}
-    if server.memory_mb is not None:
-        known["memory"] = f"{server.memory_mb / 1000:.2f} GB"
-    return {name: known[name] for name in COLUMNS if name in known}
+def read_state(client: InkgateClient) -> ServerSide | None:
+    """Inkgate's `/state`."""
+    try:
+        return of_state(client.state())
+    except ServiceError:
+        return None
 
 
-class ReadingSource(Protocol):
-    """Something that can be read again and again."""
-
-    def read(self) -> ServiceReading | None:
-        """The current reading; None where there is none. Blocks for seconds at most; raises nothing."""
-        ...
-
-
-class InkgateState:
-    """inkgate's `/state`."""
-
-    def __init__(self, client: InkgateClient) -> None:
-        self._client = client
-
-    def read(self) -> ServiceReading | None:
-        try:
-            return of_state(self._client.state())
-        except ServiceError:
-            return None
-
-
-class VllmMetrics:
+def read_vllm(client: httpx.Client) -> ServerSide | None:
     """A vLLM's `/metrics`. `client`: its base URL is the server's."""
-
-    def __init__(self, client: httpx.Client) -> None:
-        self._client = client
-
-    def read(self) -> ServiceReading | None:
-        try:
-            response = self._client.get("/metrics")
-        except httpx.HTTPError:
-            return None
-        metrics = parse_metrics(response.text) if response.is_success else None
-        if metrics is None:
-            return None
-        return ServiceReading(metrics.kv_usage, metrics.running, metrics.waiting, metrics.preemptions)
+    try:
+        response = client.get("/metrics")
+    except httpx.HTTPError:
+        return None
+    metrics = parse_metrics(response.text) if response.is_success else None
+    if metrics is None:
+        return None
+    return ServerSide(metrics.kv_usage, metrics.running, metrics.waiting, _whole(metrics.preemptions))
 
 
-class LocalGpus:
+def read_gpus(reader: GpuReader) -> ServerSide | None:
     """The GPUs of this machine, for a service that runs here."""
-
-    def __init__(self, reader: GpuReader) -> None:
-        self._reader = reader
-
-    def read(self) -> ServiceReading | None:
-        try:
-            return of_gpus(self._reader.read())
-        except GpuUnavailable:
-            return None
+    try:
+        readings = reader.read()
+    except GpuUnavailable:
+        return None
+    return ServerSide(
+        gpu_share=_most(reading.utilisation for reading in readings),
+        gpu_memory_share=_most(_part(reading.memory_used, reading.memory_total) for reading in readings),
+    )
 
 
 @contextmanager
@@ -218,11 +162,11 @@ def reading_sources(origin: str, key: str = "", metrics_url: str = "") -> Iterat
     with ExitStack() as stack:
         client = stack.enter_context(InkgateClient(origin, key, timeout_s=_TIMEOUT_S))
         vllm = stack.enter_context(httpx.Client(base_url=metrics_url or origin, timeout=_TIMEOUT_S, trust_env=False))
-        sources: list[ReadingSource] = [InkgateState(client), VllmMetrics(vllm)]
+        sources: list[ReadingSource] = [partial(read_state, client), partial(read_vllm, vllm)]
         if urlsplit(origin).hostname in _LOCAL:
             with suppress(GpuUnavailable):  # most machines have none
-                sources.append(LocalGpus(stack.enter_context(NvmlReader())))
-        yield tuple(source for source in sources if source.read() is not None)
+                sources.append(partial(read_gpus, stack.enter_context(NvmlReader())))
+        yield tuple(source for source in sources if source() is not None)
 
 
 class Scraper:
@@ -231,8 +175,8 @@ class Scraper:
     def __init__(self, sources: Sequence[ReadingSource]) -> None:
         self._sources = sources
         self._threads = Threads("scrape", 1)
-        self._readings: list[ServiceReading] = []
-        self.last: ServiceReading | None = None
+        self._readings: list[ServerSide] = []
+        self.last: ServerSide | None = None
         """The last reading; None where no source has one."""
 
     async def run(self) -> None:
@@ -243,7 +187,7 @@ class Scraper:
 
     async def take(self) -> None:
         """Reads all sources once."""
-        readings = [reading for source in self._sources if (reading := await self._threads.run(source.read))]
+        readings = [reading for source in self._sources if (reading := await self._threads.run(source))]
         self.last = merge_sources(readings) if readings else None
         if self.last is not None:
             self._readings.append(self.last)

@@ -1,4 +1,4 @@
-"""A load test's report: put together, written to files, read back, and as text for a terminal."""
+"""A load test's report: put together, written to files, and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -8,31 +8,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from statistics import fmean
 from urllib.parse import urlsplit, urlunsplit
 
 import psutil
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from inkgate import __version__
-from inkgate.bench.load import LoadImpossible
-from inkgate.bench.load.knee import error_share, level_text, mean_goodput
-from inkgate.bench.load.live import level_heading, ms
 from inkgate.bench.load.plan import Load
-from inkgate.bench.load.readings import COLUMNS, server_columns
 from inkgate.bench.load.results import (
-    FORMAT,
     Axis,
     Knee,
     Latency,
-    LoadPoint,
     LoadReport,
     LoadSummary,
     MachineInfo,
     ServerSide,
 )
 from inkgate.bench.load.steps import StepResults
-from inkgate.bench.statistics import summarize_repeats
+from inkgate.bench.load.tables import level_table, level_text, ms
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
 from inkgate.telemetry.processor import processor_name
@@ -110,26 +103,9 @@ def _gpus() -> tuple[str, ...]:
 
 
 def write_json(report: LoadReport, file: Path) -> None:
-    """Writes all of it, for `read_json`."""
+    """Writes all of it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(_REPORT.dump_json(report, indent=2) + b"\n")
-
-
-def read_json(file: Path) -> LoadReport:
-    """What `write_json` wrote.
-
-    Raises:
-        LoadImpossible: `file` can't be read, or is no load test's report of this version.
-    """
-    try:
-        report = _REPORT.validate_json(file.read_bytes())
-    except OSError as error:
-        raise LoadImpossible(f"{file} can't be read: {error.strerror}.") from error
-    except ValidationError as error:
-        raise LoadImpossible(f"{file} is not a report of `inkgate loadtest`.") from error
-    if report.format != FORMAT:
-        raise LoadImpossible(f"{file} has the format {report.format!r}; this version reads {FORMAT!r}.")
-    return report
 
 
 def write_points_csv(report: LoadReport, file: Path) -> None:
@@ -207,34 +183,15 @@ def _percentiles(latency: Latency) -> str:
 
 def curve_text(report: LoadReport) -> str:
     """A row for each level, with the means of its runs, and the knee."""
-    server = [server_columns(point.server) for point in report.points]
-    names = [name for name in COLUMNS if any(name in row for row in server)]
-    headings = ("answered/s", "in time/s", "±", "p50", "p95", "p99", "errors")
-    rows = [[level_heading(report.axis), "runs", *headings, *names, ""]]
+    names, rows = level_table(report.points, report.axis)
     knee = report.knee.level if report.knee else None
-    for point, columns in zip(report.points, server, strict=True):
-        mark = "<- knee" if point.level == knee else ""
-        rows.append([*_level_row(point), *(columns.get(name, "-") for name in names), mark])
+    marks = ("<- knee" if point.level == knee else "" for point in report.points)
+    rows = [[*names, ""], *([*row, mark] for row, mark in zip(rows, marks, strict=True))]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     if report.knee is not None:
         lines += ["", *_knee_lines(report.knee, report.axis)]
     return "\n".join([*lines, *report.notes])
-
-
-def _level_row(point: LoadPoint) -> list[str]:
-    deviation = summarize_repeats([run.goodput for run in point.runs]).deviation
-    times = [run.latency for run in point.runs if run.latency is not None]
-    percentiles = zip(*((time.p50_s, time.p95_s, time.p99_s) for time in times), strict=True)
-    return [
-        f"{point.level:g}",
-        f"{len(point.runs)}",
-        f"{fmean(run.answered_per_s for run in point.runs):.2f}",
-        f"{mean_goodput(point):.2f}",
-        "-" if deviation is None else f"{deviation:.2f}",
-        *([ms(fmean(values)) for values in percentiles] or ["-"] * 3),
-        f"{error_share(point):.2%}",
-    ]
 
 
 def _knee_lines(knee: Knee, axis: Axis) -> Iterator[str]:

@@ -83,10 +83,13 @@ class LoadSummary:
 
 @dataclass(frozen=True, slots=True)
 class ServerSide:
-    """What the service and its model server reported in the same window; None for what they don't report.
+    """What the service and its model server report, at one moment or in a window; None for what they don't report.
 
-    `kv_share`, `gpu_share`, `gpu_memory_share`: peaks; `running`, `waiting`: means of the model server's requests;
-    `preemptions`, `restarts`: in the window; `memory_mb`: peak of the service's resident memory.
+    Attributes:
+        kv_share, gpu_share, gpu_memory_share: of a window the peaks.
+        running, waiting: requests of the model server; of a window the means.
+        preemptions, restarts: within the window; at one moment, since the server and the service started.
+        memory_mb: resident memory of the service; of a window the peak.
     """
 
     kv_share: float | None = None

@@ -20,7 +20,7 @@ from inkgate.bench.load.knee import (
     round_order,
 )
 from inkgate.bench.load.plan import Arrivals, Load, Plan
-from inkgate.bench.load.readings import Scraper, ServiceReading, merge_windows
+from inkgate.bench.load.readings import Scraper, merge_windows
 from inkgate.bench.load.results import Axis, Knee, LoadPoint, LoadSummary, OwnLimits, Second, ServerSide
 from inkgate.bench.load.run import LoadResult
 from inkgate.concurrency import single_error
@@ -51,12 +51,12 @@ class LoadObserver(Protocol):
         """A run begins."""
         ...
 
-    def second(self, second: Second, reading: ServiceReading | None) -> None:
+    def second(self, second: Second, reading: ServerSide | None) -> None:
         """A second of it is over. `reading`: the last one of the service."""
         ...
 
-    def ended(self, level: float, summary: LoadSummary, server: ServerSide | None) -> None:
-        """The run is over."""
+    def ended(self, run: LoadPoint) -> None:
+        """The run is over. `run`: it alone, as a point."""
         ...
 
 
@@ -209,7 +209,7 @@ class _StepRunner:
         if server is not None:
             self._servers.setdefault(level, []).append(server)
         if self.instruments.observer is not None:
-            self.instruments.observer.ended(level, result.summary, server)
+            self.instruments.observer.ended(LoadPoint(level, (result.summary,), server))
 
     async def _recovers(self) -> bool:
         """Whether a single client gets a response again in the end."""

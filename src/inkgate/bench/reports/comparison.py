@@ -8,11 +8,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import geometric_mean
 
+from inkgate.bench.load.repeats import compare_goodput, error_share
 from inkgate.bench.load.results import LoadReport, LoadSummary
 from inkgate.bench.reports.wording import change, level_words, number, seconds, share
-from inkgate.bench.statistics import CONFIDENCE, EQUAL_WITHIN, LEAST_REPEATS, StatisticsError, Verdict, compare_repeats
+from inkgate.bench.statistics import (
+    CONFIDENCE,
+    EQUAL_WITHIN,
+    LEAST_REPEATS,
+    RatioEstimate,
+    StatisticsError,
+    Verdict,
+    compare_repeats,
+)
 
 FORMAT = "inkgate.comparison/2"
 METHOD = "Welch's t-test on the logarithms of the repeats"
@@ -123,20 +133,21 @@ def _shared_runs(a: LoadReport, b: LoadReport) -> dict[float, Sides]:
 
 
 def _goodput(a: Sequence[LoadSummary], b: Sequence[LoadSummary], confidence: float) -> FigureRatio:
-    fewest = min(run.in_time for run in (*a, *b))  # a count of n is known to 1 / n at best
-    missing = "in a repeat no response was in time"
-    return _ratio([run.goodput for run in a], [run.goodput for run in b], confidence, missing, 1 / max(1, fewest))
+    sides = [run.goodput for run in a], [run.goodput for run in b]
+    judge = partial(compare_goodput, a, b, confidence)
+    return _ratio(*sides, confidence, "in a repeat no response was in time", judge)
 
 
 def _p95(a: Sequence[LoadSummary], b: Sequence[LoadSummary], confidence: float) -> FigureRatio:
     first, second = ([run.latency.p95_s if run.latency else 0.0 for run in side] for side in (a, b))
-    return _ratio(first, second, confidence, "in a repeat no request was answered")
+    judge = partial(compare_repeats, first, second, confidence=confidence)
+    return _ratio(first, second, confidence, "in a repeat no request was answered", judge)
 
 
 def _ratio(
-    a: Sequence[float], b: Sequence[float], confidence: float, missing: str, resolution: float = 0.0
+    a: Sequence[float], b: Sequence[float], confidence: float, missing: str, judge: Callable[[], RatioEstimate]
 ) -> FigureRatio:
-    """`missing`: why nothing is judged where a repeat has no figure, which is 0; `resolution`: see compare_repeats."""
+    """`missing`: why nothing is judged where a repeat has no figure, which is 0."""
     known = [[value for value in side if value > 0] for side in (a, b)]
     first, second = (geometric_mean(side) if side else None for side in known)
     try:
@@ -144,7 +155,7 @@ def _ratio(
             raise StatisticsError(missing)
         if min(len(a), len(b)) < LEAST_REPEATS:
             raise StatisticsError("repeat each test at least three times")
-        found = compare_repeats(a, b, confidence=confidence, resolution=resolution)
+        found = judge()
     except StatisticsError as error:
         ratio = second / first if first and second else None
         return FigureRatio(first, second, ratio, None, None, None, confidence, None, "", str(error))
@@ -184,15 +195,10 @@ def _concerns(a: LoadReport, b: LoadReport, sides: Sides | None) -> tuple[str, .
     if pages[0] != pages[1]:
         found.append(f"A sent the pages {pages[0] or 'of its default'}, B {pages[1] or 'of its default'}.")
     if sides is not None:
-        answered = [_answered_share(side) for side in sides]
+        answered = [1 - error_share(side) for side in sides]
         if abs(answered[0] - answered[1]) > _ANSWERED_DIFFER:
             found.append(
                 f"A answered {share(answered[0])} of its requests, B {share(answered[1])}: their latencies are of "
                 "different requests."
             )
     return tuple(found)
-
-
-def _answered_share(runs: Sequence[LoadSummary]) -> float:
-    offered = sum(run.offered for run in runs)
-    return sum(run.answered for run in runs) / offered if offered else 0.0

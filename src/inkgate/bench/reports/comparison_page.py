@@ -8,6 +8,7 @@ from functools import partial
 
 from matplotlib.figure import FigureBase
 
+from inkgate.bench.load.repeats import mean_goodput
 from inkgate.bench.reports.charts import (
     DASHES,
     MARKERS,
@@ -19,7 +20,7 @@ from inkgate.bench.reports.charts import (
     levels_axis,
 )
 from inkgate.bench.reports.comparison import FigureRatio, LevelRatios, LoadComparison
-from inkgate.bench.reports.load_charts import goodput, measured_points, saturated_level
+from inkgate.bench.reports.load_charts import measured_points, saturated_level
 from inkgate.bench.reports.page import Tile, render
 from inkgate.bench.reports.wording import NONE, axis_words, change, cut, level_words, number, plain, seconds
 from inkgate.bench.statistics import EQUAL_WITHIN, LEAST_REPEATS, Verdict
@@ -140,7 +141,7 @@ def _draw_goodput(found: LoadComparison, figure: FigureBase, palette: Palette) -
         points = measured_points(report)
         levels |= {point.level for point in points}
         axes.errorbar(
-            [point.level for point in points], [goodput(point) for point in points],
+            [point.level for point in points], [mean_goodput(point.runs) for point in points],
             yerr=error_bars([[run.goodput for run in point.runs] for point in points]), color=colour, marker=marker,
             linestyle=dash, capsize=2.5, label=letter if name == letter else f"{letter}: {cut(name, _LONGEST_NAME)}",
         )  # fmt: skip

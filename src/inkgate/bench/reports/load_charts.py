@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
+from inkgate.bench.load.repeats import mean_goodput, mean_latency
 from inkgate.bench.load.results import LoadPoint, LoadReport, LoadSummary, Second, ServerSide
 from inkgate.bench.reports.charts import (
     DASHES,
@@ -78,9 +79,9 @@ def saturated_level(report: LoadReport) -> float | None:
     return report.knee.level if report.knee is not None and report.knee.reached else None
 
 
-def goodput(point: LoadPoint) -> float:
-    """Responses in time a second, the mean of a point's runs."""
-    return float(np.mean([run.goodput for run in point.runs]))
+def best_point(points: Sequence[LoadPoint]) -> LoadPoint:
+    """The load with the highest mean goodput."""
+    return max(points, key=lambda point: mean_goodput(point.runs))
 
 
 def outcome_shares(runs: Sequence[LoadSummary]) -> tuple[float, ...]:
@@ -92,8 +93,8 @@ def outcome_shares(runs: Sequence[LoadSummary]) -> tuple[float, ...]:
 def _goodput_chart(report: LoadReport, points: Sequence[LoadPoint]) -> ReportChart:
     level = saturated_level(report)
     said = "saturation was not reached" if level is None else f"saturation at {level_words(report.axis, level)}"
-    best = max(points, key=goodput)
-    at_best = f"at most {number(goodput(best))} per second at {level_words(report.axis, best.level)}"
+    best = best_point(points)
+    at_best = f"at most {number(mean_goodput(best.runs))} per second at {level_words(report.axis, best.level)}"
     return ReportChart(
         "Goodput by load",
         "Points are means of the repeats, bars span the lowest to the highest. "
@@ -109,7 +110,7 @@ def _draw_goodput(report: LoadReport, figure: FigureBase, palette: Palette) -> N
     points = measured_points(report)
     levels = [point.level for point in points]
     answered = [float(np.mean([run.answered_per_s for run in point.runs])) for point in points]
-    good = [goodput(point) for point in points]
+    good = [mean_goodput(point.runs) for point in points]
     if any(every - in_time > 0.02 * every for every, in_time in zip(answered, good, strict=True)):
         axes.plot(levels, answered, color=palette.five, linestyle=DASHES[2], marker=MARKERS[1], label="with late ones")
     bars = error_bars([[run.goodput for run in point.runs] for point in points])
@@ -129,13 +130,12 @@ def _draw_goodput(report: LoadReport, figure: FigureBase, palette: Palette) -> N
 
 def _draw_latency(report: LoadReport, figure: FigureBase, palette: Palette) -> None:
     axes = figure.add_subplot()
-    points = [point for point in report.points if any(run.latency for run in point.runs)]
-    levels = [point.level for point in points]
-    latencies = [[run.latency for run in point.runs if run.latency] for point in points]
+    known = [(point.level, latency) for point in report.points if (latency := mean_latency(point.runs)) is not None]
+    levels = [level for level, _ in known]
     percentiles = {
-        "p50": [float(np.mean([latency.p50_s for latency in runs])) for runs in latencies],
-        "p95": [float(np.mean([latency.p95_s for latency in runs])) for runs in latencies],
-        "p99": [float(np.mean([latency.p99_s for latency in runs])) for runs in latencies],
+        "p50": [latency.p50_s for _, latency in known],
+        "p95": [latency.p95_s for _, latency in known],
+        "p99": [latency.p99_s for _, latency in known],
     }
     colours = palette.one, palette.two, palette.four
     for (name, values), colour, dash, marker in zip(percentiles.items(), colours, DASHES, MARKERS, strict=False):

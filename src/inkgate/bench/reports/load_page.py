@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from inkgate.bench.load.results import Latency, LoadPoint, LoadReport, LoadSummary
+from inkgate.bench.load.repeats import count_errors, error_share, mean_goodput, mean_latency
+from inkgate.bench.load.results import LoadPoint, LoadReport
 from inkgate.bench.reports.load_charts import (
     OUTCOMES,
-    goodput,
+    best_point,
     load_charts,
     measured_points,
     outcome_shares,
@@ -21,10 +21,6 @@ from inkgate.bench.reports.wording import NONE, axis_words, count, level_words, 
 def load_html(report: LoadReport) -> str:
     """The whole file."""
     points = measured_points(report)
-    errors = Counter[str]()
-    for point in points:
-        for run in point.runs:
-            errors.update(run.errors)
     return render(
         "load.html",
         load_charts(report),
@@ -34,9 +30,11 @@ def load_html(report: LoadReport) -> str:
         tiles=list(_tiles(report)),
         axis=axis_words(report.axis),
         outcomes=[name for name, _ in OUTCOMES],
-        rows=[(point, goodput(point), mean_latency(point.runs), outcome_shares(point.runs)) for point in points],
+        rows=[
+            (point, mean_goodput(point.runs), mean_latency(point.runs), outcome_shares(point.runs)) for point in points
+        ],
         saturated_level=saturated_level(report),
-        errors=errors.most_common(),
+        errors=count_errors([run for point in points for run in point.runs]).most_common(),
     )
 
 
@@ -49,8 +47,8 @@ def load_headline(report: LoadReport) -> str:
     if report.knee is not None and level is not None:
         rate = number(report.knee.goodput)
         return f"Saturated at {level_words(report.axis, level)}, with {rate} responses in time per second"
-    best = max(points, key=goodput)
-    said = f"{number(goodput(best))} responses in time per second at {level_words(report.axis, best.level)}"
+    best = best_point(points)
+    said = f"{number(mean_goodput(best.runs))} responses in time per second at {level_words(report.axis, best.level)}"
     return said if len(points) == 1 else f"{said}; saturation was not reached"
 
 
@@ -72,7 +70,7 @@ def _tiles(report: LoadReport) -> Iterator[Tile]:
     points = measured_points(report)
     if not points:
         return
-    at = max(points, key=goodput)
+    at = best_point(points)
     if report.knee is not None:
         level = saturated_level(report)
         if level is None:
@@ -82,27 +80,12 @@ def _tiles(report: LoadReport) -> Iterator[Tile]:
             yield Tile("saturation point", plain(level), detail=axis_words(report.axis))
     latency = mean_latency(at.runs)
     where = f"at {level_words(report.axis, at.level)}"
-    yield Tile("goodput", number(goodput(at)), "/ s", _spread(at, where))
+    yield Tile("goodput", number(mean_goodput(at.runs)), "/ s", _spread(at, where))
     yield Tile("p50", seconds(latency.p50_s) if latency else NONE, detail=where)
     yield Tile("p95", seconds(latency.p95_s) if latency else NONE, detail=where)
-    yield Tile("error rate", share(sum(run.error_share for run in at.runs) / len(at.runs)), detail=where)
+    yield Tile("error rate", share(error_share(at.runs)), detail=where)
 
 
 def _spread(point: LoadPoint, where: str) -> str:
     values = [run.goodput for run in point.runs]
     return where if len(values) < 2 else f"{number(min(values))} to {number(max(values))} in {len(values)} runs"
-
-
-def mean_latency(runs: Sequence[LoadSummary]) -> Latency | None:
-    """Means over repeats of each figure; the maximum of all."""
-    known = [run.latency for run in runs if run.latency is not None]
-    if not known:
-        return None
-    return Latency(
-        mean_s=sum(each.mean_s for each in known) / len(known),
-        p50_s=sum(each.p50_s for each in known) / len(known),
-        p90_s=sum(each.p90_s for each in known) / len(known),
-        p95_s=sum(each.p95_s for each in known) / len(known),
-        p99_s=sum(each.p99_s for each in known) / len(known),
-        most_s=max(each.most_s for each in known),
-    )

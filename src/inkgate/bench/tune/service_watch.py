@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import anyio
 
-from inkgate.bench.load.readings import COMPUTING, ServiceReading, of_state, restarts_of, summarize_readings
+from inkgate.bench.load.readings import COMPUTING, of_state, restarts_of, summarize_readings
 from inkgate.bench.load.results import ServerSide
 from inkgate.client import InkgateClient, ServiceError
 from inkgate.concurrency import Threads
@@ -29,7 +29,7 @@ class ServiceWatch:
         self._pid = pid
         self._restarts_before = restarts_of(first)
         self._restarts = 0
-        self._readings: list[ServiceReading] = []
+        self._readings: list[ServerSide] = []
         self.died = anyio.Event()
         # Not on the thread of the load: that would delay requests.
         self._threads = Threads("watch", 1)
@@ -46,7 +46,7 @@ class ServiceWatch:
 
     def add(self, state: State | None, memory_mb: float | None) -> None:
         """A reading: the service's state (None if it did not answer), and the memory of all its processes."""
-        reading = ServiceReading() if state is None else of_state(state)
+        reading = ServerSide() if state is None else of_state(state)
         self._readings.append(replace(reading, memory_mb=memory_mb))
         if state is None:
             return
