@@ -254,7 +254,7 @@ def main() -> int:
         scrapes = prometheus.numbers('count_over_time(up{job="inkgate"}[10m])')
         firing = sorted({alert["labels"]["alertname"] for alert in receiver.alerts})
     answers = [dict(sorted(load.answers.items())) for load in loads]
-    print(f"answers by status: {answers}; scrapes: {scrapes}; told of: {', '.join(firing) or 'nothing'}")
+    print(f"answers by status: {answers}; scrapes: {scrapes}; alerts firing: {', '.join(firing) or 'none'}")
     faults = show("dashboards", panels) + show("alerts", alerts)
     if chosen.json:
         found = {"panels": [asdict(each) for each in panels], "alerts": [asdict(each) for each in alerts]}

@@ -107,9 +107,9 @@ def test_a_refusal_says_what_there_is_no_room_for() -> None:
     full, heavy = AdmissionBench(places=2), AdmissionBench(places=8, megabytes=1.0)
     full.come("a", 2, 10)
     heavy.come("a", 2, 450_000)
-    with pytest.raises(Overloaded, match=r"service_full: 2 documents are being read, and no more fit\."):
+    with pytest.raises(Overloaded, match=r"service_full: The service is full: 2 documents are in flight\."):
         full.limiter.admit(Arrival("a", body_bytes=10))
-    with pytest.raises(Overloaded, match=r"service_full: Documents of 0\.9 MB are being read, of 1 MB that fit\."):
+    with pytest.raises(Overloaded, match=r"service_full: The service is full: documents in flight have 0\.9 of 1 MB\."):
         heavy.limiter.admit(Arrival("a", body_bytes=450_000))
 
 

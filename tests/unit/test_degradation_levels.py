@@ -108,7 +108,7 @@ def test_it_can_be_switched_off() -> None:
 def test_batches_are_refused_at_the_door_with_the_time_to_come_back() -> None:
     degradation = Load().climbed(4)
     door = SheddingLimiter(FixedLimiter(1), degradation)
-    with pytest.raises(Overloaded, match="batches") as refused:
+    with pytest.raises(Overloaded, match="Batch requests") as refused:
         door.admit(Arrival(priority=BATCH))
     assert refused.value.retry_after_s == 20
     assert door.admit(Arrival(priority=NORMAL)) is not None

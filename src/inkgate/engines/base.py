@@ -67,7 +67,7 @@ class Batching(Protocol[ItemT_contra, ResultT]):
         """One result per item, in order. The priority is that of the request for which the task runs.
 
         Raises:
-            Overloaded: "service_full": the queue is full; "draining": the service is about to stop.
+            Overloaded: "service_full": the queue is full; "draining": the service is stopping.
             EngineFailed: "engine_unavailable": the service has not started, or has stopped.
             Exception: what the model raised for one of these items.
         """

@@ -71,7 +71,7 @@ class AdmissionPermit(Permit):
         finally:
             self._limiter.arriving.pop(self, None)
         if self._turned_out:
-            detail = "The body took long to arrive, and others who hold less waited for its place."
+            detail = "The body arrived too slowly, and a tenant with fewer documents needed the slot."
             raise Overloaded("share_exceeded", detail, self._limiter.retry_after_s())
 
     def turn_out(self) -> None:
@@ -166,9 +166,9 @@ class AdmissionLimiter:
     def _fullness(self) -> str:
         """Which limit is reached: documents or bytes."""
         if self.documents >= self.max_documents:
-            return f"{self.documents} documents are being read, and no more fit."
+            return f"The service is full: {self.documents} documents are in flight."
         held, most = self.body_bytes / 1e6, self.max_bytes / 1e6
-        return f"Documents of {held:.1f} MB are being read, of {most:.0f} MB that fit."
+        return f"The service is full: documents in flight have {held:.1f} of {most:.0f} MB."
 
     def change(self, tenant: str, documents: int, body_bytes: int) -> None:
         """Adds to what a tenant holds (negative: frees). Called by its permits."""
@@ -211,7 +211,7 @@ class AdmissionLimiter:
         if tenants > 1 and self._part(held.documents + 1, held.body_bytes + arrival.body_bytes) > 1 / tenants:
             raise Overloaded(
                 "share_exceeded",
-                f"{held.documents} of your documents are being read, and {tenants - 1} others share the service.",
+                f"You have {held.documents} documents in flight, and {tenants - 1} other tenants share the service.",
                 self._backlog.retry_after_s(),
             )
 

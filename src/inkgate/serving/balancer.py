@@ -102,8 +102,8 @@ class BalancedUpstream:
         self._on_out = on_out
         self._on_died = on_died
         self._clock = clock
-        self._in_it: dict[Replica[Server], int] = {}
-        self._doubted: dict[Replica[Server], anyio.Event] = {}
+        self._calls_at_death: dict[Replica[Server], int] = {}
+        self._suspected: dict[Replica[Server], anyio.Event] = {}
         self._proved_at: dict[Replica[Server], float] = {}
         self._watching: anyio.CancelScope | None = None
 
@@ -128,7 +128,7 @@ class BalancedUpstream:
                 first = first or error
                 if isinstance(error, EngineFailed):
                     self._failed(replica, error.code)
-        raise first or _nobody("none is known")
+        raise first or _unavailable_error("none is known")
 
     async def probe(self) -> None:
         """Returns when a server in service has read a small image, bypassing the queue. A server that is gone is taken
@@ -156,7 +156,7 @@ class BalancedUpstream:
                 if replica.state is ReplicaState.UP:
                     tasks.start_soon(one, replica)
         if not works.is_set():
-            raise failures[0] if failures else _nobody("none is known to work")
+            raise failures[0] if failures else _unavailable_error("none is known to work")
 
     @property
     def responded_at(self) -> float:
@@ -177,8 +177,8 @@ class BalancedUpstream:
                 lease = self.set.lease(replica, call.tokens, content_being_read())
                 stack.callback(lease.end)
                 try:
-                    answer = await _heard(lease, stack.enter_async_context(replica.server.send(call)))
-                    first = await _heard(lease, anext(answer.chunks, None))
+                    answer = await _unless_stalled(lease, stack.enter_async_context(replica.server.send(call)))
+                    first = await _unless_stalled(lease, anext(answer.chunks, None))
                 except EngineFailed as error:
                     self._failed(replica, error.code)
                     if not left:
@@ -191,7 +191,7 @@ class BalancedUpstream:
                         tried = replica
                         continue
                     if works:
-                        raise EngineFailed("engine_failed", "The model server failed on this, and works for others.")
+                        raise EngineFailed("engine_failed", "The model server failed only on this request.")
                 elif answer.status == 200:
                     self._answered(replica, tried, call)
                 chunks = await stack.enter_async_context(aclosing(self._chunks(lease, answer.chunks, first)))
@@ -250,28 +250,28 @@ class BalancedUpstream:
             return False
         if self._clock() - self._proved_at.get(replica, -math.inf) < _PROVED_S:
             return True
-        if replica not in self._doubted:
-            self._doubted[replica] = anyio.Event()
+        if replica not in self._suspected:
+            self._suspected[replica] = anyio.Event()
             replica.why = why
             replica.wake()
         with anyio.move_on_after(self._settings.probe_s):
-            await self._doubted[replica].wait()
+            await self._suspected[replica].wait()
         return not replica.is_out
 
     async def _judge(self, replica: Replica[Server]) -> None:
-        """Probes a server that failed on a request, and wakes those that wait in `_still_works`."""
-        problem = await self._tried(replica)
+        """Probes a server that failed on a request."""
+        problem = await self._probe_error(replica)
         if problem:
             self._failed(replica, f"{replica.why}, then {problem}")
         else:
             self._proved_at[replica] = self._clock()
-            self._decided(replica)
+            self._end_judging(replica)
 
-    def _decided(self, replica: Replica[Server]) -> None:
-        """Whether `replica` works is known."""
-        doubted = self._doubted.pop(replica, None)
-        if doubted is not None:
-            doubted.set()
+    def _end_judging(self, replica: Replica[Server]) -> None:
+        """Wakes those that wait in `_still_works`."""
+        suspected = self._suspected.pop(replica, None)
+        if suspected is not None:
+            suspected.set()
 
     def _answered(self, replica: Replica[Server], tried: Replica[Server] | None, call: ModelCall) -> None:
         """Notes that `replica` answered what `tried` may have failed on."""
@@ -285,27 +285,27 @@ class BalancedUpstream:
     async def _tend(self, replica: Replica[Server]) -> None:
         while True:
             if replica.state is not ReplicaState.OUT:
-                if replica in self._doubted:
+                if replica in self._suspected:
                     await self._judge(replica)
                 else:
                     await replica.changed.wait()
                 continue
-            in_it = self._in_it.pop(replica, 0)
+            calls = self._calls_at_death.pop(replica, 0)
             pause = self._settings.first_pause_s
-            while problem := await self._tried(replica):
-                if problem in _GONE and in_it:
-                    self._on_died(in_it)
-                in_it = 0
+            while problem := await self._probe_error(replica):
+                if problem in _GONE and calls:
+                    self._on_died(calls)
+                calls = 0
                 await anyio.sleep(pause)
                 pause = min(2 * pause, self._settings.longest_pause_s)
             log.info("model_server_back", url=replica.name)
             replica.set_state(ReplicaState.UP)
 
     async def _works(self, replica: Replica[Server]) -> bool:
-        return not await self._tried(replica)
+        return not await self._probe_error(replica)
 
-    async def _tried(self, replica: Replica[Server]) -> str:
-        """Why it does not work, as a code of an error; nothing where it does."""
+    async def _probe_error(self, replica: Replica[Server]) -> str:
+        """Probes the server. Returns the error code, empty if it works."""
         with anyio.move_on_after(self._settings.probe_s):
             try:
                 await replica.server.probe()
@@ -318,11 +318,11 @@ class BalancedUpstream:
     def _failed(self, replica: Replica[Server], why: str, *, stalled: bool = False, answers: bool = False) -> None:
         """Takes it out. `answers`: it responds, so no call in it is to blame."""
         was_there = not stalled and any(lease.responded for lease in replica.leases)
-        in_it = len(replica.leases) if was_there else 0
+        calls = len(replica.leases) if was_there else 0
         if self.set.take_out(replica, why, stalled=stalled):
             log.warning("model_server_out", url=replica.name, why=why, calls=len(replica.leases))
-            self._in_it[replica] = in_it
-            self._decided(replica)
+            self._calls_at_death[replica] = calls
+            self._end_judging(replica)
             self._on_out([] if answers else [lease.content for lease in replica.leases])
 
     async def _available(self, call: ModelCall, avoid: Replica[Server] | None) -> Replica[Server]:
@@ -337,7 +337,7 @@ class BalancedUpstream:
                 if replica is not None:
                     return replica
                 await _any_changes(self.set.replicas)
-        raise _nobody("; ".join(sorted({replica.why or replica.state for replica in self.set.replicas})))
+        raise _unavailable_error("; ".join(sorted({replica.why or replica.state for replica in self.set.replicas})))
 
     async def _chunks(
         self, lease: Lease[Server], chunks: AsyncIterator[bytes], first: bytes | None
@@ -347,13 +347,13 @@ class BalancedUpstream:
             lease.progressed()
             yield chunk
             try:
-                chunk = await _heard(lease, anext(chunks, None))
+                chunk = await _unless_stalled(lease, anext(chunks, None))
             except EngineFailed as error:
                 self._failed(lease.replica, error.code)
                 raise
 
 
-async def _heard(lease: Lease[Server], awaited: Awaitable[T]) -> T:
+async def _unless_stalled(lease: Lease[Server], awaited: Awaitable[T]) -> T:
     """The awaited result, unless the server stalls meanwhile.
 
     Raises:
@@ -367,7 +367,7 @@ async def _heard(lease: Lease[Server], awaited: Awaitable[T]) -> T:
             return await awaited
         finally:
             lease.waiting = None
-    raise EngineFailed("upstream_stalled", "The model server stands still.")
+    raise EngineFailed("upstream_stalled", "The model server stalled.")
 
 
 async def _any_changes(replicas: Sequence[Replica[Server]]) -> None:
@@ -381,5 +381,5 @@ async def _any_changes(replicas: Sequence[Replica[Server]]) -> None:
             tasks.start_soon(one, replica)
 
 
-def _nobody(why: str) -> EngineFailed:
-    return EngineFailed("upstream_unreachable", f"No model server is there to be asked ({why}).")
+def _unavailable_error(why: str) -> EngineFailed:
+    return EngineFailed("upstream_unreachable", f"No model server is available ({why}).")

@@ -167,7 +167,7 @@ class Batcher(Generic[ItemT, ResultT]):
 
         If it fails, waiting callers get "engine_unavailable"; the next `run` starts with an empty queue.
         """
-        ended: InkgateError = Overloaded("draining", "The service is about to stop.", _RETRY_AFTER_S[0])
+        ended: InkgateError = Overloaded("draining", "The service is stopping.", _RETRY_AFTER_S[0])
         self._queue = self._new_queue()
         self._running = True
         try:
@@ -175,7 +175,7 @@ class Batcher(Generic[ItemT, ResultT]):
                 for _ in range(self._settings.parallel):
                     workers.start_soon(self._work)
         except Exception:
-            ended = EngineFailed("engine_unavailable", "The model's calls failed, and are started again.")
+            ended = EngineFailed("engine_unavailable", "The model's batcher failed and is being restarted.")
             raise
         finally:
             self._running = False
@@ -212,7 +212,7 @@ class Batcher(Generic[ItemT, ResultT]):
         if not self._running:
             raise EngineFailed("engine_unavailable", "The service is not running.")
         if self.waiting and self.waiting + count > self._settings.max_waiting:
-            detail = f"{self.waiting} parts of pages wait already."
+            detail = f"The model's queue is full: {self.waiting} items are waiting."
             raise Overloaded("service_full", detail, self._retry_after_s())
 
     def _retry_after_s(self) -> float:
@@ -261,7 +261,7 @@ class Batcher(Generic[ItemT, ResultT]):
             with shared_part("model call", spans, {"inkgate.model": self.figures.model, "inkgate.items": len(items)}):
                 results = await self._predict(items)
             self._answer(batch, results)
-        except Exception as error:  # noqa: BLE001 - whatever a model raises is for those who wait to handle
+        except Exception as error:  # noqa: BLE001 - whatever a model raises goes to the waiting callers
             if len(items) == 1:
                 self._fail(batch.pieces[0][0], error)
             else:
@@ -284,7 +284,7 @@ class Batcher(Generic[ItemT, ResultT]):
     async def _predict(self, items: Sequence[ItemT]) -> list[ResultT]:
         results = await self._run(self._model.predict, items)
         if len(results) != len(items):
-            raise EngineFailed("engine_failed", f"The model gave {len(results)} results for {len(items)} items.")
+            raise EngineFailed("engine_failed", f"The model returned {len(results)} results for {len(items)} items.")
         return results
 
     def _answer(self, batch: Batch, results: Sequence[ResultT]) -> None:

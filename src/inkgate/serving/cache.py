@@ -22,8 +22,8 @@ R = TypeVar("R")
 
 _CLOSE_S = 2.0
 _SHARED_TRIES = 2
-"""After so many first askers whose own limits ended what was shared, each runs for itself: were all to try together
-again and again, a thousand would be woken a thousand times."""
+"""After this many shared reads that ended by the limits of their first callers, each caller reads for itself.
+Otherwise a thousand callers would be woken a thousand times."""
 
 
 @dataclass(frozen=True, slots=True)

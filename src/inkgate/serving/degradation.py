@@ -79,7 +79,7 @@ class Degradation:
         """
         if DegradationLevel.SHED in self.levels(priority):
             wait_s = self._wait_s() or self._settings.target_wait_s
-            raise Overloaded("service_full", "Under this load, batches are not taken.", wait_s)
+            raise Overloaded("service_full", "Batch requests are refused under the current load.", wait_s)
 
     def _look(self) -> None:
         now = self._clock()

@@ -37,7 +37,7 @@ class Flight(Generic[T]):
         try:
             with self._scope:
                 self.outcome = await self._run()
-        except Exception as error:  # noqa: BLE001 - whatever it raises is for those who wait to handle
+        except Exception as error:  # noqa: BLE001 - whatever it raises goes to the waiting callers
             if self._waiting:  # breaks a reference cycle: the error holds frames that hold this flight
                 self.outcome = error
         finally:

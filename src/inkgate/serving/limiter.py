@@ -32,7 +32,7 @@ class WorkOutcome(StrEnum):
 
 
 class CallerLeft(Exception):
-    """The caller has left: there is nobody to answer."""
+    """The caller has left."""
 
 
 class Permit:
@@ -124,7 +124,7 @@ class FixedLimiter:
     def admit(self, arrival: Arrival = ANYBODY) -> Permit:  # noqa: ARG002 - all are the same to it
         if self.in_flight >= self._max_in_flight:
             raise Overloaded(
-                "service_full", f"{self.in_flight} documents are being read; no more fit.", self._retry_after_s
+                "service_full", f"The service is full: {self.in_flight} documents are in flight.", self._retry_after_s
             )
         self.in_flight += 1
         return Permit(self._leave)
