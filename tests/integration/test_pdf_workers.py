@@ -3,6 +3,7 @@
 import os
 import signal
 import struct
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -95,6 +96,26 @@ async def test_memory_that_was_found_in_another_way_fails_no_page(monkeypatch: p
         async with PdfPool(ONE_WORKER, command("page:0:wall")) as pool, pool.open(small_things, PdfText.NEVER) as pdf:
             outcomes.append(await outcome(pdf, 0))
     assert outcomes == ["ok"] * 8
+
+
+_HEAP_KEPT = """
+from pathlib import Path
+from inkgate.documents.pdf import worker
+
+def heap():
+    (line,) = [line for line in Path("/proc/self/maps").read_text().splitlines() if line.endswith("[heap]")]
+    start, end = line.split()[0].split("-")
+    return int(end, 16) - int(start, 16)
+
+before = heap()
+worker._reserve_heap()
+print(heap() - before)
+"""
+
+
+def test_memory_that_a_retry_reserves_stays_in_the_heap() -> None:
+    kept = subprocess.run([sys.executable, "-c", _HEAP_KEPT], check=True, capture_output=True, text=True)
+    assert int(kept.stdout) > 12_000_000
 
 
 async def test_an_image_that_is_too_large_for_the_memory_is_an_error_and_not_a_blank_page() -> None:

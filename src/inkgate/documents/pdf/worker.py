@@ -31,8 +31,10 @@ MAX_GROWTH_MB = 64.0
 _PAGE_MB = mmap.PAGESIZE / 2**20
 _RESERVED_BLOCK, _RESERVED_BLOCKS = 64 * 2**10, 256
 """Size and number of blocks to reserve in the heap; blocks from 128 KB on may be mapped separately."""
-_M_MMAP_THRESHOLD = -3
-"""M_MMAP_THRESHOLD of malloc.h: the size from which blocks are mapped separately."""
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+"""Parameters of mallopt in malloc.h: the free memory at the heap's end from which malloc returns it to the system, and
+the size from which blocks are mapped separately.
+"""
 _libc = ctypes.CDLL(None)
 _libc.malloc.restype = ctypes.c_void_p
 _libc.malloc.argtypes = [ctypes.c_size_t]
@@ -165,6 +167,7 @@ def _reserve_heap() -> None:
     threshold: malloc raises it after freeing large blocks, and would then put large blocks into the heap.
     """
     _libc.mallopt(_M_MMAP_THRESHOLD, 2 * _RESERVED_BLOCK)
+    _libc.mallopt(_M_TRIM_THRESHOLD, 2 * _RESERVED_BLOCKS * _RESERVED_BLOCK)
     blocks = [_libc.malloc(_RESERVED_BLOCK) for _ in range(_RESERVED_BLOCKS)]
     for block in blocks:
         _libc.free(block)
