@@ -79,7 +79,7 @@ class RateLimiter:
         if reset_at is not None:
             # Both are wall clock times; the clock may be changed between them.
             wait_s = min(max(0.0, reset_at - self._now()), self._limit.get_expiry())
-            raise Overloaded("rate_limited", f"Each client may send {self._limit}.", wait_s)
+            raise Overloaded("rate_limited", f"Requests are limited to {self._limit}.", wait_s)
 
     async def _hit(self, caller: str) -> float | None:
         """Counts one request. Returns None if it passes, else the time when the next one may."""
