@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from inkgate.bootstrap.gpus import LastRead, gpu_watch, last_read
 from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.gpu_watch import GpuWatch
-from inkgate.settings import EngineSettings, GpuSettings, ServingSettings, Settings, VllmSettings, Watching
+from inkgate.settings import EngineSettings, GpuMonitoring, GpuSettings, ServingSettings, Settings, VllmSettings
 from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable
 from support.clock import Clock
 from support.gpu import RecordedGpu
@@ -177,4 +177,4 @@ async def test_gpus_of_this_machine_are_watched_for_servers_on_it(
 
 def test_gpus_are_left_alone_where_the_settings_say_so() -> None:
     assert last_read(Settings()) is not None
-    assert last_read(Settings(serving=ServingSettings(gpu=GpuSettings(enabled=Watching.NEVER)))) is None
+    assert last_read(Settings(serving=ServingSettings(gpu=GpuSettings(enabled=GpuMonitoring.NEVER)))) is None

@@ -16,7 +16,7 @@ from inkgate.bootstrap.background import Background
 from inkgate.concurrency import Threads
 from inkgate.serving.breaker import Breaker
 from inkgate.serving.gpu_watch import GpuWatch
-from inkgate.settings import Settings, Watching
+from inkgate.settings import GpuMonitoring, Settings
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable, NvmlReader
 
@@ -102,7 +102,7 @@ def _seen(reader: GpuReader) -> bool:
 def last_read(settings: Settings) -> LastRead | None:
     """Storage for the readings of this machine's GPUs; None without nvidia-ml-py, or if the settings disable it."""
     gpu = settings.serving.gpu
-    if gpu.enabled is Watching.NEVER or find_spec("pynvml") is None:
+    if gpu.enabled is GpuMonitoring.NEVER or find_spec("pynvml") is None:
         return None
     return LastRead(NvmlReader, gpu.gpus)
 

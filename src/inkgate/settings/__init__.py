@@ -48,10 +48,10 @@ from inkgate.settings.serving import (
     AdaptiveSettings,
     AdmissionSettings,
     DegradationSettings,
+    GpuMonitoring,
     GpuSettings,
     SchedulingSettings,
     ServingSettings,
-    Watching,
 )
 from inkgate.settings.telemetry import USUAL_METRICS_PORT, MetricsSettings, TracingSettings
 from inkgate.settings.vllm import ManagedSettings, ReadingMode, VllmSettings
@@ -69,6 +69,7 @@ __all__ = [
     "DocsSettings",
     "EngineSettings",
     "FetchSettings",
+    "GpuMonitoring",
     "GpuSettings",
     "LayoutSettings",
     "LimitSettings",
@@ -96,7 +97,6 @@ __all__ = [
     "UiSettings",
     "Url",
     "VllmSettings",
-    "Watching",
     "load_settings",
 ]
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt
 
 
-class Watching(StrEnum):
+class GpuMonitoring(StrEnum):
     """Whether GPUs are monitored."""
 
     AUTO = "auto"
@@ -81,8 +81,8 @@ class DegradationSettings(Branch):
 
 
 class GpuSettings(Branch):
-    enabled: Watching = Field(
-        Watching.AUTO,
+    enabled: GpuMonitoring = Field(
+        GpuMonitoring.AUTO,
         description="`auto`: with `inkgate[gpu]`, watch the GPUs of this machine, and stop calls to model "
         "servers on it while a GPU is in trouble. `never`: don't.",
     )
