@@ -1,4 +1,4 @@
-"""GpuMonitoring a service during a trial: its resources, and whether one of its processes died."""
+"""Watching a service during a trial: its resources, and whether one of its processes died."""
 
 from __future__ import annotations
 
