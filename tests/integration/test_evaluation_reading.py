@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -132,6 +133,13 @@ def test_tesseract_is_looked_for_before_anything_is_read(monkeypatch: pytest.Mon
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PeerMissing, match="tesseract is not installed: apt-get install tesseract-ocr"):
         find_peer("tesseract")
+
+
+def test_rapidocr_is_looked_for_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    monkeypatch.delitem(sys.modules, "rapidocr", raising=False)
+    with pytest.raises(PeerMissing, match="rapidocr is not installed: pip install rapidocr"):
+        find_peer("rapidocr-tuned")
 
 
 def test_lines_of_tesseract_are_words_joined() -> None:

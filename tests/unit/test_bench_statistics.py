@@ -95,3 +95,9 @@ def test_equal_runs_are_called_different_one_time_in_twenty_and_a_quarter_is_nea
 
     assert 0.03 <= share_different(1.0, 0.1) <= 0.065
     assert share_different(1.25, 0.04) >= 0.95
+
+
+def test_figures_of_any_size_are_compared() -> None:
+    huge = compare_repeats([1e-300] * 3, [1e300] * 3)
+    assert huge.ratio == huge.high > 1e300
+    assert compare_repeats([1e-300, 1, 1e300], [1e-300, 1, 1e300]).low == 0

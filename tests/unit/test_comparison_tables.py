@@ -61,6 +61,14 @@ def test_a_terminal_gets_the_same_table_and_hears_that_it_was_interrupted() -> N
     assert "Interrupted" in shown
 
 
+def test_names_that_look_like_markup_are_shown_as_they_are() -> None:
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(as_table(comparison(replace(FAST, name="[red]fast", model="[/bold]"))))
+    shown = console.export_text()
+    assert "[red]fast" in shown
+    assert "[/bold], openvino bf16" in shown
+
+
 def test_remarks_name_who_they_are_about() -> None:
     noted = EngineResult("given", notes=("A run was interrupted.",))
     assert remarks(comparison(noted)) == ("given: A run was interrupted.",)

@@ -96,6 +96,12 @@ def test_what_can_not_be_tested_is_told_in_a_line(tmp_path: Path) -> None:
     both = runner.invoke(app, ["loadtest", "http://127.0.0.1:1", "--pages", str(tmp_path), "-c", "2", "--rate", "5"])
     assert both.exit_code == 2
     assert "--clients and --rate" in both.stderr
+    for option, place in (("--json", "empty"), ("--csv", "a.png"), ("--json", "a.png/x.json")):
+        unwritable = runner.invoke(
+            app, ["loadtest", "http://127.0.0.1:1", "--pages", str(tmp_path), option, str(tmp_path / place)]
+        )
+        assert (unwritable.exit_code, unwritable.stderr.count("\n")) == (2, 1)
+        assert "Can't write" in unwritable.stderr
 
 
 def test_without_steps_the_plan_is_as_it_was() -> None:

@@ -63,9 +63,23 @@ def test_a_repeat_without_responses_is_not_judged() -> None:
     run = report.points[0].runs[0]
     dead = replace(run, answered=0, in_time=0, latency=None)
     found = compare(with_runs(report, run, run, run), with_runs(report, run, dead, run))
-    assert found.goodput.why == "in a repeat no response was in time"
+    assert found.goodput.why == "in 1 of 3 repeats of B no response was in time"
+    assert found.goodput.b == 0
+    assert "goodput is" in found.statement[0]
+    assert "0/s for B. Not judged: in 1 of 3 repeats of B" in found.statement[0]
+    assert found.p95.b is None
     assert found.p95.why == "in a repeat no request was answered"
     assert found.goodput.verdict is found.p95.verdict is None
+
+
+def test_the_load_that_is_judged_by_does_not_depend_on_the_number_of_runs() -> None:
+    """Goodputs below 1/s make a product of many runs small."""
+    run = load_report().points[0].runs[0]
+    slow, slower = (replace(run, in_time=round(rate * 1000), seconds=1000.0) for rate in (0.8, 0.4))
+    report = replace(load_report(), points=(LoadPoint(1, (slower,)), LoadPoint(8, (slow,) * 3)))
+    found = compare(report, report)
+    assert found.level == 8
+    assert found.goodput.verdict is Verdict.EQUAL
 
 
 def test_the_same_test_is_equal_to_itself_or_unclear() -> None:

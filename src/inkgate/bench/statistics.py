@@ -102,7 +102,7 @@ def compare_repeats(
     squares = [max(side.deviation or 0.0, resolution) ** 2 / side.count for side in (first, second)]
     log, error = second.mean - first.mean, math.sqrt(sum(squares))
     if not error:
-        return RatioEstimate(math.exp(log), math.exp(log), math.exp(log), float(not log), confidence)
+        return RatioEstimate(_exp(log), _exp(log), _exp(log), float(not log), confidence)
     # Degrees of freedom after Welch and Satterthwaite.
     freedom = sum(squares) ** 2 / sum(
         square**2 / (side.count - 1) for square, side in zip(squares, (first, second), strict=True)
@@ -110,7 +110,7 @@ def compare_repeats(
     special = _scipy_special()
     reach = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
     p = 2 * float(special.stdtr(freedom, -abs(log) / error))
-    return RatioEstimate(math.exp(log), math.exp(log - reach), math.exp(log + reach), p, confidence)
+    return RatioEstimate(_exp(log), _exp(log - reach), _exp(log + reach), p, confidence)
 
 
 def pooled_deviation(groups: Iterable[Sequence[float]], usual: float) -> float:
@@ -123,6 +123,11 @@ def pooled_deviation(groups: Iterable[Sequence[float]], usual: float) -> float:
     repeated = [group for group in logs if len(group) > 1]
     squares = usual**2 * _USUAL_FREEDOM + sum(stdev(group) ** 2 * (len(group) - 1) for group in repeated)
     return math.sqrt(squares / (_USUAL_FREEDOM + sum(len(group) - 1 for group in repeated)))
+
+
+def _exp(log: float) -> float:
+    """At most 1e304: a report may hold any figures."""
+    return math.exp(min(log, 700.0))
 
 
 def _scipy_special() -> ModuleType:

@@ -14,7 +14,7 @@ import typer
 from inkgate.bench.statistics import LEAST_REPEATS
 from inkgate.cli.durations import duration
 from inkgate.cli.interrupts import stop_on_signal
-from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
+from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, misuse, say, writing_outputs
 from inkgate.errors import install_extra
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
     for file in output or ():
         if file.suffix not in FORMS:
             raise misuse(f"{file} must end in {', '.join(FORMS)}.")
+    check_outputs(*(output or ()))
     plan = Plan(Axis.CONCURRENCY, clients, seconds, warm_s=warm_up, deadline_s=deadline, timeout_s=timeout)
     try:
         contenders = parse(engines, config)
@@ -151,6 +152,7 @@ def _show(comparison: EngineComparison, files: Sequence[Path]) -> None:
     if not sys.stdout.isatty():
         console.width = PIPED_WIDTH
     console.print(as_table(comparison))
-    for file in files:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(FORMS[file.suffix](comparison))
+    with writing_outputs():
+        for file in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(FORMS[file.suffix](comparison))

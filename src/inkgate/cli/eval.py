@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from inkgate.cli.messages import failure, misuse, needs_extra
+from inkgate.cli.messages import check_outputs, failure, misuse, needs_extra, writing_outputs
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.settings import PdfText, Settings, load_settings
 
@@ -61,6 +61,7 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
     extra `bench`: `pip install '.[bench]'` in inkgate's checkout.
     """
     settings = _settings(config, engine)
+    check_outputs(*([json] if json else []))
     with needs_extra("bench"):
         from inkgate.bench.accuracy.manifest import ManifestInvalid, load_manifest, select
         from inkgate.bench.accuracy.peers import PeerMissing, find_peer
@@ -82,8 +83,9 @@ def evaluate(  # noqa: PLR0913  # one parameter for each option of the command
         console.width = PIPED_WIDTH
     console.print(tables(evaluation))
     if json is not None:
-        json.parent.mkdir(parents=True, exist_ok=True)
-        json.write_text(jsonlib.dumps(as_json(evaluation), ensure_ascii=False, indent=1), encoding="utf-8")
+        with writing_outputs():
+            json.parent.mkdir(parents=True, exist_ok=True)
+            json.write_text(jsonlib.dumps(as_json(evaluation), ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def _settings(config: Path | None, engine: str | None) -> Settings:

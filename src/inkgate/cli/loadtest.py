@@ -16,7 +16,7 @@ import typer
 from inkgate.cli.durations import duration, share
 from inkgate.cli.interrupts import stop_on_signal
 from inkgate.cli.loadtest_options import LoadOptions, plan_of, steps_of
-from inkgate.cli.messages import FAILED, INTERRUPTED, misuse, say
+from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, misuse, say, writing_outputs
 
 if TYPE_CHECKING:
     from inkgate.bench.load.knee import Steps
@@ -151,6 +151,7 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
         loaded = load_pages(pages)
     except LoadImpossible as error:
         raise misuse(str(error)) from error
+    check_outputs(*([json] if json else []), *([csv / "points.csv", csv / "seconds.csv"] if csv else []))
     _raise_file_limit(plan)
     try:
         options = _TestOptions(found_steps, max_error, metrics_url, _given_options(context))
@@ -241,15 +242,16 @@ def _view(load: Load, stack: ExitStack) -> LiveView | PlainLines:
 
 
 def _finish(report: LoadReport, json: Path | None, csv: Path | None) -> None:
-    """Writes the report, prints it, and exits with its status."""
+    """Prints the report, writes it, and exits with its status."""
     from inkgate.bench.load.report import report_text, write_json, write_points_csv, write_seconds_csv
 
-    if json is not None:
-        write_json(report, json)
-    if csv is not None:
-        write_points_csv(report, csv / "points.csv")
-        write_seconds_csv(report, csv / "seconds.csv")
     print(report_text(report))
+    with writing_outputs():
+        if json is not None:
+            write_json(report, json)
+        if csv is not None:
+            write_points_csv(report, csv / "points.csv")
+            write_seconds_csv(report, csv / "seconds.csv")
     if report.partial:
         raise typer.Exit(INTERRUPTED)
     nothing = not any(run.answered for point in report.points for run in point.runs)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
@@ -55,3 +57,20 @@ def needs_extra(extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise misuse(f"{error.name} is not installed: {install_extra(extra)}.") from error
+
+
+def check_outputs(*files: Path) -> None:
+    """Exits, before a long measurement, if its results can't be written to one of the files."""
+    for file in files:
+        place = next(each for each in (file, *file.absolute().parents) if each.exists())
+        if place.is_dir() is (place == file) or not os.access(place, os.W_OK):
+            raise misuse(f"Can't write {file}.")
+
+
+@contextmanager
+def writing_outputs() -> Iterator[None]:
+    """Exits with a message if a file can't be written inside."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(f"Can't write {error.filename or 'a file'}: {error.strerror}.") from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from inkgate.cli.messages import failure, misuse, needs_extra, say
+from inkgate.cli.messages import failure, misuse, needs_extra, say, writing_outputs
 
 if TYPE_CHECKING:
     from inkgate.bench.load.results import LoadReport
@@ -38,21 +38,18 @@ def report(  # noqa: PLR0913  # one parameter for each option of the command
         if path.suffix.lower() != suffix:
             raise misuse(f"{path} should end in {suffix}.")
     wanted = [path for path, _ in paths]
-    try:
-        with needs_extra("bench"):
-            if compare:
-                if csv is not None:
-                    raise misuse("--csv does not work with --compare; --json has all figures.")
-                found = _comparison(files)
-                for sentence in (*found.statement, *found.concerns):
-                    print(sentence)
-                _write(found, [*wanted, *([json] if json is not None else [])])
-            else:
-                if len(files) != 1 or json is not None:
-                    raise misuse("Give one FILE, or --compare and two of them; --json works with --compare only.")
-                _write(_report(files[0]), wanted or [files[0].with_suffix(".html")])
-    except OSError as error:
-        raise failure(f"Can't write {error.filename or 'a file'}: {error.strerror}.") from error
+    with needs_extra("bench"), writing_outputs():
+        if compare:
+            if csv is not None:
+                raise misuse("--csv does not work with --compare; --json has all figures.")
+            found = _comparison(files)
+            for sentence in (*found.statement, *found.concerns):
+                print(sentence)
+            _write(found, [*wanted, *([json] if json is not None else [])])
+        else:
+            if len(files) != 1 or json is not None:
+                raise misuse("Give one FILE, or --compare and two of them; --json works with --compare only.")
+            _write(_report(files[0]), wanted or [files[0].with_suffix(".html")])
 
 
 def _write(report: Report | LoadComparison, paths: list[Path]) -> None:

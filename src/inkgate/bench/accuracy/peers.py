@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -107,6 +108,8 @@ def find_peer(name: str) -> Peer:
         raise PeerMissing(f"Unknown tool {name!r}; compare with one of {', '.join(PEERS)}.")
     if peer.params is None and shutil.which("tesseract") is None:
         raise PeerMissing("tesseract is not installed: apt-get install tesseract-ocr, and its language packs.")
+    if peer.params is not None and find_spec("rapidocr") is None:
+        raise PeerMissing("rapidocr is not installed: pip install rapidocr.")
     return peer
 
 

@@ -110,7 +110,7 @@ def as_table(comparison: EngineComparison) -> RenderableType:
     for column in columns:
         table.add_column(column.title, justify="right", no_wrap=True)
     for engine in comparison.engines:
-        table.add_row(engine.name, _reads(engine), *_cells(engine, columns))
+        table.add_row(Text(engine.name), Text(_reads(engine)), *_cells(engine, columns))  # names may look like markup
     return Group(table, Text(conditions(comparison)), *(Text(f"- {remark}") for remark in remarks(comparison)))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import geometric_mean
 
@@ -67,8 +67,8 @@ class LoadComparison:
     """Two load tests, A and B.
 
     Attributes:
-        level: the load that is judged by: of those that both were tested at, the one with the most goodput of both
-            together, so that the choice favours neither.
+        level: the load that is judged by: of those that both were tested at, three times if any was, the one with the
+            most goodput of both together, so that the choice favours neither.
         goodput, p95: B over A there, with a 95 % interval.
         statement: the result in sentences; concerns: what speaks against comparing the two.
     """
@@ -95,7 +95,7 @@ def compare(a: LoadReport, b: LoadReport, names: tuple[str, str] = ("A", "B")) -
         return LoadComparison(a, b, names, None, nothing, nothing, (), (said,), _concerns(a, b, None))
     each = 1 - (1 - CONFIDENCE) / len(runs)
     levels = tuple(LevelRatios(level, _goodput(*sides, each), _p95(*sides, each)) for level, sides in runs.items())
-    level = max(runs, key=lambda one: math.prod(run.goodput for run in (*runs[one][0], *runs[one][1])))
+    level = max(runs, key=lambda one: _weight(runs[one]))
     sides = runs[level]
     goodput, p95 = _goodput(*sides, CONFIDENCE), _p95(*sides, CONFIDENCE)
     where = level_words(a.axis, level)
@@ -132,26 +132,41 @@ def _shared_runs(a: LoadReport, b: LoadReport) -> dict[float, Sides]:
     return found
 
 
+def _weight(sides: Sides) -> tuple[bool, float]:
+    """Whether both sides were repeated often enough, then the goodput of both together, each by its geometric mean."""
+    goodputs = [_geometric_mean([run.goodput for run in side]) for side in sides]
+    return min(map(len, sides)) >= LEAST_REPEATS, math.prod(goodputs)
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    """0 if a value is 0."""
+    return geometric_mean(values) if min(values) > 0 else 0.0
+
+
 def _goodput(a: Sequence[LoadSummary], b: Sequence[LoadSummary], confidence: float) -> FigureRatio:
-    sides = [run.goodput for run in a], [run.goodput for run in b]
+    missing = " and ".join(
+        f"in {late} of {len(side)} repeats of {name} no response was in time"
+        for name, side in (("A", a), ("B", b))
+        if (late := sum(not run.in_time for run in side))
+    )
     judge = partial(compare_goodput, a, b, confidence)
-    return _ratio(*sides, confidence, "in a repeat no response was in time", judge)
+    return _ratio([run.goodput for run in a], [run.goodput for run in b], confidence, missing, judge)
 
 
 def _p95(a: Sequence[LoadSummary], b: Sequence[LoadSummary], confidence: float) -> FigureRatio:
     first, second = ([run.latency.p95_s if run.latency else 0.0 for run in side] for side in (a, b))
     judge = partial(compare_repeats, first, second, confidence=confidence)
-    return _ratio(first, second, confidence, "in a repeat no request was answered", judge)
+    found = _ratio(first, second, confidence, "in a repeat no request was answered", judge)
+    return replace(found, a=found.a or None, b=found.b or None)
 
 
 def _ratio(
     a: Sequence[float], b: Sequence[float], confidence: float, missing: str, judge: Callable[[], RatioEstimate]
 ) -> FigureRatio:
     """`missing`: why nothing is judged where a repeat has no figure, which is 0."""
-    known = [[value for value in side if value > 0] for side in (a, b)]
-    first, second = (geometric_mean(side) if side else None for side in known)
+    first, second = _geometric_mean(a), _geometric_mean(b)
     try:
-        if len(known[0]) < len(a) or len(known[1]) < len(b):
+        if not first or not second:
             raise StatisticsError(missing)
         if min(len(a), len(b)) < LEAST_REPEATS:
             raise StatisticsError("repeat each test at least three times")
