@@ -17,7 +17,7 @@ from inkgate.bench.load.plan import Load, Plan
 from inkgate.bench.load.results import Axis
 from inkgate.bench.load.run import run
 from inkgate.bench.load.sender import try_once
-from inkgate.bench.load.target import ProtocolName, detect
+from inkgate.bench.load.target import ProtocolName, TargetOptions, detect
 from inkgate.bootstrap import serve
 from inkgate.settings import Settings, load_settings
 from support.load_target import closed_plan
@@ -62,7 +62,7 @@ def pages(tmp_path: Path) -> Path:
 async def test_the_embedded_engine_under_load(pages: Path) -> None:
     async with gateway(load_settings(None, **QUIET, engine={"name": "ppocr"})) as url:
         for protocol in (None, ProtocolName.SIMPLE):
-            target = await detect(url, protocol=protocol)
+            target = await detect(url, TargetOptions(protocol=protocol))
             assert target.protocol is (protocol or ProtocolName.OCR)
             load = Load(target, load_pages(pages), PLAN)
             assert (await try_once(load)).kind == ""
@@ -77,7 +77,7 @@ async def test_chat_completions_under_load(pages: Path) -> None:
     with running_stub(Reply(["Invoice", " 20417"]), ("stub-model",)) as stub:
         settings = load_settings(None, **QUIET, engine={"name": "paddleocr-vl", "vllm": {"urls": [stub.url]}})
         async with gateway(settings) as url:
-            target = await detect(f"{url}/v1")
+            target = await detect(f"{url}/v1", TargetOptions())
             assert (target.protocol, target.model) == (ProtocolName.CHAT, "stub-model")
             load = Load(target, load_pages(pages), Plan(Axis.RATE, 20, 0.5, warm_s=0.0))
             assert (await try_once(load)).kind == ""

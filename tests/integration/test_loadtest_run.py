@@ -15,7 +15,7 @@ from inkgate.bench.load.plan import CallerShare, Load
 from inkgate.bench.load.results import Second
 from inkgate.bench.load.run import run
 from inkgate.bench.load.sender import try_once
-from inkgate.bench.load.target import ProtocolName, Target, detect
+from inkgate.bench.load.target import ProtocolName, Target, TargetOptions, detect
 from support.load_target import PAGE, closed_plan, load_target, open_plan, refusal, stream, text
 
 pytestmark = pytest.mark.anyio
@@ -227,7 +227,7 @@ async def test_a_wrong_key_or_address_is_told_before_any_load() -> None:
     with pytest.raises(LoadImpossible, match="Nothing listens"):
         await try_once(Load(Target(url, ProtocolName.SIMPLE), (PAGE,), open_plan()))
     with pytest.raises(LoadImpossible, match="Nothing listens"):
-        await detect(url)
+        await detect(url, TargetOptions())
 
 
 async def test_a_service_that_is_full_is_no_reason_not_to_test_it() -> None:
@@ -238,23 +238,23 @@ async def test_a_service_that_is_full_is_no_reason_not_to_test_it() -> None:
 
 async def test_the_protocol_is_found_out() -> None:
     async with load_target(models=("reader", "other")) as target:
-        chat = await detect(target.url)
+        chat = await detect(target.url, TargetOptions())
         assert (chat.protocol, chat.model) == (ProtocolName.CHAT, "reader")
         assert chat.url == f"{target.url}/v1/chat/completions"
-        assert (await detect(f"{target.url}/v1", model="other")).model == "other"
-        assert (await detect(f"{target.url}/v1/")).url == chat.url
-        assert (await detect(target.url, protocol=ProtocolName.OCR)).url == f"{target.url}/ocr"
+        assert (await detect(f"{target.url}/v1", TargetOptions(model="other"))).model == "other"
+        assert (await detect(f"{target.url}/v1/", TargetOptions())).url == chat.url
+        assert (await detect(target.url, TargetOptions(protocol=ProtocolName.OCR))).url == f"{target.url}/ocr"
     async with load_target() as target:
-        simple = await detect(target.url.removeprefix("http://"))
+        simple = await detect(target.url.removeprefix("http://"), TargetOptions())
         assert (simple.protocol, simple.url) == (ProtocolName.SIMPLE, f"{target.url}/ocr")
-        assert (await detect(f"{target.url}/read/page")).url == f"{target.url}/read/page"
+        assert (await detect(f"{target.url}/read/page", TargetOptions())).url == f"{target.url}/read/page"
         with pytest.raises(LoadImpossible, match="lists no model"):
-            await detect(f"{target.url}/v1")
+            await detect(f"{target.url}/v1", TargetOptions())
     with pytest.raises(LoadImpossible, match="is not an address"):
-        await detect("http://")
+        await detect("http://", TargetOptions())
     for secret in ("http://me:hidden@127.0.0.1:1", "http://127.0.0.1:1/ocr?key=hidden"):
         with pytest.raises(LoadImpossible, match="--key") as told:
-            await detect(secret)
+            await detect(secret, TargetOptions())
         assert "hidden" not in str(told.value)
 
 

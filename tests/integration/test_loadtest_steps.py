@@ -12,7 +12,7 @@ from inkgate.bench.load.knee import Steps
 from inkgate.bench.load.readings import Scraper
 from inkgate.bench.load.results import Axis, LoadPoint, Second, ServerSide
 from inkgate.bench.load.run import run
-from inkgate.bench.load.steps import LoadInstruments, RunProgress, run_once, run_steps
+from inkgate.bench.load.steps import LoadInstruments, RunProgress, run_steps
 from inkgate.bench.load.target import ProtocolName
 from support.load_target import closed_plan, load_target, open_plan, text
 
@@ -82,7 +82,9 @@ async def test_interruption_ends_the_step_that_goes_on_and_keeps_those_before() 
 
 async def test_one_load_alone_is_one_point() -> None:
     async with load_target() as target:
-        stepped = await run_once(target.load(ProtocolName.SIMPLE, open_plan()), LoadInstruments(run, Scraper(())))
+        stepped = await run_steps(
+            target.load(ProtocolName.SIMPLE, open_plan()), None, LoadInstruments(run, Scraper(()))
+        )
     [point] = stepped.points
     assert point.level == 100
     assert point.runs[0].answered == 30

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from inkgate.bench.compare.memory import MemoryMonitor, gpu_bytes
+from inkgate.bench.compare.run import MemoryMonitor, gpu_bytes
 from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
 
 MB = 1_000_000
@@ -29,6 +29,7 @@ class Gpus:
 async def test_the_most_that_was_seen_counts_and_of_gpus_what_was_not_there_before() -> None:
     resident = iter([3 * MB, 9 * MB, 4 * MB])
     monitor = MemoryMonitor(Gpus([MB, MB], [5 * MB, MB], None, [2 * MB, 2 * MB]), lambda _: next(resident))
+    monitor.begin()
     for _ in range(3):
         await monitor.sample(1)
     assert (monitor.memory_mb, monitor.gpu_memory_mb) == (9.0, 4.0)

@@ -8,8 +8,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from inkgate.bench.compare.results import EngineResult
-from inkgate.bench.compare.tables import as_csv, as_json, as_markdown, as_table, from_json, remarks
+from inkgate.bench.compare.results import EngineResult, as_csv, as_json, as_markdown, as_table, from_json, remarks
 from support.comparisons import FAST, GONE, OWN, comparison, summary
 
 

@@ -66,7 +66,7 @@ def test_options_are_loads(tmp_path: Path) -> None:
     assert (replay.arrivals, replay.replay[-1].at) == (Arrivals.REPLAY, 2.0)
     assert replay.mix == (CallerShare(), CallerShare("batch", None, 0.0))
     assert replay.level == pytest.approx(1.0, rel=0.01)
-    for wrong in ({"clients": 1, "rate": 1.0}, {"ramp": "up"}, {"rate": 1.0, "arrivals": "bursts"}, {"rate": 0.0}):
+    for wrong in ({"clients": 1, "rate": 1.0}, {"ramp": "up"}, {"rate": 0.0}):
         with pytest.raises(LoadImpossible):
             asked(**wrong)
 

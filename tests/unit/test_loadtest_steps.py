@@ -7,12 +7,12 @@ import pytest
 
 from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.knee import Steps, parse_steps, round_order
-from inkgate.bench.load.plan import Arrivals, Load, Plan
+from inkgate.bench.load.plan import Load
 from inkgate.bench.load.readings import Scraper
 from inkgate.bench.load.results import Axis, LoadPoint, OwnLimits, Second, ServerSide
-from inkgate.bench.load.steps import LoadInstruments, RunProgress, StepResults, run_once, run_steps
+from inkgate.bench.load.steps import LoadInstruments, RunProgress, StepResults, run_steps
 from support import curves
-from support.scripted_load import TARGET, ScriptedService, load
+from support.scripted_load import ScriptedService, load
 
 RISES_AND_FALLS = curves.rises_and_falls(2.0, 0.05, 0.002)
 
@@ -125,7 +125,7 @@ def test_nothing_waits_for_a_service_that_failed_in_the_last_run() -> None:
     service = ScriptedService(curves.straight(1.0), lambda _: 0.2, down_for=10_000)
 
     async def main() -> StepResults:
-        return await run_once(load(), LoadInstruments(service, Scraper(()), sleep=no_wait))
+        return await run_steps(load(), None, LoadInstruments(service, Scraper(()), sleep=no_wait))
 
     found = anyio.run(main)
     assert service.probes == 0
@@ -154,14 +154,6 @@ def test_a_generator_that_was_the_bottleneck_once_says_at_which_step() -> None:
     assert found.own.unsent == 12
 
 
-def test_what_changes_its_load_by_itself_is_not_stepped() -> None:
-    ramp = Load(TARGET, (), Plan(Axis.RATE, 1, 10, arrivals=Arrivals.RAMP, until_level=5))
-    with pytest.raises(LoadImpossible):
-        stepped(ScriptedService(RISES_AND_FALLS), Steps((1, 2)), ramp)
-    with pytest.raises(LoadImpossible):
-        stepped(ScriptedService(RISES_AND_FALLS), Steps((1, 2), repeats=0))
-
-
 class Listener:
     def __init__(self) -> None:
         self.heard: list[str] = []
@@ -182,8 +174,8 @@ def test_one_load_alone_is_watched_and_scraped_and_has_no_knee() -> None:
         listener = Listener()
         scraper = Scraper((lambda: ServerSide(kv_share=0.9),))
         await scraper.take()
-        return await run_once(
-            load(seconds=2), LoadInstruments(ScriptedService(RISES_AND_FALLS), scraper, listener)
+        return await run_steps(
+            load(seconds=2), None, LoadInstruments(ScriptedService(RISES_AND_FALLS), scraper, listener)
         ), listener.heard
 
     found, heard = anyio.run(main)

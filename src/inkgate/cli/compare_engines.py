@@ -87,22 +87,24 @@ def compare_engines(  # noqa: PLR0913  # one parameter for each option of the co
     """
     from inkgate.bench.accuracy.manifest import ManifestInvalid
     from inkgate.bench.compare.contenders import ContenderInvalid, documents, parse
+    from inkgate.bench.compare.results import FORMS
     from inkgate.bench.compare.run import ComparisonPlan
-    from inkgate.bench.compare.tables import FORMS
     from inkgate.bench.load import LoadImpossible
     from inkgate.bench.load.plan import Plan
     from inkgate.bench.load.results import Axis
+    from inkgate.bench.load.target import TargetOptions
 
     for file in output or ():
         if file.suffix not in FORMS:
             raise misuse(f"{file} must end in {', '.join(FORMS)}.")
     check_outputs(*(output or ()))
+    target = TargetOptions(key, model=model, prompt=prompt, max_tokens=max_tokens)
     plan = Plan(Axis.CONCURRENCY, clients, seconds, warm_s=warm_up, deadline_s=deadline, timeout_s=timeout)
     try:
         contenders = parse(engines, config)
         entries = documents(pages)
         _check_accuracy_extra(any(entry.scored for entry in entries))
-        comparison_plan = ComparisonPlan(entries, plan, rounds, key, model, prompt, max_tokens)
+        comparison_plan = ComparisonPlan(entries, plan, rounds, target)
         comparison = anyio.run(
             _compare, contenders, comparison_plan, backend_options={"use_uvloop": sys.platform != "win32"}
         )
@@ -128,8 +130,7 @@ def _check_accuracy_extra(wanted: bool) -> None:
 
 
 async def _compare(contenders: Sequence[Contender], plan: ComparisonPlan) -> EngineComparison:
-    from inkgate.bench.compare.memory import gpu_reader
-    from inkgate.bench.compare.run import compare
+    from inkgate.bench.compare.run import compare, gpu_reader
     from inkgate.bench.load.report import this_machine
     from inkgate.concurrency import single_error
 
@@ -146,7 +147,7 @@ async def _compare(contenders: Sequence[Contender], plan: ComparisonPlan) -> Eng
 def _show(comparison: EngineComparison, files: Sequence[Path]) -> None:
     from rich.console import Console
 
-    from inkgate.bench.compare.tables import FORMS, as_table
+    from inkgate.bench.compare.results import FORMS, as_table
 
     console = Console()
     if not sys.stdout.isatty():

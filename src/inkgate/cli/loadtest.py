@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import anyio
 import typer
@@ -24,30 +24,21 @@ if TYPE_CHECKING:
     from inkgate.bench.load.pages import LoadPage
     from inkgate.bench.load.plan import Load, Plan
     from inkgate.bench.load.results import Axis, LoadReport
-    from inkgate.bench.load.target import Target
+    from inkgate.bench.load.target import TargetOptions
 
 UNREACHABLE = 3
 """Exit status: the service could not be reached, as with `inkgate doctor`."""
 
 
 @dataclass(frozen=True, slots=True)
-class _TargetOptions:
-    """The options that describe the service."""
+class _LoadTest:
+    """What the command line describes. `steps`: None for a single load; `asked`: all options, for the report."""
 
     url: str
-    key: str
-    protocol: str | None
-    model: str
-    prompt: str
-    max_tokens: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _TestOptions:
-    """The other options. `steps`: None for a single load; `asked`: all options, for the report."""
-
+    target: TargetOptions
+    pages: tuple[LoadPage, ...]
+    plan: Plan
     steps: Steps | None
-    max_error: float
     metrics_url: str
     asked: Mapping[str, str]
 
@@ -92,14 +83,16 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
     max_error: Annotated[
         float, typer.Option(parser=share, metavar="SHARE", help="Maximum error rate at the knee, e.g. 0.1%.")
     ] = 0.001,
-    arrivals: Annotated[str, typer.Option(help="Arrivals of an open loop: poisson or constant.")] = "poisson",
+    arrivals: Annotated[Literal["poisson", "constant"], typer.Option(help="Arrivals of an open loop.")] = "poisson",
     key: Annotated[
         list[str] | None, typer.Option(envvar="INKGATE_API_KEY", help="API key. Repeat it to send as several tenants.")
     ] = None,
     priorities: Annotated[
         str, typer.Option(metavar="MIX", help="Priorities and their weights, e.g. interactive=3,batch=1.")
     ] = "",
-    protocol: Annotated[str | None, typer.Option(help="ocr, simple or chat. Default: detected.")] = None,
+    protocol: Annotated[
+        Literal["ocr", "simple", "chat"] | None, typer.Option(help="Protocol of the service. Default: detected.")
+    ] = None,
     model: Annotated[str, typer.Option(help="Model for the chat protocol. Default: the first listed.")] = "",
     prompt: Annotated[str, typer.Option(help="Prompt for the chat protocol.")] = "OCR:",
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Token limit for the chat protocol.")] = None,
@@ -130,9 +123,11 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
     from inkgate.bench.load.pages import load_pages
     from inkgate.bench.load.plan import Plan
     from inkgate.bench.load.results import Axis
+    from inkgate.bench.load.target import ProtocolName, TargetOptions
 
     load_options = LoadOptions(clients, rate, ramp, replay, speed, arrivals, priorities, tuple(key or ()))
-    target_options = _TargetOptions(url, (key or [""])[0], protocol, model, prompt, max_tokens)
+    spoken = None if protocol is None else ProtocolName(protocol)
+    target = TargetOptions((key or [""])[0], spoken, model, prompt, max_tokens)
     try:
         common = Plan(
             Axis.CONCURRENCY,
@@ -140,6 +135,7 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
             seconds,
             warm_s=warm,
             deadline_s=deadline,
+            max_error=max_error,
             timeout_s=timeout,
             max_in_flight=max_in_flight,
             seed=seed,
@@ -148,15 +144,13 @@ def loadtest(  # noqa: PLR0913  # one parameter for each option of the command
             takes_kept=cached,
         )
         found_steps, plan = steps_of(steps, rate_steps, repeats, plan_of(load_options, common))
-        loaded = load_pages(pages)
+        test = _LoadTest(url, target, load_pages(pages), plan, found_steps, metrics_url, _given_options(context))
     except LoadImpossible as error:
         raise misuse(str(error)) from error
     check_outputs(*([json] if json else []), *([csv / "points.csv", csv / "seconds.csv"] if csv else []))
     _raise_file_limit(plan)
     try:
-        options = _TestOptions(found_steps, max_error, metrics_url, _given_options(context))
-        uvloop = {"use_uvloop": sys.platform != "win32"}
-        report = anyio.run(_measure, target_options, loaded, plan, options, backend_options=uvloop)
+        report = anyio.run(_measure, test, backend_options={"use_uvloop": sys.platform != "win32"})
     except LoadImpossible as error:
         say(str(error))
         raise typer.Exit(UNREACHABLE) from error
@@ -186,45 +180,28 @@ def _given_options(context: typer.Context) -> dict[str, str]:
     return {name: str(value) for name, value in context.params.items() if value is not None and given(name)}
 
 
-async def _measure(
-    target_options: _TargetOptions, pages: tuple[LoadPage, ...], plan: Plan, options: _TestOptions
-) -> LoadReport:
+async def _measure(test: _LoadTest) -> LoadReport:
     """Runs the load test, shown while it runs, until its end or an interrupt."""
     from inkgate.bench.load.plan import Load
     from inkgate.bench.load.readings import Scraper, reading_sources
-    from inkgate.bench.load.report import ReportContext, assemble
+    from inkgate.bench.load.report import assemble
     from inkgate.bench.load.run import run
     from inkgate.bench.load.sender import try_once
-    from inkgate.bench.load.steps import LoadInstruments, run_once, run_steps
+    from inkgate.bench.load.steps import LoadInstruments, run_steps
+    from inkgate.bench.load.target import detect
 
-    load = Load(await _target(target_options), pages, plan)
+    load = Load(await detect(test.url, test.target), test.pages, test.plan)
     await try_once(load)
     began = datetime.now(UTC)
     stop = anyio.Event()
     with ExitStack() as stack:
-        sources = stack.enter_context(reading_sources(load.target.origin, load.target.key, options.metrics_url))
-        view = _view(load, stack)
-        instruments = LoadInstruments(run, Scraper(sources), view, stop, options.max_error)
+        sources = stack.enter_context(reading_sources(load.target.origin, load.target.key, test.metrics_url))
+        instruments = LoadInstruments(run, Scraper(sources), _view(load, stack), stop)
         async with anyio.create_task_group() as tasks:
             await tasks.start(stop_on_signal, stop)
-            if options.steps is None:
-                results = await run_once(load, instruments)
-            else:
-                results = await run_steps(load, options.steps, instruments)
+            results = await run_steps(load, test.steps, instruments)
             tasks.cancel_scope.cancel()
-    return assemble(load, results, ReportContext(began, options.max_error, options.asked))
-
-
-async def _target(options: _TargetOptions) -> Target:
-    from inkgate.bench.load import LoadImpossible
-    from inkgate.bench.load.target import ProtocolName, detect
-
-    names = [str(name) for name in ProtocolName]
-    if options.protocol is not None and options.protocol not in names:
-        raise LoadImpossible(f"--protocol is one of {', '.join(names)}, not {options.protocol!r}.")
-    protocol = None if options.protocol is None else ProtocolName(options.protocol)
-    target = await detect(options.url, options.key, protocol=protocol, model=options.model)
-    return replace(target, prompt=options.prompt, max_tokens=options.max_tokens)
+    return assemble(load, results, began, test.asked)
 
 
 def _view(load: Load, stack: ExitStack) -> LiveView | PlainLines:

@@ -48,7 +48,6 @@ def plan_of(options: LoadOptions, common: Plan) -> Plan:
 
 
 def _open_loop(options: LoadOptions, plan: Plan) -> Plan:
-    from inkgate.bench.load import LoadImpossible
     from inkgate.bench.load.arrivals import read_recording
     from inkgate.bench.load.plan import Arrivals, CallerShare
 
@@ -62,8 +61,6 @@ def _open_loop(options: LoadOptions, plan: Plan) -> Plan:
         more = tuple(CallerShare(priority, key, 0.0) for key in keys for priority in sorted(missing))
         plan = replace(plan, arrivals=Arrivals.REPLAY, replay=recorded, mix=plan.mix + more)
         return replace(plan, level=len(recorded) / plan.window_s)
-    if options.arrivals not in {"poisson", "constant"}:
-        raise LoadImpossible(f"--arrivals is poisson or constant, not {options.arrivals!r}.")
     return replace(plan, level=options.rate or 0.0, arrivals=Arrivals(options.arrivals))
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import orjson
 
 from inkgate.bench.accuracy.candidates import PageFailure, Transcript, transcript
 from inkgate.bench.accuracy.manifest import Entry
+from inkgate.bench.accuracy.scores import score, summarize
+from inkgate.bench.compare.results import EngineAccuracy
 from inkgate.bench.load.arrivals import LoadRequest
 from inkgate.bench.load.pages import load_pages
 from inkgate.bench.load.plan import Load, Plan
@@ -19,6 +22,8 @@ from inkgate.bench.load.target import ProtocolName, Target
 from inkgate.client.requests import DOCUMENT
 from inkgate.concurrency import Threads
 
+READ_PARALLEL = 4
+"""Documents that are read at a time: few enough that no service refuses them."""
 TIMEOUT_S = 660.0
 """Longer than inkgate's own limit for a document."""
 _PLAN = Plan(Axis.CONCURRENCY, 1, 1.0, timeout_s=TIMEOUT_S)
@@ -35,7 +40,7 @@ class ServiceReader:
     name: str
     target: Target
     files: Threads
-    parallel: int = 1
+    parallel: int = READ_PARALLEL
     version: str = ""
 
     async def read(self, entry: Entry) -> Transcript:
@@ -55,6 +60,22 @@ class ServiceReader:
             raise ResponseUnusable(sent.sample.kind)
         chat = target.protocol is ProtocolName.CHAT
         return chat_transcript(response.body) if chat else simple_transcript(response.body)
+
+
+async def measure_accuracy(name: str, target: Target, entries: Sequence[Entry]) -> EngineAccuracy:
+    """How well the service reads the documents whose text is known."""
+    reader = ServiceReader(name, target, Threads("compared_documents", 1))
+    scores = await score(reader, entries, lambda *_: None)
+    summary = summarize(scores.files)
+    return EngineAccuracy(
+        documents=summary.files,
+        unread=summary.failed,
+        cer=summary.cer,
+        f1=summary.f1,
+        line_recall=summary.line_recall,
+        tests_passed=summary.tests_passed,
+        tests=summary.tests,
+    )
 
 
 def document_transcript(body: bytes) -> Transcript:

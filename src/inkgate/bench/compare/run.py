@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -11,8 +11,7 @@ import anyio
 
 from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bench.compare.contenders import Contender, RunningService
-from inkgate.bench.compare.memory import MemoryMonitor
-from inkgate.bench.compare.results import EngineAccuracy, EngineComparison, EngineResult
+from inkgate.bench.compare.results import EngineComparison, EngineResult
 from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.pages import LoadPage, load_pages
 from inkgate.bench.load.plan import Load, Plan
@@ -20,41 +19,24 @@ from inkgate.bench.load.readings import restarts_of
 from inkgate.bench.load.results import MachineInfo, OwnLimits
 from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.service import ServiceNotStarted, ServiceProcess, serving
-from inkgate.bench.load.target import PROMPT, ProtocolName, Target, detect
+from inkgate.bench.load.target import ProtocolName, Target, TargetOptions, detect
 from inkgate.bench.statistics import LEAST_REPEATS
 from inkgate.client import AsyncInkgateClient, ServiceError
 from inkgate.concurrency import Threads, single_error
-from inkgate.telemetry.gpu import GpuReader
+from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
+from inkgate.telemetry.processes import tree_bytes
 
-READ_PARALLEL = 4
-"""Documents that are read at a time for accuracy: few enough that no service refuses them."""
+_SAMPLE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonPlan:
-    """What to compare. `key`, `model`, `prompt`, `max_tokens`: for contenders that are addresses."""
+    """What to compare. `target`: of contenders that are addresses."""
 
     entries: tuple[Entry, ...]
     plan: Plan
     rounds: int = LEAST_REPEATS
-    key: str = ""
-    model: str = ""
-    prompt: str = PROMPT
-    max_tokens: int | None = None
-
-
-@dataclass(slots=True)
-class _EngineRecord:
-    """What is known of a contender so far."""
-
-    result: EngineResult
-
-    def add(self, **fields: object) -> None:
-        self.result = replace(self.result, **fields)  # type: ignore[arg-type]  # names and values go together
-
-    def note(self, note: str) -> None:
-        if note not in self.result.notes:
-            self.add(notes=(*self.result.notes, note))
+    target: TargetOptions = TargetOptions()
 
 
 async def compare(
@@ -73,18 +55,16 @@ async def compare(
     """
     began = datetime.now(UTC).isoformat(timespec="seconds")
     pages = tuple(page for entry in plan.entries for page in load_pages(entry.file))
-    records = {contender.name: _EngineRecord(EngineResult(contender.name)) for contender in contenders}
+    candidates = [_Candidate(contender, plan, pages, MemoryMonitor(gpus)) for contender in contenders]
     for number in range(plan.rounds):
         suffix = f", round {number + 1} of {plan.rounds}" if plan.rounds > 1 else ""
-        for contender in contenders if number % 2 == 0 else tuple(reversed(contenders)):
-            record = records[contender.name]
-            if not stop.is_set() and not record.result.why_not:
-                visit = _Visit(contender, plan, record, lambda text, suffix=suffix: report(text + suffix))  # type: ignore[misc]
-                await visit.run(pages, gpus, stop)
+        for candidate in candidates if number % 2 == 0 else reversed(candidates):
+            if not stop.is_set() and not candidate.result.why_not:
+                await candidate.visit(stop, lambda text, suffix=suffix: report(text + suffix))  # type: ignore[misc]
     if stop.is_set():
-        for record in records.values():
-            if not record.result.runs:
-                record.note("Interrupted before it was measured.")
+        for candidate in candidates:
+            if not candidate.result.runs:
+                candidate.note("Interrupted before it was measured.")
     return EngineComparison(
         began=began,
         pages=len(pages),
@@ -94,33 +74,43 @@ async def compare(
         rounds=plan.rounds,
         deadline_s=plan.plan.deadline_s,
         machine=machine,
-        engines=tuple(record.result for record in records.values()),
+        engines=tuple(candidate.result for candidate in candidates),
         partial=stop.is_set(),
     )
 
 
-class _Visit:
-    """One contender in one round."""
+class _Candidate:
+    """A contender, with what is known of it so far."""
 
     def __init__(
-        self, contender: Contender, plan: ComparisonPlan, record: _EngineRecord, report: Callable[[str], None]
+        self, contender: Contender, plan: ComparisonPlan, pages: Sequence[LoadPage], memory: MemoryMonitor
     ) -> None:
         self._contender = contender
         self._plan = plan
-        self._record = record
-        self._report = report
+        self._pages = pages
+        self._memory = memory
         self._loading = False
+        self.result = EngineResult(contender.name)
 
-    async def run(self, pages: Sequence[LoadPage], gpus: GpuReader | None, stop: anyio.Event) -> None:
-        """Any failure goes to `why_not`."""
+    def _set(self, **fields: object) -> None:
+        self.result = replace(self.result, **fields)  # type: ignore[arg-type]  # names and values go together
+
+    def note(self, note: str) -> None:
+        """Adds a note to the result, once."""
+        if note not in self.result.notes:
+            self._set(notes=(*self.result.notes, note))
+
+    async def visit(self, stop: anyio.Event, report: Callable[[str], None]) -> None:
+        """Measures it for one round. Any failure goes to the result's `why_not`."""
+        self._loading = False
         try:
             with single_error():
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._cancel_at_stop, stop, tasks.cancel_scope)
-                    await self._measure(pages, MemoryMonitor(gpus), stop)
+                    await self._measure(stop, lambda text: report(f"{self._contender.name}: {text}"))
                     tasks.cancel_scope.cancel()
         except (ServiceNotStarted, LoadImpossible, ServiceError) as error:
-            self._record.add(why_not=str(error))
+            self._set(why_not=str(error))
 
     async def _cancel_at_stop(self, stop: anyio.Event, scope: anyio.CancelScope) -> None:
         """A load ends by itself at a stop, with partial results; what comes before it has none."""
@@ -128,100 +118,134 @@ class _Visit:
         if not self._loading:
             scope.cancel()
 
-    async def _measure(self, pages: Sequence[LoadPage], memory: MemoryMonitor, stop: anyio.Event) -> None:
-        async with self._service() as (url, service):
-            target = await self._target(url)
-            if not self._record.result.model:
+    async def _measure(self, stop: anyio.Event, report: Callable[[str], None]) -> None:
+        self._memory.begin()
+        async with self._service(report) as (target, service):
+            if not self.result.model:
                 await self._describe(target)
-            async with memory.running(lambda: None if service is None else service.pid):
-                if self._record.result.accuracy is None and any(entry.scored for entry in self._plan.entries):
-                    self._report(f"{self._contender.name}: reads each document once")
-                    accuracy = await _accuracy(self._contender.name, target, self._plan.entries)
-                    self._record.add(accuracy=accuracy)
+            async with self._memory.running(lambda: None if service is None else service.pid):
+                if self.result.accuracy is None and any(entry.scored for entry in self._plan.entries):
+                    report("reads each document once")
+                    from inkgate.bench.compare.reader import measure_accuracy  # it needs inkgate[bench]
+
+                    self._set(accuracy=await measure_accuracy(self._contender.name, target, self._plan.entries))
                 plan = self._plan.plan
-                self._report(f"{self._contender.name}: {plan.level:g} clients for {plan.seconds:g} s")
+                report(f"{plan.level:g} clients for {plan.seconds:g} s")
                 self._loading = True
-                result = await run(Load(target, pages, plan), stop=stop)
+                result = await run(Load(target, self._pages, plan), stop=stop)
             self._add(result)
             if service is not None:
-                self._add_memory(memory)
+                self._set(memory_mb=self._memory.memory_mb, gpu_memory_mb=self._memory.gpu_memory_mb)
                 await self._check_deaths(target, service)
 
     @asynccontextmanager
-    async def _service(self) -> AsyncIterator[tuple[str, ServiceProcess | None]]:
+    async def _service(self, report: Callable[[str], None]) -> AsyncIterator[tuple[Target, ServiceProcess | None]]:
         service = self._contender.service
         if isinstance(service, RunningService):
-            yield service.url, None
+            yield await detect(service.url, self._plan.target), None
             return
-        self._report(f"{self._contender.name}: starts")
+        report("starts")
         began = anyio.current_time()
         async with serving(service) as process:
-            if self._record.result.start_s is None:
-                self._record.add(started_here=True, start_s=anyio.current_time() - began)
-            yield process.url, process
-
-    async def _target(self, url: str) -> Target:
-        plan, given = self._plan, isinstance(self._contender.service, RunningService)
-        target = await detect(url, plan.key if given else "", model=plan.model if given else "")
-        return replace(target, prompt=plan.prompt, max_tokens=plan.max_tokens)
+            if self.result.start_s is None:
+                self._set(started_here=True, start_s=anyio.current_time() - began)
+            yield await detect(process.url, TargetOptions()), process
 
     async def _describe(self, target: Target) -> None:
         if target.protocol is not ProtocolName.OCR:
-            self._record.add(model=target.model, engine=f"{target.protocol.value} at {target.origin}")
+            self._set(model=target.model, engine=f"{target.protocol.value} at {target.origin}")
             return
         async with AsyncInkgateClient(target.origin, target.key) as client:
             state = await client.state()
-        self._record.add(model=state.build.model, engine=state.build.inference_engine)
+        self._set(model=state.build.model, engine=state.build.inference_engine)
 
     async def _check_deaths(self, target: Target, service: ServiceProcess) -> None:
         """A model server or worker that dies is restarted: without this, only errors would show it."""
         if service.ended.is_set():
-            self._record.add(why_not=f"It ended under load, with status {service.status}.")
+            self._set(why_not=f"It ended under load, with status {service.status}.")
             return
         async with AsyncInkgateClient(target.origin, target.key) as client:
             restarts = restarts_of(await client.state())
         if restarts:
-            self._record.note(f"Its processes died and were restarted {restarts} times.")
-
-    def _add_memory(self, memory: MemoryMonitor) -> None:
-        before = self._record.result
-        self._record.add(
-            memory_mb=_larger(before.memory_mb, memory.memory_mb),
-            gpu_memory_mb=_larger(before.gpu_memory_mb, memory.gpu_memory_mb),
-        )
+            self.note(f"Its processes died and were restarted {restarts} times.")
 
     def _add(self, result: LoadResult) -> None:
-        before = self._record.result
-        self._record.add(runs=(*before.runs, result.summary), own=_worse(before.own, result.own))
+        before = self.result
+        self._set(runs=(*before.runs, result.summary), own=_worse(before.own, result.own))
         if result.summary.degraded:
-            self._record.note("Some pages were read at a degraded level (docs/concepts/overload.md).")
+            self.note("Some pages were read at a degraded level (docs/concepts/overload.md).")
         if result.partial:
-            self._record.note("A run was interrupted.")
-
-
-async def _accuracy(name: str, target: Target, entries: Sequence[Entry]) -> EngineAccuracy:
-    from inkgate.bench.accuracy.scores import score, summarize
-    from inkgate.bench.compare.reader import ServiceReader
-
-    reader = ServiceReader(name, target, Threads("compared_documents", 1), READ_PARALLEL)
-    scores = await score(reader, entries, lambda *_: None)
-    summary = summarize(scores.files)
-    return EngineAccuracy(
-        documents=summary.files,
-        unread=summary.failed,
-        cer=summary.cer,
-        f1=summary.f1,
-        line_recall=summary.line_recall,
-        tests_passed=summary.tests_passed,
-        tests=summary.tests,
-    )
-
-
-def _larger(before: float | None, now: float | None) -> float | None:
-    return max((value for value in (before, now) if value is not None), default=None)
+            self.note("A run was interrupted.")
 
 
 def _worse(before: OwnLimits | None, now: OwnLimits) -> OwnLimits:
     if before is None or (now.bottleneck, now.late_p99_s) > (before.bottleneck, before.late_p99_s):
         return now
     return before
+
+
+class MemoryMonitor:
+    """Peaks of a process tree and of all GPUs, whoever uses them, sampled twice a second.
+
+    `memory_mb`, `gpu_memory_mb`: in MB of a million bytes, None where unknown; of GPUs, beyond what was used before.
+    """
+
+    def __init__(self, gpus: GpuReader | None, resident: Callable[[int], int] = tree_bytes) -> None:
+        self._gpus = gpus
+        self._resident = resident
+        self._threads = Threads("memory_monitor", 1)
+        self._gpu_before = 0
+        self.memory_mb: float | None = None
+        self.gpu_memory_mb: float | None = None
+
+    def begin(self) -> None:
+        """To be called before the service starts: what GPUs hold by then is not its own. Blocks for milliseconds."""
+        self._gpu_before = gpu_bytes(self._gpus) or 0
+
+    async def sample(self, pid: int | None) -> None:
+        """Reads both once."""
+        await self._threads.run(self._sample, pid)
+
+    def _sample(self, pid: int | None) -> None:
+        resident = 0 if pid is None else self._resident(pid)
+        if resident:
+            self.memory_mb = max(self.memory_mb or 0.0, resident / 1e6)
+        gpu = gpu_bytes(self._gpus)
+        if gpu:
+            self.gpu_memory_mb = max(self.gpu_memory_mb or 0.0, (gpu - self._gpu_before) / 1e6)
+
+    @asynccontextmanager
+    async def running(self, pid: Callable[[], int | None]) -> AsyncIterator[None]:
+        """Samples while the block runs."""
+
+        async def run() -> None:
+            while True:
+                await self.sample(pid())
+                await anyio.sleep(_SAMPLE_S)
+
+        with single_error():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(run)
+                try:
+                    yield
+                finally:
+                    tasks.cancel_scope.cancel()
+
+
+def gpu_bytes(reader: GpuReader | None) -> int | None:
+    """Used memory of all GPUs; None where they don't report it. Blocks for milliseconds."""
+    if reader is None:
+        return None
+    try:
+        used = [gpu.memory_used for gpu in reader.read() if gpu.memory_used is not None]
+    except GpuUnavailable:
+        return None
+    return sum(used) if used else None
+
+
+def gpu_reader(stack: ExitStack) -> GpuReader | None:
+    """NVIDIA's GPUs of this machine, until `stack` is left; None where there is none, or no library for them."""
+    try:
+        return stack.enter_context(NvmlReader())
+    except GpuUnavailable:
+        return None

@@ -68,6 +68,7 @@ class Plan:
             they don't end in an emptying service.
         warm_s: length of the load before the window.
         deadline_s: the latency target: slower responses don't count as goodput.
+        max_error: the highest error rate that a level may have below the knee.
         timeout_s: how long a client waits.
         until_level: final rate of a ramp.
         replay: recorded requests in order of time; they set the window and the rate.
@@ -85,6 +86,7 @@ class Plan:
     seconds: float
     warm_s: float = 5.0
     deadline_s: float = 5.0
+    max_error: float = 0.001
     timeout_s: float = 60.0
     arrivals: Arrivals = Arrivals.POISSON
     until_level: float | None = None

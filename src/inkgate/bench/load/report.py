@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, fields
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -40,37 +40,24 @@ POINT_COLUMNS = (
 SECOND_COLUMNS = ("at_s", "level", "offered", "answered", "in_time", "errors", "in_flight", "p50_s", "p99_s")
 
 
-@dataclass(frozen=True, slots=True)
-class ReportContext:
-    """What a report holds beside the figures.
+def assemble(load: Load, results: StepResults, began: datetime, asked: Mapping[str, str]) -> LoadReport:
+    """The whole report, of this machine. Blocks for milliseconds.
 
-    Attributes:
-        began: with its time zone.
-        asked: the command's options by name, without keys.
-        versions: of what took part beside this inkgate, by name.
+    `began`: with its time zone; `asked`: the command's options by name, without keys.
     """
-
-    began: datetime
-    max_error: float
-    asked: Mapping[str, str] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-
-
-def assemble(load: Load, results: StepResults, context: ReportContext) -> LoadReport:
-    """The whole report, of this machine. Blocks for milliseconds."""
     return LoadReport(
-        began=context.began.isoformat(timespec="seconds"),
+        began=began.isoformat(timespec="seconds"),
         target=_without_secrets(load.target.url),
         protocol=load.target.protocol.value,
         axis=load.plan.axis,
         deadline_s=load.plan.deadline_s,
-        max_error=context.max_error,
+        max_error=load.plan.max_error,
         points=results.points,
         timeline=results.timeline,
         own=results.own,
-        machine=this_machine(context.versions),
+        machine=this_machine(),
         knee=results.knee,
-        asked=dict(context.asked),
+        asked=dict(asked),
         partial=results.partial,
         notes=results.notes,
     )
@@ -82,7 +69,7 @@ def _without_secrets(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def this_machine(versions: Mapping[str, str] | None = None) -> MachineInfo:
+def this_machine() -> MachineInfo:
     """This machine, which is the service's only where that runs here. Blocks for milliseconds where there are GPUs."""
     return MachineInfo(
         name=platform.node(),
@@ -90,7 +77,7 @@ def this_machine(versions: Mapping[str, str] | None = None) -> MachineInfo:
         cores=len(usable_cpus()),
         memory_gb=round(psutil.virtual_memory().total / 1e9, 1),
         gpus=_gpus(),
-        versions={"inkgate": __version__, "python": platform.python_version(), **(versions or {})},
+        versions={"inkgate": __version__, "python": platform.python_version()},
     )
 
 

@@ -9,7 +9,6 @@ from typing import Protocol
 
 import anyio
 
-from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.knee import (
     REFINEMENTS,
     Steps,
@@ -62,16 +61,12 @@ class LoadObserver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadInstruments:
-    """What takes part in a load test beside its load. Setting `stop` ends it early.
-
-    `max_error`: the share of requests that may fail.
-    """
+    """What takes part in a load test beside its load. Setting `stop` ends it early."""
 
     run: RunLoad
     scraper: Scraper
     observer: LoadObserver | None = None
     stop: anyio.Event | None = None
-    max_error: float = 0.001
     sleep: Callable[[float], Awaitable[object]] = anyio.sleep
 
 
@@ -87,28 +82,16 @@ class StepResults:
     notes: tuple[str, ...]
 
 
-async def run_steps(load: Load, steps: Steps, instruments: LoadInstruments) -> StepResults:
-    """Runs all steps, each run with its own seed. The level of `load`'s plan is ignored.
+async def run_steps(load: Load, steps: Steps | None, instruments: LoadInstruments) -> StepResults:
+    """Runs all steps, each run with its own seed; the level of `load`'s plan is ignored. None: one run of `load`.
 
     Raises:
-        LoadImpossible: the plan contradicts itself, or its load can't have steps.
+        LoadImpossible: the plan contradicts itself.
     """
-    if load.plan.arrivals in {Arrivals.RAMP, Arrivals.REPLAY}:
-        raise LoadImpossible("A ramp or a replay can't be run in steps.")
-    if steps.repeats < 1:
-        raise LoadImpossible("Each step needs at least one run.")
-    return await _run_all(_StepRunner(load, steps, instruments))
-
-
-async def run_once(load: Load, instruments: LoadInstruments) -> StepResults:
-    """A single run of any load, observed and scraped like a step."""
-    return await _run_all(_StepRunner(load, Steps((load.plan.level,), repeats=1), instruments))
-
-
-async def _run_all(runner: _StepRunner) -> StepResults:
+    runner = _StepRunner(load, steps or Steps((load.plan.level,), repeats=1), instruments)
     with single_error():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(runner.instruments.scraper.run)
+            tasks.start_soon(instruments.scraper.run)
             await runner.run_all()
             tasks.cancel_scope.cancel()
     return runner.results()
@@ -122,7 +105,7 @@ class _StepRunner:
     def __init__(self, load: Load, steps: Steps, instruments: LoadInstruments) -> None:
         self._load = load
         self._steps = steps
-        self.instruments = instruments
+        self._instruments = instruments
         self._runs: dict[float, list[LoadSummary]] = {}
         self._servers: dict[float, list[ServerSide]] = {}
         self._owns: list[tuple[float, OwnLimits]] = []
@@ -151,7 +134,7 @@ class _StepRunner:
             for level in self._steps.levels:
                 await self._run(level, 1)
             return self._steps.levels
-        max_error = self.instruments.max_error
+        max_error = self._load.plan.max_error
         while (level_up := next_level(self._points(), self._steps, max_error)) is not None:
             await self._run(level_up, 1)
         for _ in range(REFINEMENTS):
@@ -166,7 +149,7 @@ class _StepRunner:
         if self._failed_at is not None and not await self._recovers():
             self._notes.append(f"After the step at {self._failed_at:g} the service answered no request any more.")
             raise _StepsEnded
-        instruments = self.instruments
+        instruments = self._instruments
         plan = replace(self._load.plan, level=level, seed=self._load.plan.seed + self._number)
         self._number += 1
         if instruments.observer is not None:
@@ -187,9 +170,9 @@ class _StepRunner:
             nonlocal warming
             if warming and second.at >= plan.warming_s:
                 warming = False
-                self.instruments.scraper.begin()
-            if self.instruments.observer is not None:
-                self.instruments.observer.second(second, self.instruments.scraper.last)
+                self._instruments.scraper.begin()
+            if self._instruments.observer is not None:
+                self._instruments.observer.second(second, self._instruments.scraper.last)
 
         return on_second
 
@@ -205,23 +188,23 @@ class _StepRunner:
         self._elapsed_s += result.timeline[-1].at if result.timeline else 0.0
         self._runs.setdefault(level, []).append(result.summary)
         self._owns.append((level, result.own))
-        server = self.instruments.scraper.end()
+        server = self._instruments.scraper.end()
         if server is not None:
             self._servers.setdefault(level, []).append(server)
-        if self.instruments.observer is not None:
-            self.instruments.observer.ended(LoadPoint(level, (result.summary,), server))
+        if self._instruments.observer is not None:
+            self._instruments.observer.ended(LoadPoint(level, (result.summary,), server))
 
     async def _recovers(self) -> bool:
         """Whether a single client gets a response again in the end."""
         plan = replace(self._load.plan, axis=Axis.CONCURRENCY, level=1, seconds=1.0, warm_s=0.0, until_level=None)
         probe = replace(self._load, plan=replace(plan, arrivals=Arrivals.POISSON))
         for _ in range(RECOVERY_TRIES):
-            result = await self.instruments.run(probe, None, self.instruments.stop)
+            result = await self._instruments.run(probe, None, self._instruments.stop)
             if result.partial:
                 raise _StepsEnded
             if result.summary.answered:
                 return True
-            await self.instruments.sleep(1.0)
+            await self._instruments.sleep(1.0)
         return False
 
     def _points(self) -> tuple[LoadPoint, ...]:
@@ -232,7 +215,7 @@ class _StepRunner:
 
     def results(self) -> StepResults:
         plan, points = self._load.plan, self._points()
-        knee = find_knee(points, plan.axis, plan.deadline_s, self.instruments.max_error) if len(points) > 1 else None
+        knee = find_knee(points, plan.axis, plan.deadline_s, plan.max_error) if len(points) > 1 else None
         own = _worst_limits(self._owns)
         notes = (*self._backlogs.values(), *self._notes)
         return StepResults(points, tuple(self._timeline), own, knee, self._partial, notes)

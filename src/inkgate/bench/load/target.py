@@ -26,6 +26,23 @@ class ProtocolName(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """What a user says about a service beside its address.
+
+    Attributes:
+        key: sent as a bearer token; empty for none.
+        protocol: None: it is detected.
+        model, prompt, max_tokens: for the chat protocol; `model` empty: the first that the service lists.
+    """
+
+    key: str = ""
+    protocol: ProtocolName | None = None
+    model: str = ""
+    prompt: str = PROMPT
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """A service.
 
@@ -51,8 +68,8 @@ class Target:
         return f"{parts.scheme}://{parts.netloc}"
 
 
-async def detect(url: str, key: str = "", *, protocol: ProtocolName | None = None, model: str = "") -> Target:
-    """The service at `url`, in the given protocol or else the one that it turns out to speak.
+async def detect(url: str, options: TargetOptions) -> Target:
+    """The service at `url`, in the protocol of `options` or else the one that it turns out to speak.
 
     A path in `url` is where requests go (`/v1` stands for its chat completions); without one they go to the protocol's
     own. inkgate is recognized by its OpenAPI description, chat services by their list of models; any other service is
@@ -62,13 +79,15 @@ async def detect(url: str, key: str = "", *, protocol: ProtocolName | None = Non
         LoadImpossible: `url` is no address, nothing listens there, the key is wrong, or there is no model.
     """
     origin, path = _split(url)
+    key, model = options.key, options.model
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(DETECT_TIMEOUT_S)) as session:
-        spoken = protocol or _protocol_by_path(path) or await _protocol_of(session, origin, key)
+        spoken = options.protocol or _protocol_by_path(path) or await _protocol_of(session, origin, key)
         if path in {"/v1", _CHAT.removesuffix("/completions")}:
             path = ""
         if spoken is ProtocolName.CHAT and not model:
             model = await _first_model(session, origin, key)
-    return Target(origin + (path or (_CHAT if spoken is ProtocolName.CHAT else "/ocr")), spoken, key, model)
+    address = origin + (path or (_CHAT if spoken is ProtocolName.CHAT else "/ocr"))
+    return Target(address, spoken, key, model, options.prompt, options.max_tokens)
 
 
 def _split(url: str) -> tuple[str, str]:
