@@ -21,8 +21,9 @@ from inkgate.bench.compare.reader import (
 from inkgate.bench.compare.results import EngineComparison, EngineResult
 from inkgate.bench.compare.run import ComparisonPlan, compare
 from inkgate.bench.load import LoadImpossible
-from inkgate.bench.load.plan import Plan
+from inkgate.bench.load.plan import Load, Plan
 from inkgate.bench.load.results import Axis
+from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.target import ProtocolName, Target
 from inkgate.concurrency import Threads
 from support.comparisons import MACHINE
@@ -148,6 +149,25 @@ async def test_told_to_stop_it_ends_with_what_there_is(tmp_path: Path) -> None:
     assert found.partial
     assert found.engines[0].notes == ("Interrupted before it was measured.",)
     assert stub.seen == []
+
+
+async def test_a_run_that_was_interrupted_early_is_no_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, results = anyio.Event(), list[LoadResult]()
+
+    async def run_and_stop(load: Load, *, stop: anyio.Event) -> LoadResult:
+        result = await run(load, stop=stop)
+        if results:
+            stop.set()
+            result = replace(result, partial=True, summary=replace(result.summary, seconds=0.01))
+        results.append(result)
+        return result
+
+    monkeypatch.setattr("inkgate.bench.compare.run.run", run_and_stop)
+    with running_stub(Reply(["hello world"])) as stub:
+        found = await compared(pages(tmp_path), stub.url, rounds=3, stop=stop)
+    assert len(results) == 2
+    assert found.engines[0].runs == (results[0].summary,)
+    assert found.engines[0].notes == ("A run was interrupted.",)
 
 
 async def test_a_manifest_is_read_and_what_does_not_open_is_left_out(tmp_path: Path) -> None:

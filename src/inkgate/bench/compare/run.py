@@ -171,11 +171,13 @@ class _Candidate:
 
     def _add(self, result: LoadResult) -> None:
         before = self.result
+        if result.partial:
+            self.note("A run was interrupted.")
+            if before.runs and result.summary.seconds < self._plan.plan.seconds / 2:
+                return  # too short to compare with whole runs
         self._set(runs=(*before.runs, result.summary), own=_worse(before.own, result.own))
         if result.summary.degraded:
             self.note("Some pages were read at a degraded level (docs/concepts/overload.md).")
-        if result.partial:
-            self.note("A run was interrupted.")
 
 
 def _worse(before: OwnLimits | None, now: OwnLimits) -> OwnLimits:
