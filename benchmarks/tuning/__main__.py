@@ -32,12 +32,10 @@ from benchmarks.tuning.setting import GRIDS, config_of, pages_of
 from benchmarks.tuning.sweep import PrintingBench, before_searches, swept
 from inkgate.bench.load.report import this_machine
 from inkgate.bench.tune.demand import find_demand
-from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.prepare import SearchScope, search_scope
-from inkgate.bench.tune.results import Settings, Targets
-from inkgate.bench.tune.search import search
+from inkgate.bench.tune.parameters import SearchScope, search_scope
+from inkgate.bench.tune.results import SearchTask, Settings, Targets
+from inkgate.bench.tune.search import Journal, search
 from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
-from inkgate.bench.tune.task import Task
 from inkgate.settings import load_settings
 
 
@@ -51,7 +49,7 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
     tree = load_settings(config)
     ready = search_scope(tree, ground_truth=False, names=options.parameter or GRIDS[options.engine])
     pages = pages_of(options.engine, options.pages)
-    setup = BenchSetup(pages, ready.upload_limits, options.deadline, ready.heaviest_clients, config)
+    setup = BenchSetup(pages, ready.limits, options.deadline, config)
     points = grid(ready)
     targets = Targets(options.deadline, options.max_error)
     run = Run(options, targets, options.json)
@@ -65,7 +63,7 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
         await until_quiet(options.steady)
         began = time.monotonic()
         demand = options.rate or await find_demand(bench, ready.parameters, ready.current)
-        task = Task(
+        task = SearchTask(
             engine=ready.engine,
             parameters=ready.parameters,
             current=ready.current,
@@ -83,11 +81,11 @@ async def measure(options: argparse.Namespace, config: Path) -> Run:
     return run
 
 
-async def searched(run: Run, task: Task, bench: PrintingBench) -> None:
+async def searched(run: Run, task: SearchTask, bench: PrintingBench) -> None:
     """Runs one search and returns its choice."""
     print(f"search {task.seed}, {task.demand:.1f} requests/s are offered at first")
     began = time.monotonic()
-    report = await search(task, bench, Journal(task))
+    report = await search(bench, Journal(task))
     run.searches.append(
         {
             "seed": task.seed,

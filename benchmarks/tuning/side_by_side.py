@@ -13,8 +13,8 @@ from itertools import count
 from inkgate.bench.load.plan import Load
 from inkgate.bench.load.run import run
 from inkgate.bench.load.service import ServiceProcess, serving
-from inkgate.bench.tune.other_load import OtherLoad
-from inkgate.bench.tune.results import Purpose, Settings, Trial, TrialOutcome
+from inkgate.bench.tune.measures import OtherLoad
+from inkgate.bench.tune.results import Purpose, Settings, Step, Trial, TrialOutcome
 from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench, target_of
 
 _WARM_DEADLINES = 2
@@ -39,7 +39,7 @@ async def rounds(
     warm_s = _WARM_DEADLINES * setup.deadline_s
 
     async def loaded(settings: Settings, service: ServiceProcess, number: int, warm_s: float) -> Trial:
-        plan = replace(bench.plan(Purpose.SEARCH, seconds, rate), warm_s=warm_s, seed=number + 1)
+        plan = replace(bench.plan(Step((settings,), Purpose.SEARCH, seconds, rate)), warm_s=warm_s, seed=number + 1)
         others = OtherLoad()
         measured = await run(Load(target_of(service), setup.pages, plan))
         outcome = TrialOutcome.DIED if service.ended.is_set() else TrialOutcome.MEASURED

@@ -22,11 +22,9 @@ from benchmarks.simulate.run import simulate
 from benchmarks.simulate.scenario import End, RequestResult, Run, Scenario
 from benchmarks.simulate.workload import REFERENCE, Pages, Tenant
 from inkgate.bench.load.results import Latency, LoadSummary, MachineInfo, ServerSide
-from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.parameters import MAX_NUM_SEQS, parameters_of, with_current
-from inkgate.bench.tune.results import Purpose, Settings, Targets, Trial, TrialOutcome, TuneReport
-from inkgate.bench.tune.search import search
-from inkgate.bench.tune.task import Step, Task
+from inkgate.bench.tune.parameters import MAX_NUM_SEQS, vllm_parameters, with_value
+from inkgate.bench.tune.results import Purpose, SearchTask, Settings, Step, Targets, Trial, TrialOutcome, TuneReport
+from inkgate.bench.tune.search import Journal, search
 from inkgate.concurrency import Threads
 
 DEADLINE_S = 5.0
@@ -114,13 +112,14 @@ def _latency(times: Sequence[float]) -> Latency | None:
     return Latency(sum(times) / len(times), p50, p90, p95, p99, times[-1])
 
 
-def task(minutes: float, seed: int, current: int = 64) -> Task:
+def task(minutes: float, seed: int, current: int = 64) -> SearchTask:
     """A search over max-num-seqs on a 4090D with 24 GB, at 44 pages a second: twice the capacity at 16."""
     in_use: Settings = {MAX_NUM_SEQS: current}
-    found = with_current(tuple(each for each in parameters_of("vllm", 16, 24.0) if each.path == MAX_NUM_SEQS), in_use)
+    known = vllm_parameters(16, 24.0, 500_000, 4_000_000)
+    found = tuple(with_value(each, current) for each in known if each.path == MAX_NUM_SEQS)
     machine = MachineInfo("simulated", "simulated", 16, 64.0, (_GPU,))
     targets = Targets(DEADLINE_S, max_error=0.001)
-    return Task(
+    return SearchTask(
         "vllm", found, in_use, targets, "simulated", 44.0, 60 * minutes, "2026-01-01T00:00:00Z", machine, seed=seed
     )
 
@@ -129,7 +128,7 @@ def tuned(minutes: float, seed: int, current: int = 64) -> TuneReport:
     """Runs a whole search; the same arguments give the same report."""
     asked = task(minutes, seed, current)
     bench = SimulatedBench(seed=1000 * seed)
-    return anyio.run(search, asked, bench, Journal(asked), bench.clock)
+    return anyio.run(search, bench, Journal(asked), bench.clock)
 
 
 def main() -> None:

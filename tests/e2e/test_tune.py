@@ -13,9 +13,8 @@ from PIL import Image
 
 from inkgate.bench.load.pages import load_pages
 from inkgate.bench.tune.heaviest import UploadLimits
-from inkgate.bench.tune.results import Purpose, Settings, Trial, TrialOutcome
+from inkgate.bench.tune.results import Purpose, Settings, Step, Trial, TrialOutcome
 from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
-from inkgate.bench.tune.task import Step
 from inkgate.engines.vllm.managed.guardian import descendants
 from inkgate.settings import load_settings
 from support.ppocr import drawn
@@ -114,7 +113,7 @@ def test_what_can_not_be_tuned_is_misuse(pages: Path, tmp_path: Path) -> None:
 def test_two_services_are_up_side_by_side_and_loaded_in_turn(pages: Path, tmp_path: Path) -> None:
     config = tmp_path / "inkgate.toml"
     config.write_text(SMALL, encoding="utf-8")
-    setup = BenchSetup(load_pages(pages), UploadLimits(600_000, None, 10_000_000), 2.0, 4, config)
+    setup = BenchSetup(load_pages(pages), UploadLimits(600_000, None, 10_000_000, 4), 2.0, config)
     one: Settings = {"engine.ppocr.concurrent_pages": 1}
     two: Settings = {"engine.ppocr.concurrent_pages": 2}
     step = Step((one, two, two, one), Purpose.CONFIRM, 2.0, 6.0, side_by_side=True)

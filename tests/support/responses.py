@@ -10,10 +10,18 @@ from dataclasses import dataclass, replace
 import anyio
 
 from inkgate.bench.load.results import LoadSummary, MachineInfo, ServerSide
-from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.results import Parameter, Purpose, Settings, Targets, Trial, TrialOutcome, TuneReport
-from inkgate.bench.tune.search import search
-from inkgate.bench.tune.task import Step, Task
+from inkgate.bench.tune.results import (
+    Parameter,
+    Purpose,
+    SearchTask,
+    Settings,
+    Step,
+    Targets,
+    Trial,
+    TrialOutcome,
+    TuneReport,
+)
+from inkgate.bench.tune.search import Journal, search
 from support.clock import Clock
 
 SEQS = "engine.vllm.managed.max_num_seqs"
@@ -113,7 +121,7 @@ def task(
     heaviest: bool = False,
     demand: float | None = None,
     free_memory_mb: float = 0.0,
-) -> Task:
+) -> SearchTask:
     """A search over max_num_seqs alone, or over `parameters` with their last values in use. `demand`: at first; else
     so much that it need not rise.
     """
@@ -121,7 +129,7 @@ def task(
     in_use: Settings = {SEQS: current}
     if parameters:
         in_use = {dial.path: dial.values[-1] for dial in asked}
-    return Task(
+    return SearchTask(
         engine="vllm",
         parameters=asked,
         current=in_use,
@@ -138,11 +146,11 @@ def task(
     )
 
 
-async def run_search(made: SimulatedService, asked: Task) -> tuple[TuneReport, SimulatedBench, Clock]:
+async def run_search(made: SimulatedService, asked: SearchTask) -> tuple[TuneReport, SimulatedBench, Clock]:
     """A whole search on `made`, with the task's seed for its noise, too."""
     clock = Clock(0.0)
     bench = SimulatedBench(made, clock, asked.seed)
-    return await search(asked, bench, Journal(asked), clock), bench, clock
+    return await search(bench, Journal(asked), clock), bench, clock
 
 
 def loss(made: SimulatedService, report: TuneReport, best: float) -> float:

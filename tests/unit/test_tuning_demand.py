@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from inkgate.bench.load.results import LoadSummary, OwnLimits, ServerSide
+from inkgate.bench.load.results import LoadSummary, OwnLimits, Second, ServerSide
 from inkgate.bench.load.run import LoadResult
 from inkgate.bench.load.samples import RequestOutcome, RequestSample, Samples
-from inkgate.bench.tune.demand import DemandProbe, NothingAnswered, fastest, find_demand, notes, probe_of
+from inkgate.bench.tune.demand import NothingAnswered, answered_per_s, fastest, find_demand
 from inkgate.bench.tune.plan import DEMAND_FACTOR
-from inkgate.bench.tune.results import Parameter, Purpose, Settings, Trial, TrialOutcome
-from inkgate.bench.tune.task import Step
+from inkgate.bench.tune.report import notes
+from inkgate.bench.tune.results import Parameter, Purpose, Settings, Step, Trial, TrialOutcome
 from inkgate.cli.tune_view import ShownBench, TuneProgress
 
 pytestmark = pytest.mark.anyio
@@ -44,23 +44,36 @@ def test_settings_that_are_likely_faster_turn_the_dials_whose_fast_end_is_known(
     assert likely == {SEATS.path: 32, TOKENS.path: 1024, SIDE.path: 960, NUMBERS.path: "int8"}
 
 
+def probe(*ended_s: float, refused: int = 0, unfinished: int = 0) -> LoadResult:
+    """A load of 11 s, of which the last 6 count, with answers at these seconds. All were sent in the first second."""
+    samples = Samples()
+    for ended in ended_s:
+        samples.add(RequestSample(0.0, 0.0, ended, RequestOutcome.ANSWERED))
+    for _ in range(refused):
+        samples.add(RequestSample(0.0, 0.0, 3.0, RequestOutcome.REFUSED, "503 service_full"))
+    window = replace(summary(0, 0), seconds=6.0)
+    own = OwnLimits(bottleneck=False, why="", late_p99_s=0.0, busy_share=0.0, unsent=0)
+    last = Second(11.0, 32.0, 0, 0, 0, 0, unfinished, None, None)
+    return LoadResult(window, (last,), own, samples, 5.0)
+
+
 class ProbeBench:
     """A bench with scripted responses to each of some settings."""
 
-    def __init__(self, *answers: DemandProbe) -> None:
-        self._answers = list(answers)
+    def __init__(self, *results: LoadResult) -> None:
+        self._results = list(results)
 
-    async def throughput(self, settings: Settings, clients: int, seconds: float) -> DemandProbe:
-        return self._answers.pop(0)
+    async def probe(self, settings: Settings, clients: int, seconds: float) -> LoadResult:
+        return self._results.pop(0)
 
 
 async def test_more_is_asked_for_than_the_better_of_two_settings_answers() -> None:
-    bench = ProbeBench(DemandProbe(32, 11.0, 2.0), DemandProbe(32, 11.0, 3.0))
-    assert await find_demand(bench, [SIDE], {SIDE.path: 1600}) == pytest.approx(DEMAND_FACTOR * 3.0)
+    bench = ProbeBench(probe(6.0, 7.0), probe(6.0, 7.0, 8.0))
+    assert await find_demand(bench, [SIDE], {SIDE.path: 1600}) == pytest.approx(DEMAND_FACTOR * 3 / 6)
 
 
 async def test_a_service_that_answers_nothing_is_told_with_what_was_asked_and_what_came_back() -> None:
-    bench = ProbeBench(DemandProbe(32, 11.0, 0.0, 0, 32), DemandProbe(32, 11.0, 0.0, 0, 2, {"503 service_full": 30}))
+    bench = ProbeBench(probe(unfinished=32), probe(refused=30, unfinished=2))
     with pytest.raises(NothingAnswered) as told:
         await find_demand(bench, [SIDE], {SIDE.path: 1600})
     said = str(told.value)
@@ -72,48 +85,36 @@ async def test_a_service_that_answers_nothing_is_told_with_what_was_asked_and_wh
 
 
 def test_pages_that_take_longer_than_the_window_are_counted_where_they_end() -> None:
-    samples = Samples()
-    for ended in (5.5, 8.0, 10.9):  # all were asked for while it warmed up
-        samples.add(RequestSample(0.0, 0.0, ended, RequestOutcome.ANSWERED))
-    samples.add(RequestSample(0.0, 0.0, 3.0, RequestOutcome.REFUSED, "503 service_full"))
-    window = replace(summary(0, 0), seconds=6.0)
-    probe = probe_of(
-        LoadResult(
-            window, (), OwnLimits(bottleneck=False, why="", late_p99_s=0.0, busy_share=0.0, unsent=0), samples, 5.0
-        ),
-        4,
-    )
-    assert probe.per_s == pytest.approx(3 / 6)
-    assert (probe.answered, probe.errors) == (3, {"503 service_full": 1})
+    assert answered_per_s(probe(4.9, 5.5, 8.0, 10.9, refused=1)) == pytest.approx(3 / 6)
 
 
 def test_it_is_always_said_that_the_cache_was_off() -> None:
-    (only,) = notes([trial()], (), 8)
+    (only,) = notes([trial()], 8)
     assert "cache was off" in only
 
 
 def test_settings_that_answered_all_that_was_asked_are_told_of() -> None:
-    said = notes([trial(in_time=99), trial(in_time=99, purpose=Purpose.HEAVIEST), trial()], (), 8)
+    said = notes([trial(in_time=99), trial(in_time=99, purpose=Purpose.HEAVIEST), trial()], 8)
     assert "1 trials answered more than 65 %" in said[1]
     assert "higher --rate" in said[1]
 
 
 def test_what_was_asked_for_more_afterwards_is_told_as_that() -> None:
-    said = notes([trial(in_time=99, demand=10.0), trial(demand=15.0), trial(in_time=95, demand=15.0)], (), 8)
+    said = notes([trial(in_time=99, demand=10.0), trial(demand=15.0), trial(in_time=95, demand=15.0)], 8)
     assert "1 trials answered so much" in said[1]
     assert "15 requests a second in the end" in said[1]
     assert "higher --rate" in said[2]
 
 
 def test_a_load_generator_at_its_limit_is_told_of() -> None:
-    assert "the limit: no core left" in notes([], ["no core left"], 8)[1]
+    assert "In 1 trials the load generator was the limit: no core left" in notes([trial(why="no core left")], 8)[1]
 
 
 def test_trials_in_which_others_used_the_machine_are_told_of() -> None:
-    said = notes([trial(other_load_cores=cores) for cores in (0.5, 0.6, 3.5, 2.0)], (), 8)
+    said = notes([trial(other_load_cores=cores) for cores in (0.5, 0.6, 3.5, 2.0)], 8)
     assert "During 2 of 4 trials other programs used the machine, up to 3.5 of its 8 cores" in said[1]
     assert "in the quietest trial it was 0.5" in said[1]
-    assert len(notes([trial(other_load_cores=cores) for cores in (4.0, 4.5)], (), 8)) == 1  # always there
+    assert len(notes([trial(other_load_cores=cores) for cores in (4.0, 4.5)], 8)) == 1  # always there
 
 
 class FixedBench:
@@ -142,7 +143,7 @@ async def test_without_a_terminal_each_trial_is_a_line() -> None:
     lines = text.splitlines()
     assert lines[0].startswith(f"{SEATS.path}: 1, 2, 4")
     assert lines[1] == "Each trial offers 20.00 requests a second."
-    assert lines[2:] == ["search: max_num_seqs 8, 10 s of load", "  5.00 in time/s, 812 MB, 98.0% correct"]
+    assert lines[2:] == ["search: max_num_seqs = 8, 10 s of load", "  5.00 in time/s, 812 MB, 98.0% correct"]
 
 
 async def test_it_is_told_when_more_is_asked_for() -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from inkgate.bench.tune.other_load import OtherLoad
+from inkgate.bench.tune.measures import OtherLoad
 
 BUSY = "import sys, time\nwhile time.process_time() < 0.5: pass\nprint('done', flush=True)\nsys.stdin.read()"
 """Takes half a second of processor time, and waits for its end."""

@@ -5,24 +5,26 @@ import pytest
 from inkgate.bench.tune.parameters import (
     GPU_MEMORY,
     MAX_NUM_SEQS,
-    MAX_PIXELS,
     QUALITY,
     THREADS,
     companions,
-    current,
+    current_value,
     for_time,
-    parameters_of,
-    pick,
-    with_current,
+    ppocr_parameters,
+    search_scope,
+    vllm_parameters,
+    with_value,
 )
-from inkgate.bench.tune.results import Settings, Value
+from inkgate.bench.tune.results import Parameter, Settings, Value
 from inkgate.settings import load_settings
 
 
-def values(engine: str, path: str, cores: int = 8, gpu_gb: float | None = None) -> tuple[Value, ...]:
-    return next(
-        (each.values for each in parameters_of(engine, cores, gpu_gb, ground_truth=True) if each.path == path), ()
-    )
+def vllm(cores: int = 8, gpu_gb: float | None = 24.0) -> list[Parameter]:
+    return vllm_parameters(cores, gpu_gb, 500_000, 4_000_000)
+
+
+def values(found: list[Parameter], path: str) -> tuple[Value, ...]:
+    return next((each.values for each in found if each.path == path), ())
 
 
 def nested(path: str, value: Value) -> dict[str, object]:
@@ -30,56 +32,44 @@ def nested(path: str, value: Value) -> dict[str, object]:
     return {first: nested(rest, value) if rest else value}
 
 
-@pytest.mark.parametrize("engine", ["vllm", "ppocr"])
-def test_every_value_of_every_parameter_is_one_that_the_settings_take(engine: str) -> None:
-    for each in parameters_of(engine, 64, 80.0, ground_truth=True):
+@pytest.mark.parametrize("found", [vllm(64, 80.0), ppocr_parameters(64)])
+def test_every_value_of_every_parameter_is_one_that_the_settings_take(found: list[Parameter]) -> None:
+    for each in found:
         assert each.why
         for value in each.values:
             settings = load_settings(None, **nested(each.path, value))  # type: ignore[arg-type]  # nested as documented
-            assert current([each], settings, {}) == {each.path: value}
+            assert current_value(each, settings, {}) == value
 
 
-@pytest.mark.parametrize("engine", ["vllm", "ppocr"])
+@pytest.mark.parametrize("engine", ["paddleocr-vl", "ppocr"])
 def test_what_is_read_is_not_changed_without_a_ground_truth(engine: str) -> None:
-    assert not QUALITY & {each.path for each in parameters_of(engine, 8, 24.0)}
-    assert QUALITY & {each.path for each in parameters_of(engine, 8, 24.0, ground_truth=True)}
+    tree = load_settings(None, engine={"name": engine})
+    assert not QUALITY & {each.path for each in search_scope(tree, ground_truth=False).parameters}
+    assert QUALITY & {each.path for each in search_scope(tree, ground_truth=True).parameters}
 
 
 def test_values_are_bounded_by_the_machine() -> None:
-    assert values("ppocr", THREADS, cores=4) == (1, 2, 3, 4)
-    assert values("ppocr", THREADS, cores=1) == (), "one value is no parameter"
-    assert max(map(float, values("vllm", MAX_NUM_SEQS, gpu_gb=24.0))) == 96
-    assert max(map(float, values("vllm", MAX_NUM_SEQS, cores=2))) == 64
-    assert values("vllm", GPU_MEMORY) == (), "no GPU"
-
-
-def test_engine_without_parameters_is_refused() -> None:
-    with pytest.raises(ValueError, match="transformers"):
-        parameters_of("transformers", 8)
-
-
-def test_parameters_are_picked_by_either_name() -> None:
-    found = parameters_of("vllm", 8, 24.0, ground_truth=True)
-    assert [each.path for each in pick(found, ["max_pixels", MAX_NUM_SEQS])] == [MAX_PIXELS, MAX_NUM_SEQS]
-    with pytest.raises(ValueError, match="no parameter `threads`"):
-        pick(found, ["threads"])
+    assert values(ppocr_parameters(4), THREADS) == (1, 2, 3, 4)
+    assert max(map(float, values(vllm(gpu_gb=24.0), MAX_NUM_SEQS))) == 96
+    assert max(map(float, values(vllm(2, None), MAX_NUM_SEQS))) == 64
+    assert values(vllm(gpu_gb=None), GPU_MEMORY) == (), "no GPU"
 
 
 def test_more_time_allows_more_parameters() -> None:
-    found = parameters_of("vllm", 8, 24.0)
+    found = [each for each in vllm() if each.path not in QUALITY]
     assert [len(for_time(found, minutes * 60, 45)) for minutes in (5, 15, 25, 90)] == [1, 1, 2, 4]
 
 
 def test_current_value_is_among_those_tried() -> None:
-    found = pick(parameters_of("vllm", 8, 24.0), [MAX_NUM_SEQS])
-    assert with_current(found, {MAX_NUM_SEQS: 22})[0].values[8:12] == (20, 22, 24, 32)
-    assert with_current(found, {MAX_NUM_SEQS: 16}) == found
+    (found,) = (each for each in vllm() if each.path == MAX_NUM_SEQS)
+    assert with_value(found, 22).values[8:12] == (20, 22, 24, 32)
+    assert with_value(found, 16) == found
 
 
-def test_value_that_stands_for_another_is_told_or_usual() -> None:
-    found = pick(parameters_of("vllm", 8, 24.0), [MAX_NUM_SEQS])
-    assert current(found, load_settings(), {}) == {MAX_NUM_SEQS: 16}
-    assert current(found, load_settings(), {MAX_NUM_SEQS: 24}) == {MAX_NUM_SEQS: 24}
+def test_value_that_stands_for_another_is_that_of_the_preset_or_the_highest() -> None:
+    (found,) = (each for each in vllm() if each.path == MAX_NUM_SEQS)
+    assert current_value(found, load_settings(), {MAX_NUM_SEQS: 24}) == 24
+    assert current_value(found, load_settings(), {}) == 96
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,9 @@ import pytest
 
 from inkgate.bench.load.results import LoadSummary, ServerSide
 from inkgate.bench.tune.history import TrialHistory
-from inkgate.bench.tune.journal import JournalRow
 from inkgate.bench.tune.plan import demand, next_step
-from inkgate.bench.tune.results import Purpose, Trial, TrialOutcome
+from inkgate.bench.tune.results import Purpose, SearchTask, Step, Trial, TrialOutcome
 from inkgate.bench.tune.score import answered_share
-from inkgate.bench.tune.task import Step, Task
 from support.responses import SEQS, task
 
 RISING = task(demand=10.0)
@@ -22,17 +20,13 @@ def trial(goodput: float, offered: float = 10.0, seqs: int = 64, **changes: obje
     """A trial of ten seconds."""
     sent, in_time = int(10 * offered), int(10 * goodput)
     summary = LoadSummary(10.0, sent, in_time, in_time, sent - in_time, 0, 0, 0, in_time, 0, 0, 4.0, None, None)
-    made = Trial(1, Purpose.SEARCH, {SEQS: seqs}, TrialOutcome.MEASURED, 10.0, summary, demand=offered)
+    made = Trial(1, Purpose.SEARCH, {SEQS: seqs}, TrialOutcome.MEASURED, 10.0, summary, demand=offered, took_s=40.0)
     return replace(made, **changes)  # type: ignore[arg-type]  # any field
 
 
-def rows(*trials: Trial) -> list[JournalRow]:
-    return [JournalRow(each, 40.0 * number, 40.0) for number, each in enumerate(trials)]
-
-
-def step(asked: Task, *trials: Trial) -> Step:
+def step(asked: SearchTask, *trials: Trial) -> Step:
     """The next one, of a search that is still young."""
-    found = next_step(asked, rows(*trials), 40.0 * len(trials))
+    found = next_step(asked, trials, 40.0 * len(trials))
     assert found is not None
     return found
 
@@ -120,7 +114,7 @@ def test_services_that_fit_into_memory_are_compared_side_by_side() -> None:
 
 
 def test_a_search_goes_on_until_something_answers_even_if_little_time_is_left() -> None:
-    slow = trial(0.0, 100.0)
-    found = next_step(task(budget_s=120.0, heaviest=True), [JournalRow(slow, 0.0, 50.0)], 50.0)
+    slow = trial(0.0, 100.0, took_s=50.0)
+    found = next_step(task(budget_s=120.0, heaviest=True), [slow], 50.0)
     assert found is not None
     assert (found.purpose, found.turns[0] != slow.settings) == (Purpose.SEARCH, True)

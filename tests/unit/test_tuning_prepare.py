@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inkgate.bench.tune import parameters as known
-from inkgate.bench.tune.prepare import NothingToTune, engine_of, search_scope
+from inkgate.bench.tune.parameters import NothingToTune, preset_of, search_scope
 from inkgate.settings import Settings, load_settings
 
 PRESETS = Path(__file__).parents[1] / "models" / "presets"
@@ -23,14 +23,14 @@ def test_what_the_settings_leave_to_the_preset_is_as_the_preset_has_it() -> None
     assert ready.current[known.MAX_NUM_SEQS] == 16
     assert ready.current[known.BATCHED_TOKENS] == 16384
     assert ready.current[known.MAX_PIXELS] == 1_003_520
-    assert ready.upload_limits.model_pixels == 1_003_520
+    assert ready.limits.model_pixels == 1_003_520
 
 
 def test_what_the_settings_say_is_what_is_in_use() -> None:
     ready = search_scope(tree(max_pixels=600_000, managed={"max_num_seqs": 5}), ground_truth=True)
     assert ready.current[known.MAX_NUM_SEQS] == 5
     assert ready.current[known.MAX_PIXELS] == 600_000
-    assert ready.upload_limits.model_pixels == 600_000
+    assert ready.limits.model_pixels == 600_000
     (seats,) = (parameter for parameter in ready.parameters if parameter.path == known.MAX_NUM_SEQS)
     assert 5 in seats.values
 
@@ -50,8 +50,8 @@ def test_the_embedded_engine_s_own_choices_are_where_its_parameters_stand() -> N
     assert ready.engine == "ppocr"
     assert ready.current[known.CONCURRENT_PAGES] == 2
     assert ready.current[known.PRECISION] in {"int8", "bf16", "f32"}
-    assert ready.upload_limits.model_pixels is None
-    assert ready.heaviest_clients == 64
+    assert ready.limits.model_pixels is None
+    assert ready.limits.max_in_flight == 64
 
 
 def test_parameters_can_be_named() -> None:
@@ -70,7 +70,7 @@ def test_values_can_be_named_and_the_one_in_use_is_among_them() -> None:
 
 def test_a_preset_of_one_s_own_is_found() -> None:
     ready = search_scope(tree("vllm", preset="tiny-paddleocr-vl", preset_folder=str(PRESETS)), ground_truth=False)
-    assert ready.upload_limits.model_pixels == 28 * 28 * 256
+    assert ready.limits.model_pixels == 28 * 28 * 256
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_preset_of_one_s_own_is_found() -> None:
 )
 def test_what_can_not_be_started_otherwise_is_refused(settings: Settings, said: str) -> None:
     with pytest.raises(NothingToTune, match=said):
-        engine_of(settings)
+        preset_of(settings)
 
 
 def test_a_model_that_nobody_knows_is_refused() -> None:

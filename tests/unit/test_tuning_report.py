@@ -7,7 +7,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from inkgate.bench.load.results import LoadSummary, ServerSide
-from inkgate.bench.tune.journal import JournalRow
 from inkgate.bench.tune.report import report, toml
 from inkgate.bench.tune.results import Purpose, Trial, TrialOutcome, TuneReport, Value
 from inkgate.settings import load_settings
@@ -17,20 +16,20 @@ HEAVY = Purpose.HEAVIEST
 TASK = task(heaviest=True, current=8)
 
 
-def rows(*tried: tuple[int, float | TrialOutcome, Purpose]) -> list[JournalRow]:
+def rows(*tried: tuple[int, float | TrialOutcome, Purpose]) -> list[Trial]:
     """Trials of max_num_seqs with the pages/s that they had, or how else they ended; each twice but for HEAVIEST."""
-    found: list[JournalRow] = []
+    found: list[Trial] = []
     for seqs, what, purpose in tried:
         for _ in range(1 if purpose is HEAVY else 2):
             found.append(row(len(found) + 1, seqs, what, purpose))
     return found
 
 
-def row(number: int, seqs: int, what: float | TrialOutcome, purpose: Purpose) -> JournalRow:
+def row(number: int, seqs: int, what: float | TrialOutcome, purpose: Purpose) -> Trial:
     ended = what if isinstance(what, TrialOutcome) else TrialOutcome.MEASURED
     count = 0 if isinstance(what, TrialOutcome) else round(100 * what)
     summary = LoadSummary(100.0, 10_000, count, count, 10_000 - count, 0, 0, 0, count, 0, 0, 8.0, None, None)
-    trial = Trial(
+    return Trial(
         number,
         purpose,
         {SEQS: seqs},
@@ -39,7 +38,6 @@ def row(number: int, seqs: int, what: float | TrialOutcome, purpose: Purpose) ->
         None if isinstance(what, TrialOutcome) else summary,
         ServerSide(memory_mb=2048.0, gpu_memory_share=0.91) if purpose is HEAVY else None,
     )
-    return JournalRow(trial, 40.0 * number, 40.0)
 
 
 SEARCHED = (
@@ -129,7 +127,7 @@ def test_a_comparison_on_a_machine_that_became_slower_counts_by_its_ratio() -> N
     assert found.chosen is not None
     assert found.chosen.settings == {SEQS: 24}
     assert found.chosen.score == pytest.approx(22.3, abs=0.5)
-    assert found.notes[-1].startswith("The speed of the machine changed: in some comparisons it was 67 % of the first.")
+    assert found.notes[1].startswith("The speed of the machine changed: in some comparisons it was 67 % of the first.")
 
 
 def test_current_settings_may_be_the_best() -> None:
@@ -206,4 +204,4 @@ def test_tables_are_written_once_and_no_settings_are_nothing() -> None:
 
 def test_notes_say_how_noisy_runs_were() -> None:
     found = report(TASK, rows(*SEARCHED))
-    assert found.notes == ("Runs of the same settings differ by 3 % (standard deviation, 5 repeated settings).",)
+    assert found.notes[0] == "Runs of the same settings differ by 3 % (standard deviation, 5 repeated settings)."

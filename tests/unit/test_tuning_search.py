@@ -15,10 +15,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from inkgate.bench.tune.journal import Journal
-from inkgate.bench.tune.results import Parameter, Purpose, Settings, Trial, TrialOutcome, TuneReport
-from inkgate.bench.tune.search import search
-from inkgate.bench.tune.task import Step, Task
+from inkgate.bench.tune.results import Parameter, Purpose, SearchTask, Settings, Step, Trial, TrialOutcome, TuneReport
+from inkgate.bench.tune.search import Journal, search
 from support.clock import Clock
 from support.responses import (
     GRID,
@@ -65,7 +63,7 @@ def losses(name: str, seeds: int) -> list[float]:
     return found
 
 
-CASES: dict[str, tuple[SimulatedService, Callable[[Settings], bool], Callable[[int], Task], float]] = {
+CASES: dict[str, tuple[SimulatedService, Callable[[Settings], bool], Callable[[int], SearchTask], float]] = {
     "a peak, 5 % noise": (SimulatedService(saturating_response(16), 0.05), always, lambda seed: task(seed=seed), 0.9),
     "a peak, 10 % noise": (SimulatedService(saturating_response(16), 0.10), always, lambda seed: task(seed=seed), 0.75),
     "a peak far from where it begins": (
@@ -288,8 +286,7 @@ def test_interrupted_search_reports_and_goes_on(tmp_path: Path) -> None:
     async def interrupted() -> None:
         stop, clock = anyio.Event(), Clock(0.0)
         bench = InterruptedBench(SimulatedService(saturating_response(16)), clock, 1, 6, stop)
-        with Journal(asked, file) as journal:
-            report = await search(asked, bench, journal, clock, stop)
+        report = await search(bench, Journal.begin(asked, file), clock, stop)
         assert bench.left
         assert report.partial
         assert report.chosen is not None
@@ -298,9 +295,9 @@ def test_interrupted_search_reports_and_goes_on(tmp_path: Path) -> None:
     async def resumed() -> None:
         clock = Clock(5000.0)
         bench = SimulatedBench(SimulatedService(saturating_response(16)), clock, 2)
-        with Journal(asked, file) as journal:
-            spent = sum(row.took_s for row in journal.rows)
-            report = await search(asked, bench, journal, clock)
+        journal = Journal.resume(file)
+        spent = sum(trial.took_s for trial in journal.trials)
+        report = await search(bench, journal, clock)
         assert not report.partial
         assert report.trials[6].purpose is Purpose.SEARCH, "the current settings are not tried again"
         assert len(report.trials) > 15
@@ -316,7 +313,7 @@ def test_an_interrupted_round_keeps_the_trials_that_were_done(tmp_path: Path) ->
     async def interrupted(last: int) -> tuple[TuneReport, InterruptedBench]:
         stop, clock = anyio.Event(), Clock(0.0)
         bench = InterruptedBench(SimulatedService(saturating_response(16)), clock, 1, last, stop)
-        return await search(asked, bench, Journal(asked), clock, stop), bench
+        return await search(bench, Journal(asked), clock, stop), bench
 
     whole, _, _ = anyio.run(run_search, SimulatedService(saturating_response(16)), asked)
     round_begins = next(trial.number for trial in whole.trials if trial.purpose is Purpose.CONFIRM)
@@ -349,12 +346,12 @@ def test_side_by_side_more_trials_fit_into_the_same_time() -> None:
 def test_more_time_for_a_search_that_is_over_is_used(tmp_path: Path) -> None:
     file = tmp_path / "journal.jsonl"
     asked = task(budget_s=345)
-    for whole in (asked, replace(asked, budget_s=900.0)):
+    journal = Journal.begin(asked, file)
+    for budget_s in (345.0, 900.0):
         clock = Clock(0.0)
-        with Journal(whole, file) as journal:
-            report = anyio.run(
-                search, whole, SimulatedBench(SimulatedService(saturating_response(16)), clock, 1), journal, clock
-            )
+        journal.task = replace(asked, budget_s=budget_s)
+        report = anyio.run(search, SimulatedBench(SimulatedService(saturating_response(16)), clock, 1), journal, clock)
+        journal = Journal.resume(file)
     assert len(report.trials) > 15
 
 

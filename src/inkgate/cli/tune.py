@@ -87,22 +87,18 @@ def tune(  # noqa: PLR0913  # one parameter for each option of the command
         raise misuse("The objective is `pages`, or `cost` with --price.")
     settings = configured(config, {"engine": engine_flags(engine, None, None)})
     with needs_extra("bench"):
+        from inkgate.bench.tune.results import Targets
         from inkgate.cli.tune_run import TuneFailed, TuneOptions, run
 
     began = datetime.now(UTC)
     fallback = Path(f"tune-{began:%Y%m%d-%H%M%S}")
     options = TuneOptions(
         pages=pages,
-        deadline_s=deadline,
-        max_error=max_error,
+        targets=Targets(deadline, max_error, objective, price, least_accuracy),
         budget_s=minutes * 60,
-        objective=objective,
-        price=price,
         parameters=tuple(name.strip() for name in parameters.split(",") if name.strip()),
         rate=rate,
-        rises=rate is None,
         manifest=manifest,
-        least_accuracy=least_accuracy,
         heaviest=heaviest,
         engine=engine,
         output=output or (fallback if resume is None else resume.parent),

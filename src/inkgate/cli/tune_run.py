@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import anyio
 import psutil
+from pydantic import TypeAdapter
 
+from inkgate.bench.accuracy.manifest import load_manifest
 from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.pages import LoadPage, load_pages
 from inkgate.bench.load.report import this_machine
 from inkgate.bench.load.service import ServiceNotStarted
-from inkgate.bench.tune.demand import NothingAnswered, find_demand, notes
-from inkgate.bench.tune.journal import Journal, JournalMismatch, read_task
-from inkgate.bench.tune.parameters import for_time
-from inkgate.bench.tune.prepare import NothingToTune, SearchScope, search_scope
-from inkgate.bench.tune.results import Settings, Targets, TuneReport
-from inkgate.bench.tune.search import search
+from inkgate.bench.reports.files import write_report
+from inkgate.bench.tune.demand import NothingAnswered, find_demand
+from inkgate.bench.tune.measures import AccuracyCheck
+from inkgate.bench.tune.parameters import NothingToTune, SearchScope, for_time, search_scope
+from inkgate.bench.tune.results import SearchTask, Targets, TuneReport
+from inkgate.bench.tune.search import Journal, JournalMismatch, search
 from inkgate.bench.tune.service_bench import BenchSetup, ServiceBench
-from inkgate.bench.tune.task import Task
 from inkgate.cli.interrupts import stop_on_signal
-from inkgate.cli.tune_files import write_results
+from inkgate.cli.outputs import write_whole
 from inkgate.cli.tune_view import ShownBench, TuneProgress
 from inkgate.concurrency import single_error
-from inkgate.errors import install_extra
 from inkgate.settings import Settings as Tree
 
-if TYPE_CHECKING:
-    from inkgate.bench.tune.accuracy import AccuracyCheck
-
 T = TypeVar("T")
+_REPORT = TypeAdapter(TuneReport)
 _TRIAL_S = {"vllm": 75.0, "ppocr": 30.0}
 """About what a trial takes, start included: it decides how many parameters there is time for."""
 _PROBES_SHARE = 0.1
@@ -51,19 +48,14 @@ class TuneFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TuneOptions:
-    """The options of the command."""
+    """The options of the command. `budget_s`: for everything; what a resumed search took before counts."""
 
     pages: Path
-    deadline_s: float
-    max_error: float
+    targets: Targets
     budget_s: float
-    objective: str
-    price: float | None
     parameters: tuple[str, ...]
     rate: float | None
-    rises: bool
     manifest: Path | None
-    least_accuracy: float | None
     heaviest: bool
     engine: str | None
     output: Path
@@ -75,26 +67,6 @@ class TuneOptions:
     @property
     def journal(self) -> Path:
         return self.resume or self.output / "trials.jsonl"
-
-    def like(self, task: Task) -> TuneOptions:
-        """These options with the targets, demand and seed of the earlier search that is resumed."""
-        targets = task.targets
-        return replace(
-            self,
-            deadline_s=targets.deadline_s,
-            max_error=targets.max_error,
-            objective=targets.objective,
-            price=targets.price_per_hour,
-            least_accuracy=targets.least_accuracy,
-            rate=task.demand,
-            rises=task.rises,
-            seed=task.seed,
-            began=task.began,
-        )
-
-    @property
-    def targets(self) -> Targets:
-        return Targets(self.deadline_s, self.max_error, self.objective, self.price, self.least_accuracy)
 
 
 async def run(options: TuneOptions, tree: Tree) -> TuneReport:
@@ -112,7 +84,10 @@ async def run(options: TuneOptions, tree: Tree) -> TuneReport:
             except LoadImpossible as error:
                 raise TuneFailed(str(error), misuse=False) from error
             tasks.cancel_scope.cancel()
-    write_results(report, options.output)
+    write_whole(options.output / "report.json", _REPORT.dump_json(report, indent=1) + b"\n")
+    if report.chosen is not None:
+        write_whole(options.output / "inkgate.toml", report.fragment.encode())
+    write_report(report, options.output / "report.html")  # last: drawing takes seconds
     return report
 
 
@@ -120,106 +95,106 @@ async def _search(options: TuneOptions, tree: Tree, stop: anyio.Event) -> TuneRe
     try:
         pages = load_pages(options.pages)
         accuracy = None if options.manifest is None else _accuracy(options.manifest)
-        ready = search_scope(tree, ground_truth=accuracy is not None, names=options.parameters)
-        resumed = None if options.resume is None else read_task(options.resume)
+        scope = search_scope(tree, ground_truth=accuracy is not None, names=options.parameters)
+        journal = None if options.resume is None else _resumed(options, scope.engine, _hash(pages))
+        options.output.mkdir(parents=True, exist_ok=True)
+        if journal is None and not options.parameters:
+            scope = _fewer(scope, options.budget_s)
     except (LoadImpossible, NothingToTune, JournalMismatch, ValueError, OSError) as error:
         raise TuneFailed(str(error)) from error
-    if resumed is not None:
-        options = options.like(resumed)
-        ready = replace(ready, parameters=resumed.parameters, current=resumed.current)
-    elif not options.parameters:
-        ready = _fewer(ready, options.budget_s)
-    options.output.mkdir(parents=True, exist_ok=True)
-    setup = _setup(options, tree, ready, pages, accuracy)
-    began = anyio.current_time()
+    setup = BenchSetup(
+        pages=pages,
+        limits=scope.limits,
+        deadline_s=(options.targets if journal is None else journal.task.targets).deadline_s,
+        config=options.config,
+        fixed={} if options.engine is None else {"engine.name": options.engine},
+        accuracy=accuracy,
+        start_s=tree.engine.vllm.managed.start_s,
+        seed=options.seed if journal is None else journal.task.seed,
+    )
     with TuneProgress(options.budget_s) as view:
-        view.parameters(ready.parameters)
+        view.parameters(scope.parameters if journal is None else journal.task.parameters)
         bench = ServiceBench(setup, view.second)
-        demand = options.rate or await _demand(bench, ready, options, view, stop)
-        task = _task(options, ready, pages, demand, options.budget_s - (anyio.current_time() - began))
-        report = await _with_journal(task, bench, options, view, stop)
-    return replace(report, notes=(*report.notes, *notes(report.trials, bench.bottlenecks, report.machine.cores)))
+        if journal is None:
+            journal = await _begun(options, scope, bench, view, stop)
+        view.resumed(journal.trials)
+        return await search(ShownBench(bench, view), journal, stop=stop)
 
 
-async def _with_journal(
-    task: Task, bench: ServiceBench, options: TuneOptions, view: TuneProgress, stop: anyio.Event
-) -> TuneReport:
-    with ExitStack() as opened:
-        try:
-            # A search that was stopped before its demand was known can't be resumed.
-            journal = opened.enter_context(Journal(task, options.journal if task.demand else None))
-        except (JournalMismatch, OSError) as error:
-            raise TuneFailed(str(error)) from error
-        view.resumed([row.trial for row in journal.rows])
-        return await search(task, ShownBench(bench, view), journal, stop=stop)
+def _resumed(options: TuneOptions, engine: str, pages: str) -> Journal:
+    """The search to continue, with its own targets, parameters, demand and seed, within the new limit of time."""
+    journal = Journal.resume(options.journal)
+    task = journal.task
+    if (task.engine, task.pages) != (engine, pages):
+        raise JournalMismatch(
+            f"{options.journal} is of another search: engine {task.engine} and pages {task.pages} then, {engine} and "
+            f"{pages} now. Give the same options again, or start over."
+        )
+    free_mb = psutil.virtual_memory().available / 1e6
+    journal.task = replace(
+        task, budget_s=options.budget_s, heaviest=options.heaviest, machine=this_machine(), free_memory_mb=free_mb
+    )
+    return journal
+
+
+async def _begun(
+    options: TuneOptions, scope: SearchScope, bench: ServiceBench, view: TuneProgress, stop: anyio.Event
+) -> Journal:
+    """A new search; its demand is measured unless --rate was given."""
+    began = anyio.current_time()
+    demand = options.rate or await _demand(bench, scope, options, view, stop)
+    task = SearchTask(
+        engine=scope.engine,
+        parameters=scope.parameters,
+        current=scope.current,
+        targets=options.targets,
+        pages=_hash(bench.setup.pages),
+        demand=demand,
+        budget_s=options.budget_s - (anyio.current_time() - began),
+        began=options.began,
+        machine=this_machine(),
+        heaviest=options.heaviest,
+        seed=options.seed,
+        rises=options.rate is None,
+        free_memory_mb=psutil.virtual_memory().available / 1e6,
+    )
+    if not demand:  # it was stopped before; it can't be resumed
+        return Journal(task)
+    try:
+        return Journal.begin(task, options.journal)
+    except (JournalMismatch, OSError) as error:
+        raise TuneFailed(str(error)) from error
 
 
 async def _demand(
-    bench: ServiceBench, ready: SearchScope, options: TuneOptions, view: TuneProgress, stop: anyio.Event
+    bench: ServiceBench, scope: SearchScope, options: TuneOptions, view: TuneProgress, stop: anyio.Event
 ) -> float:
     """Requests a second for the first trials; 0 if the search was stopped before it was known."""
     view.begin("Finding the demand: loading the current settings, and likely faster ones")
     seconds = min(_MOST_PROBE_S, max(2.0, options.budget_s * _PROBES_SHARE / 2))
     try:
-        found = await _unless(stop, lambda: find_demand(bench, ready.parameters, ready.current, seconds))
+        found = await _unless(stop, lambda: find_demand(bench, scope.parameters, scope.current, seconds))
     except (ServiceNotStarted, NothingAnswered) as error:
         raise TuneFailed(str(error), misuse=False) from error
-    return 0.0 if found is None else found
+    return found or 0.0
 
 
 def _accuracy(manifest: Path) -> AccuracyCheck:
-    try:
-        from inkgate.bench.accuracy.manifest import load_manifest
-        from inkgate.bench.tune.accuracy import AccuracyCheck
-    except ModuleNotFoundError as error:
-        raise TuneFailed(f"{error.name} is not installed: {install_extra('bench')}.") from error
-    found = AccuracyCheck(load_manifest(manifest))
-    if not found.entries:
+    check = AccuracyCheck(load_manifest(manifest))
+    if not check.entries:
         raise TuneFailed(f"{manifest} has no document with a true text.")
-    return found
+    return check
 
 
-def _fewer(ready: SearchScope, budget_s: float) -> SearchScope:
+def _fewer(scope: SearchScope, budget_s: float) -> SearchScope:
     """As many parameters as there is time for, the most important ones."""
-    kept = for_time(ready.parameters, budget_s, _TRIAL_S[ready.engine])
-    return replace(ready, parameters=kept, current={each.path: ready.current[each.path] for each in kept})
+    kept = for_time(scope.parameters, budget_s, _TRIAL_S[scope.engine])
+    return replace(scope, parameters=kept, current={each.path: scope.current[each.path] for each in kept})
 
 
-def _setup(
-    options: TuneOptions, tree: Tree, ready: SearchScope, pages: tuple[LoadPage, ...], accuracy: AccuracyCheck | None
-) -> BenchSetup:
-    fixed: Settings = {} if options.engine is None else {"engine.name": options.engine}
-    return BenchSetup(
-        pages=pages,
-        upload_limits=ready.upload_limits,
-        deadline_s=options.deadline_s,
-        heaviest_clients=ready.heaviest_clients,
-        config=options.config,
-        fixed=fixed,
-        accuracy=accuracy,
-        start_s=tree.engine.vllm.managed.start_s,
-        seed=options.seed,
-    )
-
-
-def _task(
-    options: TuneOptions, ready: SearchScope, pages: tuple[LoadPage, ...], demand: float, budget_s: float
-) -> Task:
-    return Task(
-        engine=ready.engine,
-        parameters=ready.parameters,
-        current=ready.current,
-        targets=options.targets,
-        pages=hashlib.sha256(b"".join(hashlib.sha256(page.content).digest() for page in pages)).hexdigest()[:16],
-        demand=demand,
-        budget_s=budget_s,
-        began=options.began,
-        machine=this_machine(),
-        heaviest=options.heaviest,
-        seed=options.seed,
-        rises=options.rises,
-        free_memory_mb=psutil.virtual_memory().available / 1e6,
-    )
+def _hash(pages: Sequence[LoadPage]) -> str:
+    """Of the pages' contents."""
+    return hashlib.sha256(b"".join(hashlib.sha256(page.content).digest() for page in pages)).hexdigest()[:16]
 
 
 async def _unless(stop: anyio.Event, work: Callable[[], Awaitable[T]]) -> T | None:

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from inkgate.bench.load.results import Second
-from inkgate.bench.tune.results import Parameter, Purpose, Settings, Trial, TrialOutcome
-from inkgate.bench.tune.task import Bench, Step
+from inkgate.bench.tune.results import Parameter, Purpose, Step, Trial, TrialOutcome, settings_text
+from inkgate.bench.tune.search import Bench
 
 _SHOWN = 20
 """Of the trials, the last ones."""
@@ -52,23 +52,23 @@ class TuneProgress:
         """What is searched."""
         self._parameters = parameters
         for each in parameters:
-            self._say(f"{each.path}: {_span(each)}: {each.why}")
+            self.note(f"{each.path}: {', '.join(map(_word, each.values))}: {each.why}")
 
     def resumed(self, trials: Sequence[Trial]) -> None:
         """The trials of the search that is resumed."""
         self._trials = list(trials)
         if trials:
-            self._say(f"{len(trials)} trials are in the journal already.")
+            self.note(f"{len(trials)} trials are in the journal already.")
 
     def note(self, text: str) -> None:
         """A line that stays."""
-        self._say(text)
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def begin(self, what: str) -> None:
         """Something that takes a while, shown until the next."""
         self._now, self._load = what, ""
         if not self._console.is_terminal:
-            self._say(what)
+            self.note(what)
         self._draw()
 
     def second(self, second: Second) -> None:
@@ -82,12 +82,9 @@ class TuneProgress:
         """A trial has ended."""
         self._trials.append(trial)
         if not self._console.is_terminal:
-            self._say(f"  {_line(trial)}")
+            self.note(f"  {_line(trial)}")
         self._now = self._load = ""
         self._draw()
-
-    def _say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def _draw(self) -> None:
         if self._live.is_started:
@@ -126,31 +123,24 @@ class ShownBench:
             self._demand = step.demand
         if step.side_by_side:
             self._view.note("The next trials run side by side: both services are up, and loaded in turn.")
-        waiting = list(step.turns)
-        self._begin(step, waiting.pop(0))
+        waiting = iter(step.turns)
+
+        def begin() -> None:
+            if (settings := next(waiting, None)) is not None:
+                self._view.begin(f"{step.purpose}: {settings_text(settings)}, {step.seconds:.0f} s of load")
 
         def show(trial: Trial) -> None:
             self._view.trial(trial)
             done(trial)
-            if waiting and trial.outcome is TrialOutcome.MEASURED:
-                self._begin(step, waiting.pop(0))
+            if trial.outcome is TrialOutcome.MEASURED:
+                begin()
 
+        begin()
         await self._bench.measure(step, show)
-
-    def _begin(self, step: Step, settings: Settings) -> None:
-        self._view.begin(f"{step.purpose}: {_settings(settings)}, {step.seconds:.0f} s of load")
-
-
-def _settings(settings: Settings) -> str:
-    return ", ".join(f"{path.rpartition('.')[2]} {_word(value)}" for path, value in settings.items())
 
 
 def _word(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value) or "none"
-
-
-def _span(parameter: Parameter) -> str:
-    return ", ".join(_word(value) for value in parameter.values)
 
 
 def _rate(trial: Trial) -> float:

@@ -54,8 +54,8 @@ def of_state(state: State) -> ServerSide:
 
 
 def restarts_of(state: State) -> int:
-    """How often computing processes were restarted since the service started; the first start is none."""
-    return sum(process.started - 1 for process in state.processes if process.kind in COMPUTING)
+    """How many computing processes died since the service started, restarted or not; the first start is none."""
+    return sum(process.started - bool(process.pid) for process in state.processes if process.kind in COMPUTING)
 
 
 def summarize_readings(readings: Sequence[ServerSide]) -> ServerSide:

@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from inkgate.bench.load.pages import LoadPage
@@ -28,25 +27,24 @@ class UploadLimits:
         max_pixels: of an image that is sent (`limits.max_pixels`).
         model_pixels: of an image that the model gets; None if it is not bounded.
         max_bytes: of a request's body.
+        max_in_flight: documents that are admitted at once, and so the clients that send the heaviest images.
     """
 
     max_pixels: int
     model_pixels: int | None
     max_bytes: int
+    max_in_flight: int
 
 
-def heaviest_pages(pages: Sequence[LoadPage], upload_limits: UploadLimits) -> tuple[LoadPage, ...]:
+def heaviest_pages(pages: Sequence[LoadPage], limits: UploadLimits) -> tuple[LoadPage, ...]:
     """Images full of text, because that makes answers long: one as large as may be sent, and one as large as the model
     gets without shrinking it, if that is less. Blocking, some seconds.
 
     The text is that of the largest image among `pages`, repeated.
     """
     tile = _largest(pages)
-    sizes = {
-        upload_limits.max_pixels,
-        min(upload_limits.max_pixels, upload_limits.model_pixels or upload_limits.max_pixels),
-    }
-    return tuple(_page(tile, pixels, upload_limits.max_bytes) for pixels in sorted(sizes))
+    sizes = {limits.max_pixels, min(limits.max_pixels, limits.model_pixels or limits.max_pixels)}
+    return tuple(_page(tile, pixels, limits.max_bytes) for pixels in sorted(sizes))
 
 
 def _page(tile: Image.Image, pixels: int, max_bytes: int) -> LoadPage:
@@ -78,26 +76,21 @@ def _largest(pages: Sequence[LoadPage]) -> Image.Image:
 
     In black and white: in the same number of bytes there is room for many times as many pixels.
     """
-    best = None
-    for page in pages:
-        image = _opened(page)
-        if image is not None and (best is None or image.width * image.height > best.width * best.height):
-            best = image
+    images = [image for page in pages if (image := _opened(page)) is not None]
+    largest = max(images, key=lambda image: image.width * image.height, default=None)
     try:
-        grey = _drawn() if best is None else best.convert("L")
+        grey = _drawn() if largest is None else largest.convert("L")
     except (OSError, ValueError):  # its pixels are broken
         grey = _drawn()
-    values = np.asarray(grey)
-    paper = (float(values.min()) + float(values.max())) / 2
-    return Image.fromarray(np.where(values > paper, np.uint8(255), np.uint8(0))).convert("RGB")
+    levels = [level for level, count in enumerate(grey.histogram()) if count]
+    paper = (levels[0] + levels[-1]) / 2
+    return grey.point(lambda level: 255 if level > paper else 0).convert("RGB")
 
 
 def _opened(page: LoadPage) -> Image.Image | None:
     """The image, its pixels not read yet; None if it is no image, or a broken one."""
-    if not page.media_type.startswith("image/"):
-        return None
     try:
-        return Image.open(io.BytesIO(page.content))
+        return Image.open(io.BytesIO(page.content)) if page.media_type.startswith("image/") else None
     except (OSError, ValueError, Image.DecompressionBombError):
         return None
 

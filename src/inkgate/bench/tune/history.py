@@ -9,7 +9,7 @@ from statistics import fmean, median, median_high
 
 from inkgate.bench.statistics import LEAST_REPEATS, RatioEstimate, StatisticsError, compare_repeats, pooled_deviation
 from inkgate.bench.tune.parameters import QUALITY
-from inkgate.bench.tune.results import Assessment, Purpose, Trial, TrialOutcome, Value
+from inkgate.bench.tune.results import Assessment, Purpose, SearchTask, Trial, TrialOutcome, settings_text
 from inkgate.bench.tune.score import (
     DISTURBED,
     SATURATED,
@@ -23,7 +23,6 @@ from inkgate.bench.tune.score import (
     usual_other_load,
 )
 from inkgate.bench.tune.space import Key, ParameterSpace
-from inkgate.bench.tune.task import Task
 
 FALLEN = 0.5
 """Share of the best score below which settings are beyond a cliff, such as answers that all come too late."""
@@ -47,7 +46,7 @@ _ROUND = 4
 class TrialHistory:
     """The `trials` of a task; those that were stopped count for nothing."""
 
-    def __init__(self, task: Task, trials: Iterable[Trial]) -> None:
+    def __init__(self, task: SearchTask, trials: Iterable[Trial]) -> None:
         self.task = task
         self.space = ParameterSpace(task.parameters)
         self.all = [trial for trial in trials if trial.outcome is not TrialOutcome.STOPPED]
@@ -190,8 +189,7 @@ class TrialHistory:
 
     def name(self, key: Key) -> str:
         """The settings in short, such as `max_num_seqs = 16`."""
-        settings = self.space.settings(key)
-        return ", ".join(f"{path.rpartition('.')[2]} = {value_text(value)}" for path, value in settings.items())
+        return settings_text(self.space.settings(key))
 
     def _why_out(self, key: Key) -> str:
         trials = self._trials[key]
@@ -257,10 +255,6 @@ def _comparisons(trials: Iterable[Trial]) -> list[list[Trial]]:
         else:
             groups.append([trial])
     return groups
-
-
-def value_text(value: Value) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _of(count: int, total: int) -> str:

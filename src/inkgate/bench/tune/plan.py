@@ -10,16 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from inkgate.bench.statistics import LEAST_REPEATS
 from inkgate.bench.tune.history import FALLEN, TrialHistory
-from inkgate.bench.tune.journal import JournalRow
-from inkgate.bench.tune.results import Purpose, TrialOutcome
+from inkgate.bench.tune.results import Purpose, SearchTask, Step, Trial, TrialOutcome
 from inkgate.bench.tune.score import SATURATED, answered_share
 from inkgate.bench.tune.space import Key
-from inkgate.bench.tune.task import Step, Task
 
 DEMAND_FACTOR = 2.0
 """Requests offered for each that can be answered. More would cost the machine too much in refusals."""
@@ -50,51 +47,41 @@ _MOST_REPEATS = 3
 """Trials of settings whose load was no fair test."""
 
 
-class Pace:
-    """How long trials take."""
-
-    def __init__(self, task: Task, rows: Sequence[JournalRow]) -> None:
-        measured = [row for row in rows if row.trial.outcome is TrialOutcome.MEASURED]
-        first = min(max(task.budget_s / _LOADS, _LEAST_S), _MOST_S)
-        self.seconds, overhead_s = first, _FIRST_OVERHEAD_S
-        if measured:
-            overhead_s = median(max(row.took_s - row.trial.seconds, 0.0) for row in measured)
-            self.seconds = max(_LEAST_S, min(first, task.budget_s / _TRIALS_WANTED - overhead_s))
-        self.trial_s = _OVERHEAD_MARGIN * overhead_s + self.seconds
+def _pace(task: SearchTask, trials: Sequence[Trial]) -> tuple[float, float]:
+    """Seconds of load in the next trial, and seconds that it takes with start and stop."""
+    first_s = min(max(task.budget_s / _LOADS, _LEAST_S), _MOST_S)
+    overheads_s = [max(trial.took_s - trial.seconds, 0.0) for trial in trials if trial.outcome is TrialOutcome.MEASURED]
+    if not overheads_s:
+        return first_s, _OVERHEAD_MARGIN * _FIRST_OVERHEAD_S + first_s
+    overhead_s = median(overheads_s)
+    load_s = max(_LEAST_S, min(first_s, task.budget_s / _TRIALS_WANTED - overhead_s))
+    return load_s, _OVERHEAD_MARGIN * overhead_s + load_s
 
 
-@dataclass(frozen=True, slots=True)
-class Reserve:
-    """How many of the last trials are kept free: for `confirm`, and after it for the `heaviest` images."""
-
-    confirm: int
-    heaviest: int
-
-    @classmethod
-    def of(cls, total: int, *, heaviest: bool) -> Reserve:
-        if total < _TOO_FEW:
-            return cls(0, 0)
-        most = 4 if total >= 24 else 2 if total >= 18 else 1
-        return cls(_ROUND if total >= _TRIALS_WANTED else 2, most if heaviest else 0)
+def _reserve(total: int, *, heaviest: bool) -> tuple[int, int]:
+    """How many of the last trials are kept free: to confirm, and after that for the heaviest images."""
+    if total < _TOO_FEW:
+        return 0, 0
+    most = 4 if total >= 24 else 2 if total >= 18 else 1
+    return _ROUND if total >= _TRIALS_WANTED else 2, most if heaviest else 0
 
 
-def next_step(task: Task, rows: Sequence[JournalRow], spent_s: float) -> Step | None:
+def next_step(task: SearchTask, trials: Sequence[Trial], spent_s: float) -> Step | None:
     """None when the search is over: everything is decided, no time is left, or nothing starts."""
-    pace = Pace(task, rows)
-    to_go = int((task.budget_s - spent_s) / pace.trial_s)
-    if spent_s >= task.budget_s or (to_go < 1 and rows):
+    load_s, trial_s = _pace(task, trials)
+    to_go = int((task.budget_s - spent_s) / trial_s)
+    if spent_s >= task.budget_s or (to_go < 1 and trials):
         return None
-    history = TrialHistory(task, [row.trial for row in rows])
-    planned = _next(history, to_go)
-    if planned is None:
+    history = TrialHistory(task, trials)
+    keys, purpose = _next(history, to_go)
+    if not keys:
         return None
-    keys, purpose = planned
     turns = tuple(history.space.settings(key) for key in keys)
     together = len(keys) > 1 and _fit_together(history, keys)
-    return Step(turns, purpose, pace.seconds, demand(task, history), together)
+    return Step(turns, purpose, load_s, demand(task, history), together)
 
 
-def demand(task: Task, history: TrialHistory) -> float:
+def demand(task: SearchTask, history: TrialHistory) -> float:
     """Requests a second for the next trial: twice what any settings answered that may be capable of more."""
     if not task.rises:
         return task.demand
@@ -107,27 +94,27 @@ def demand(task: Task, history: TrialHistory) -> float:
     return max(raised)
 
 
-def _next(history: TrialHistory, to_go: int) -> tuple[list[Key], Purpose] | None:
+def _next(history: TrialHistory, to_go: int) -> tuple[list[Key], Purpose]:
+    """The settings of the next trials, if any, and what they are for."""
     if not history.trials(history.current):
         return [history.current], Purpose.CURRENT
-    reserve = Reserve.of(len(history.all) + to_go, heaviest=history.task.heaviest)
+    confirm, heaviest = _reserve(len(history.all) + to_go, heaviest=history.task.heaviest)
     if not history.ranking():  # nothing to confirm yet
-        reserve = Reserve(0, 0)
+        confirm = heaviest = 0
     began_heaviest = any(trial.purpose is Purpose.HEAVIEST for trial in history.all)
-    confirm = 0 if began_heaviest else reserve.confirm
-    if to_go > reserve.heaviest + confirm:
+    if to_go > (heaviest if began_heaviest else heaviest + confirm):
         key = _search(history)
         if key is not None:
             return [key], Purpose.SEARCH
-    if to_go > reserve.heaviest and not began_heaviest:
-        keys = _confirm(history)[: to_go - reserve.heaviest]
+    if to_go > heaviest and not began_heaviest:
+        keys = _confirm(history)[: to_go - heaviest]
         if keys:
             return keys, Purpose.CONFIRM
-    key = history.choice()
-    if key is None or not history.task.heaviest:
-        return None
-    runs = sum(trial.purpose is Purpose.HEAVIEST for trial in history.trials(key))
-    return ([key], Purpose.HEAVIEST) if runs < _MOST_HEAVIEST else None
+    choice = history.choice()
+    if choice is None or not history.task.heaviest:
+        return [], Purpose.HEAVIEST
+    runs = sum(trial.purpose is Purpose.HEAVIEST for trial in history.trials(choice))
+    return [choice] if runs < _MOST_HEAVIEST else [], Purpose.HEAVIEST
 
 
 def _search(history: TrialHistory) -> Key | None:
@@ -146,8 +133,7 @@ def _search(history: TrialHistory) -> Key | None:
 
 def _inconclusive(history: TrialHistory) -> Key | None:
     """Settings that may be the best, but were tried only while the load was no fair test."""
-    ranking = history.ranking()
-    for key in ranking:
+    for key in history.ranking():
         measured = history.measured(key)
         if len(measured) < _MOST_REPEATS and not any(map(history.is_conclusive, measured)):
             return key

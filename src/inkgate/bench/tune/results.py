@@ -1,8 +1,8 @@
-"""Results of a search for settings: every trial, an assessment of each setting, what to set and why."""
+"""A search for settings in data: its task, its steps, every trial, and the report."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from inkgate.bench.load.results import LoadSummary, MachineInfo, ServerSide
@@ -45,9 +45,10 @@ class Trial:
     Attributes:
         seconds: of load.
         accuracy: share of characters read correctly, if the pages have a ground truth.
-        why: the cause, in words, unless the outcome is MEASURED.
+        why: the cause of its outcome, in words; of a MEASURED trial, why the load generator was the limit.
         other_load_cores: processor cores that other programs took during the load.
         demand: requests a second that were offered.
+        took_s: seconds that it took, start and stop of the service included.
     """
 
     number: int
@@ -61,6 +62,7 @@ class Trial:
     why: str = ""
     other_load_cores: float | None = None
     demand: float | None = None
+    took_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,55 @@ class Targets:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchTask:
+    """What is searched, where and for whom.
+
+    Attributes:
+        engine: `vllm` or `ppocr`.
+        parameters: what may be set, the most important first; current: the values in use, of all parameters.
+        pages: a hash of the pages' contents.
+        demand: requests a second that are offered at first, more than any settings can answer; rises: more is offered
+            if that turns out to be too little.
+        budget_s: for everything, starts included; what a resumed search took before counts.
+        began: moment in UTC, ISO 8601.
+        heaviest: whether the chosen settings have to stay up under the heaviest images.
+        free_memory_mb: what the services of a side-by-side comparison may take together.
+        seed: of arrivals.
+    """
+
+    engine: str
+    parameters: tuple[Parameter, ...]
+    current: Settings
+    targets: Targets
+    pages: str
+    demand: float
+    budget_s: float
+    began: str
+    machine: MachineInfo
+    heaviest: bool = True
+    seed: int = 1
+    rises: bool = False
+    free_memory_mb: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One trial, or several that belong together.
+
+    Attributes:
+        turns: the settings of each trial, in this order; a value for every parameter.
+        seconds: of load in each trial; demand: requests a second that are offered.
+        side_by_side: all services are up at once and loaded in turn; else each trial starts its own.
+    """
+
+    turns: tuple[Settings, ...]
+    purpose: Purpose
+    seconds: float
+    demand: float
+    side_by_side: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class TuneReport:
     """A whole search.
 
@@ -131,4 +182,14 @@ class TuneReport:
     machine: MachineInfo
     partial: bool = False
     format: str = FORMAT
-    notes: tuple[str, ...] = field(default_factory=tuple)
+    notes: tuple[str, ...] = ()
+
+
+def value_text(value: Value) -> str:
+    """A value as it is written in TOML."""
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def settings_text(settings: Settings) -> str:
+    """The settings in short, such as `max_num_seqs = 16`."""
+    return ", ".join(f"{path.rpartition('.')[2]} = {value_text(value)}" for path, value in settings.items())

@@ -1,69 +1,142 @@
-"""Tries settings until the time is up, and reports which are best."""
+"""Tries settings until the time is up, and reports which are best. Every trial is in a file before the next begins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
 
 import anyio
+from pydantic import TypeAdapter, ValidationError
 
-from inkgate.bench.tune.journal import Journal, JournalRow
 from inkgate.bench.tune.plan import next_step
 from inkgate.bench.tune.report import report
-from inkgate.bench.tune.results import Trial, TrialOutcome, TuneReport
+from inkgate.bench.tune.results import SearchTask, Step, Trial, TrialOutcome, TuneReport
 from inkgate.bench.tune.score import outcome
-from inkgate.bench.tune.task import Bench, Step, Task
 from inkgate.concurrency import single_error
+
+_TASK = TypeAdapter(SearchTask)
+_TRIAL = TypeAdapter(Trial)
+
+
+class JournalMismatch(ValueError):
+    """The file is the journal of another search, or no journal; the message says why."""
+
+
+class Journal:
+    """The task of a search and its trials, also in `file` as JSON lines. Without a file it is kept in memory only."""
+
+    def __init__(self, task: SearchTask, trials: Iterable[Trial] = (), file: Path | None = None) -> None:
+        self.task = task
+        self.trials = list(trials)
+        self._file = file
+
+    @classmethod
+    def begin(cls, task: SearchTask, file: Path) -> Journal:
+        """A new search in `file`.
+
+        Raises:
+            JournalMismatch: the file has something in it.
+        """
+        if file.exists() and file.stat().st_size:
+            raise JournalMismatch(
+                f"{file} has the trials of an earlier search. Continue it with --resume, or give another --output."
+            )
+        journal = cls(task, file=file)
+        journal._write(_TASK.dump_json(task))
+        return journal
+
+    @classmethod
+    def resume(cls, file: Path) -> Journal:
+        """The search in `file`. A last line that was cut off is removed.
+
+        Raises:
+            FileNotFoundError: there is none.
+            JournalMismatch: it is not a journal.
+        """
+        content = file.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        first, *others = content[:whole].splitlines() or [b""]
+        try:
+            journal = cls(_TASK.validate_json(first), map(_TRIAL.validate_json, others), file)
+        except ValidationError as error:
+            raise JournalMismatch(f"{file} is not the journal of a search for settings.") from error
+        os.truncate(file, whole)
+        return journal
+
+    def append(self, trial: Trial) -> None:
+        """It is on disk when this returns. Blocking, a few ms."""
+        self.trials.append(trial)
+        self._write(_TRIAL.dump_json(trial))
+
+    def _write(self, line: bytes) -> None:
+        if self._file is None:
+            return
+        with self._file.open("ab") as out:
+            out.write(line + b"\n")
+            out.flush()
+            os.fsync(out.fileno())
+
+
+class Bench(Protocol):
+    """Something that can be started with settings and put under load: a real service, or a simulated one."""
+
+    async def measure(self, step: Step, done: Callable[[Trial], None]) -> None:
+        """Run the trials of `step` and pass each to `done` as soon as it has ended.
+
+        With `Purpose.HEAVIEST` the load is the heaviest images that pages and limits allow. Death and failure to start
+        are outcomes, not exceptions; the first of them ends the step. The search sets `number` and `demand` of a trial.
+        When cancelled, the bench leaves no process behind.
+        """
+        ...
 
 
 async def search(
-    task: Task,
-    bench: Bench,
-    journal: Journal,
-    clock: Callable[[], float] = anyio.current_time,
-    stop: anyio.Event | None = None,
+    bench: Bench, journal: Journal, clock: Callable[[], float] = anyio.current_time, stop: anyio.Event | None = None
 ) -> TuneReport:
-    """The best settings that were found within `task.budget_s`.
+    """The best settings that are found within the task's `budget_s`. Trials that the journal has count as made.
 
-    Every trial is in the journal before the next begins; if the journal has trials already, the search continues them.
     When `stop` is set, or the time is over, the running trial is cancelled. The report of a search that was stopped is
     `partial`.
     """
-    spent_before_s = max((row.at_s + row.took_s for row in journal.rows), default=0.0)
-    began = clock() - spent_before_s
+    task = journal.task
+    began = clock() - sum(trial.took_s for trial in journal.trials)
     stop = stop or anyio.Event()
     while not stop.is_set():
-        step = next_step(task, journal.rows, clock() - began)
+        spent_s = clock() - began
+        step = next_step(task, journal.trials, spent_s)
         if step is None:
             break
-        await _measure(step, bench, journal, lambda: clock() - began, stop, task.budget_s)
-    return report(task, journal.rows, partial=stop.is_set())
+        await _measure(step, bench, journal, clock, stop, task.budget_s - spent_s)
+    return report(task, journal.trials, partial=stop.is_set())
 
 
 async def _measure(
-    step: Step, bench: Bench, journal: Journal, now_s: Callable[[], float], stop: anyio.Event, until_s: float
+    step: Step, bench: Bench, journal: Journal, clock: Callable[[], float], stop: anyio.Event, within_s: float
 ) -> None:
     """Runs `step` and writes its trials to the journal; the one that was cancelled, too."""
-    began_s, before = now_s(), len(journal.rows)
+    began, before = clock(), len(journal.trials)
 
     def record(trial: Trial) -> None:
-        nonlocal began_s
-        numbered = replace(trial, number=len(journal.rows) + 1, demand=step.demand, outcome=outcome(trial))
-        journal.append(JournalRow(numbered, began_s, now_s() - began_s))
-        began_s = now_s()
+        nonlocal began
+        number, took_s = len(journal.trials) + 1, clock() - began
+        journal.append(replace(trial, number=number, demand=step.demand, outcome=outcome(trial), took_s=took_s))
+        began += took_s
 
     async def cancel_on_stop() -> None:
         await stop.wait()
         group.cancel_scope.cancel()
 
     finished = False
-    with anyio.move_on_after(until_s - began_s), single_error():
+    with anyio.move_on_after(within_s), single_error():
         async with anyio.create_task_group() as group:
             group.start_soon(cancel_on_stop)
             await bench.measure(step, record)
             finished = True
             group.cancel_scope.cancel()
-    if not finished:
-        settings = step.turns[min(len(journal.rows) - before, len(step.turns) - 1)]
+    left = step.turns[len(journal.trials) - before :]
+    if not finished and left:
         why = "interrupted" if stop.is_set() else "out of time"
-        record(Trial(0, step.purpose, settings, TrialOutcome.STOPPED, 0.0, why=why))
+        record(Trial(0, step.purpose, left[0], TrialOutcome.STOPPED, 0.0, why=why))

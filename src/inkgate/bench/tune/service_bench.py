@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 
 from inkgate.bench.load.pages import LoadPage
 from inkgate.bench.load.plan import Load, Plan
-from inkgate.bench.load.readings import restarts_of
+from inkgate.bench.load.readings import Scraper, read_state
 from inkgate.bench.load.results import Axis, Second
 from inkgate.bench.load.run import LoadResult, run
 from inkgate.bench.load.service import Serve, ServiceNotStarted, ServiceProcess, last_words, serving
 from inkgate.bench.load.target import ProtocolName, Target
-from inkgate.bench.tune.demand import DemandProbe, probe_of
 from inkgate.bench.tune.heaviest import UploadLimits, heaviest_pages
-from inkgate.bench.tune.other_load import OtherLoad
+from inkgate.bench.tune.measures import AccuracyCheck, OtherLoad
 from inkgate.bench.tune.parameters import MAX_NUM_SEQS, companions
-from inkgate.bench.tune.results import Purpose, Settings, Trial, TrialOutcome
+from inkgate.bench.tune.results import Purpose, Settings, Step, Trial, TrialOutcome
 from inkgate.bench.tune.score import outcome
-from inkgate.bench.tune.service_watch import ServiceWatch
-from inkgate.bench.tune.task import Step
-from inkgate.client import InkgateClient, ServiceError
+from inkgate.client import InkgateClient
 from inkgate.concurrency import Threads, single_error
-
-if TYPE_CHECKING:  # it needs inkgate[bench]
-    from inkgate.bench.tune.accuracy import AccuracyCheck
 
 _PATIENCE = 1.5
 """Deadlines that a client waits. Later answers are useless, and the trial would take longer."""
@@ -43,9 +36,6 @@ _LEAST_WARM_S = 5.0
 _WARM_DEADLINES = 2
 """Side by side: until the queues of a service that idled are full again."""
 _STATE_S = 10.0
-_NO_DEGRADATION: Settings = {"serving.degradation.enabled": False}
-"""A trial always offers more than can be answered. Pages are read with full quality nevertheless."""
-_FIRST_LIMIT = "serving.adaptive.initial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +44,12 @@ class BenchSetup:
 
     Attributes:
         fixed: settings of every trial, from flags of the command line.
-        heaviest_clients: clients that send the heaviest images.
         accuracy: None if there is no ground truth.
     """
 
     pages: Sequence[LoadPage]
-    upload_limits: UploadLimits
+    limits: UploadLimits
     deadline_s: float
-    heaviest_clients: int
     config: Path | None = None
     fixed: Settings = field(default_factory=dict)
     accuracy: AccuracyCheck | None = None
@@ -72,143 +60,119 @@ class BenchSetup:
 class ServiceBench:
     """A Bench of real services. `on_second` is called with every second of the load that is running."""
 
-    def __init__(self, setup: BenchSetup, on_second: Callable[[Second], None] | None = None) -> None:
-        self._setup = setup
+    def __init__(self, setup: BenchSetup, on_second: Callable[[Second], None] = lambda _second: None) -> None:
+        self.setup = setup
         self._on_second = on_second
         self._heaviest: tuple[LoadPage, ...] = ()
-        self.bottlenecks: list[str] = []
-        """Why the load generator was the limit, for each trial in which it was."""
 
     async def measure(self, step: Step, done: Callable[[Trial], None]) -> None:
-        """As Bench has it. The pages come in the order of the setup's seed, the same for all trials."""
-        if step.side_by_side:
-            await self._side_by_side(step, done)
-            return
-        for settings in step.turns:
-            trial = Trial(0, step.purpose, settings, TrialOutcome.NOT_STARTED, 0.0)
-            try:
-                async with serving(self.serve(settings)) as service:
-                    trial = await self._load(service, trial, self.plan(step.purpose, step.seconds, step.demand))
-            except ServiceNotStarted as error:
-                trial = replace(trial, why=str(error))
-            done(trial)
-            if trial.outcome is not TrialOutcome.MEASURED:
-                return
+        """As Bench has it. The pages come in the order of the setup's seed, the same for all trials.
 
-    async def _side_by_side(self, step: Step, done: Callable[[Trial], None]) -> None:
-        """All services at once, loaded in turn while the others idle: a machine that slows down is fair to all."""
-        plan = self.plan(step.purpose, step.seconds, step.demand)
-        plan = replace(plan, warm_s=max(plan.warm_s, _WARM_DEADLINES * self._setup.deadline_s))
-        trials = [Trial(0, step.purpose, settings, TrialOutcome.NOT_STARTED, 0.0) for settings in step.turns]
-        async with AsyncExitStack() as stack:
-            services: list[tuple[Settings, ServiceProcess]] = []
-            for trial in trials:
-                if any(settings == trial.settings for settings, _ in services):
-                    continue
-                try:
-                    service = await stack.enter_async_context(serving(self.serve(trial.settings)))
-                except ServiceNotStarted as error:
-                    done(replace(trial, why=str(error)))
-                    return
-                services.append((trial.settings, service))
-            for trial in trials:
-                service = next(service for settings, service in services if settings == trial.settings)
-                measured = await self._load(service, trial, plan)
-                done(measured)
-                if measured.outcome is not TrialOutcome.MEASURED:
-                    return
-
-    async def throughput(self, settings: Settings, clients: int, seconds: float) -> DemandProbe:
-        """How much a service with `settings` answers to `clients` who send their next request at once.
-
-        Raises:
-            ServiceNotStarted: the service does not come up.
+        Side by side a service is loaded while the others idle: a machine that slows down is fair to all.
         """
+        for turns in [step.turns] if step.side_by_side else [(settings,) for settings in step.turns]:
+            async with AsyncExitStack() as stack:
+                services: list[ServiceProcess] = []
+                for settings in turns:
+                    first = turns.index(settings)
+                    try:
+                        services.append(
+                            services[first]
+                            if first < len(services)
+                            else await stack.enter_async_context(serving(self.serve(settings)))
+                        )
+                    except ServiceNotStarted as error:
+                        done(Trial(0, step.purpose, settings, TrialOutcome.NOT_STARTED, 0.0, why=str(error)))
+                        return
+                for settings, service in zip(turns, services, strict=True):
+                    trial = await self._measure(service, settings, step)
+                    done(trial)
+                    if trial.outcome is not TrialOutcome.MEASURED:
+                        return
+
+    async def probe(self, settings: Settings, clients: int, seconds: float) -> LoadResult:
+        """As ProbingBench has it."""
         async with serving(self.serve(settings)) as service:
             plan = Plan(Axis.CONCURRENCY, clients, seconds, _warm_s(seconds), deadline_s=_PATIENCE_S)
-            measured = await run(Load(target_of(service), self._setup.pages, plan), self._on_second)
-        return probe_of(measured, clients)
+            return await run(Load(target_of(service), self.setup.pages, plan), self._on_second)
 
     def serve(self, settings: Settings) -> Serve:
-        """How a service with `settings` is started."""
-        tried = {**_NO_DEGRADATION, **self._setup.fixed, **settings, **companions(settings), **_start_limit(settings)}
-        return Serve(tried, self._setup.config, self._setup.start_s)
+        """How a service with `settings` is started.
 
-    async def _load(self, service: ServiceProcess, trial: Trial, plan: Plan) -> Trial:
-        """`trial` with what happened under the load of `plan`, accuracy included."""
-        began = time.monotonic()
-        try:
-            with InkgateClient(service.url, timeout_s=_STATE_S) as client:
-                first = await Threads("first_look", 1).run(client.state)
-                if restarts_of(first):
-                    why = f"It did not stay up at its start. {cause_of_death(service.lines)}"
-                    return replace(trial, why=why.strip())
-                watch = ServiceWatch(client, service.pid, first)
-                other_load = OtherLoad()
-                measured = await self._put_load(service, watch, trial.purpose, plan)
-                if measured.own.bottleneck:
-                    self.bottlenecks.append(measured.own.why)
-                trial = _with_result(trial, measured, watch, service)
-                if (
-                    trial.outcome is not TrialOutcome.MEASURED
-                ):  # processor time of our dead processes would count as others'
-                    return trial
-                trial = replace(trial, other_load_cores=other_load.cores())
-                if trial.purpose is Purpose.HEAVIEST or self._setup.accuracy is None:
-                    return trial
-                return replace(trial, accuracy=await self._setup.accuracy.of(service.url, trial.settings))
-        except ServiceError as error:  # it was ready, and gone before the load began
-            return replace(trial, outcome=TrialOutcome.DIED, seconds=time.monotonic() - began, why=str(error))
+        Degradation is off: a trial offers more than can be answered, and pages are read with full quality nevertheless.
+        The adaptive limit starts at its final value: a trial is too short for it to get there.
+        """
+        tried = {"serving.degradation.enabled": False, **self.setup.fixed, **settings, **companions(settings)}
+        if settings.get(MAX_NUM_SEQS):
+            tried["serving.adaptive.initial"] = settings[MAX_NUM_SEQS]
+        return Serve(tried, self.setup.config, self.setup.start_s)
 
-    async def _put_load(self, service: ServiceProcess, watch: ServiceWatch, purpose: Purpose, plan: Plan) -> LoadResult:
+    def plan(self, step: Step) -> Plan:
+        """The load of a trial, `seconds` long after it is warm."""
+        setup = self.setup
+        common = Plan(Axis.RATE, step.demand, step.seconds, deadline_s=setup.deadline_s, seed=setup.seed)
+        if step.purpose is Purpose.HEAVIEST:
+            return replace(
+                common,
+                axis=Axis.CONCURRENCY,
+                level=setup.limits.max_in_flight,
+                warm_s=0.0,
+                timeout_s=max(_PATIENCE_S, setup.deadline_s),
+                waits_when_refused=False,
+            )
+        warm_s = max(_warm_s(step.seconds), _WARM_DEADLINES * setup.deadline_s if step.side_by_side else 0.0)
+        return replace(common, warm_s=warm_s, timeout_s=setup.deadline_s * _PATIENCE, tells_deadline=True)
+
+    async def _measure(self, service: ServiceProcess, settings: Settings, step: Step) -> Trial:
+        """The trial of a service that is up, accuracy included."""
+        trial = Trial(0, step.purpose, settings, TrialOutcome.DIED, 0.0)
+        with InkgateClient(service.url, timeout_s=_STATE_S) as client:
+            scraper = Scraper([partial(read_state, client)])
+            await scraper.take()
+            if scraper.last is None or scraper.last.restarts:
+                why = f"It did not stay up at its start. {cause_of_death(service.lines)}"
+                gone = scraper.last is None  # it was ready
+                return replace(trial, outcome=TrialOutcome.DIED if gone else TrialOutcome.NOT_STARTED, why=why.strip())
+            other_load = OtherLoad()
+            measured = await self._put_load(service, scraper, step)
+        summary, server = measured.summary, scraper.end()
+        trial = replace(trial, seconds=summary.seconds, summary=summary, server=server)
+        if service.ended.is_set():
+            why = f"The service ended with status {service.status}. {last_words(service.lines)}"
+            return replace(trial, why=why.strip())
+        if server is not None and server.restarts:
+            return replace(trial, why=cause_of_death(service.lines) or "A process of the engine died under load.")
+        # Not of a trial that died: processor time of dead processes would count as others'.
+        why = measured.own.why if measured.own.bottleneck else ""
+        trial = replace(trial, outcome=TrialOutcome.MEASURED, other_load_cores=other_load.cores(), why=why)
+        trial = replace(trial, outcome=outcome(trial))
+        if step.purpose is Purpose.HEAVIEST or self.setup.accuracy is None:
+            return trial
+        return replace(trial, accuracy=await self.setup.accuracy.of(service.url, settings))
+
+    async def _put_load(self, service: ServiceProcess, scraper: Scraper, step: Step) -> LoadResult:
         """The load, ended early if the service or a process of its engine dies."""
+        heaviest = step.purpose is Purpose.HEAVIEST
+        pages = await self._heaviest_pages() if heaviest else self.setup.pages
         stop = anyio.Event()
-        pages = await self._pages(purpose)
+
+        def watch(second: Second) -> None:
+            died = service.ended.is_set() or (scraper.last is not None and scraper.last.restarts)
+            if died or (heaviest and second.at >= step.seconds):  # their last answers may take minutes
+                stop.set()
+            self._on_second(second)
+
         with single_error():
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(watch.run)
-                tasks.start_soon(_set_when, stop, service.ended)
-                tasks.start_soon(_set_when, stop, watch.died)
-                if purpose is Purpose.HEAVIEST:  # don't wait for the last answers, which may take minutes
-                    tasks.start_soon(_set_after, stop, plan.window_s)
-                measured = await run(Load(target_of(service), pages, plan), self._on_second, stop)
-                if not service.ended.is_set():
-                    await watch.look()  # what happened at the very end counts, too
+                tasks.start_soon(scraper.run)
+                measured = await run(Load(target_of(service), pages, self.plan(step)), watch, stop)
+                await scraper.take()  # what happened at the very end counts, too
                 tasks.cancel_scope.cancel()
         return measured
 
-    def plan(self, purpose: Purpose, seconds: float, demand: float) -> Plan:
-        """The load of a trial, `seconds` long after it is warm."""
-        setup = self._setup
-        if purpose is Purpose.HEAVIEST:
-            return Plan(
-                Axis.CONCURRENCY,
-                setup.heaviest_clients,
-                seconds,
-                warm_s=0.0,
-                deadline_s=setup.deadline_s,
-                timeout_s=max(_PATIENCE_S, setup.deadline_s),
-                waits_when_refused=False,
-                seed=setup.seed,
-            )
-        return Plan(
-            Axis.RATE,
-            demand,
-            seconds,
-            warm_s=_warm_s(seconds),
-            deadline_s=setup.deadline_s,
-            timeout_s=setup.deadline_s * _PATIENCE,
-            seed=setup.seed,
-            tells_deadline=True,
-        )
-
-    async def _pages(self, purpose: Purpose) -> Sequence[LoadPage]:
-        if purpose is not Purpose.HEAVIEST:
-            return self._setup.pages
+    async def _heaviest_pages(self) -> tuple[LoadPage, ...]:
         if not self._heaviest:
-            self._heaviest = await Threads("heaviest", 1).run(
-                heaviest_pages, self._setup.pages, self._setup.upload_limits
-            )
+            self._heaviest = await Threads("heaviest", 1).run(heaviest_pages, self.setup.pages, self.setup.limits)
         return self._heaviest
 
 
@@ -222,31 +186,6 @@ def cause_of_death(lines: Iterable[str]) -> str:
     return last_words(kept)
 
 
-def _with_result(trial: Trial, measured: LoadResult, watch: ServiceWatch, service: ServiceProcess) -> Trial:
-    """`trial` with what happened under load."""
-    why = ""
-    ended = TrialOutcome.MEASURED
-    if service.ended.is_set():
-        ended, why = TrialOutcome.DIED, f"The service ended with status {service.status}. {last_words(service.lines)}"
-    elif watch.died.is_set():
-        ended, why = TrialOutcome.DIED, cause_of_death(service.lines) or "A process of the engine died under load."
-    trial = replace(
-        trial,
-        outcome=ended,
-        seconds=measured.summary.seconds,
-        summary=measured.summary,
-        server=watch.summary(),
-        why=why.strip(),
-    )
-    return replace(trial, outcome=outcome(trial))
-
-
-def _start_limit(settings: Settings) -> Settings:
-    """The adaptive limit starts at its final value: a trial is too short for it to get there."""
-    batch = settings.get(MAX_NUM_SEQS)
-    return {_FIRST_LIMIT: batch} if isinstance(batch, int) and batch > 0 else {}
-
-
 def target_of(service: ServiceProcess) -> Target:
     """The address that the load of a trial goes to."""
     return Target(f"{service.url}/ocr", ProtocolName.OCR)
@@ -255,13 +194,3 @@ def target_of(service: ServiceProcess) -> Target:
 def _warm_s(seconds: float) -> float:
     """Until queues are full and the engine is warm."""
     return max(_LEAST_WARM_S, seconds * _WARM_SHARE)
-
-
-async def _set_after(stop: anyio.Event, seconds: float) -> None:
-    await anyio.sleep(seconds)
-    stop.set()
-
-
-async def _set_when(stop: anyio.Event, happened: anyio.Event) -> None:
-    await happened.wait()
-    stop.set()
