@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inkgate.bench.load.knee import find_knee
-from inkgate.bench.load.repeats import mean_goodput
-from inkgate.bench.load.results import Axis, Knee, LoadPoint, ServerSide
+from inkgate.bench.load.results import Axis, Knee, LoadPoint, ServerSide, mean_goodput
 from support import curves
 from support.curves import MeasurementNoise, Shape, measured_points
 

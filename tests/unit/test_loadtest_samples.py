@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.bench.load.generator import RunState
 from inkgate.bench.load.results import SIZES_AN_OCTAVE, Second
-from inkgate.bench.load.run import Timeline, own_limits
+from inkgate.bench.load.run import RunState, Timeline, own_limits
 from inkgate.bench.load.samples import RequestOutcome, RequestSample, Samples, ended, sizes, summarize
 from support.load_target import open_plan
 

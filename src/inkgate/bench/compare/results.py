@@ -17,8 +17,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from inkgate.bench.load.repeats import compare_goodput, count_errors, error_share
-from inkgate.bench.load.results import Latency, LoadSummary, MachineInfo, OwnLimits
+from inkgate.bench.load.results import (
+    Latency,
+    LoadSummary,
+    MachineInfo,
+    OwnLimits,
+    compare_goodput,
+    count_errors,
+    error_share,
+)
 from inkgate.bench.statistics import StatisticsError, Verdict
 
 FORMAT = "inkgate.compare-engines/1"
@@ -190,11 +197,6 @@ COLUMNS: tuple[_Column, ...] = (
 def as_json(comparison: EngineComparison) -> bytes:
     """All of it."""
     return _COMPARISON.dump_json(comparison, indent=1)
-
-
-def from_json(content: bytes) -> EngineComparison:
-    """What `as_json` wrote. Raises pydantic.ValidationError."""
-    return _COMPARISON.validate_json(content)
 
 
 def as_csv(comparison: EngineComparison) -> str:

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from inkgate.bench.load import LoadImpossible
-from inkgate.bench.load.repeats import count_errors, error_share, mean_goodput, mean_latency
-from inkgate.bench.load.results import Axis, Knee, LoadPoint, ServerSide
+from inkgate.bench.load.results import (
+    Axis,
+    Knee,
+    LoadPoint,
+    ServerSide,
+    count_errors,
+    error_share,
+    mean_goodput,
+    mean_latency,
+)
 from inkgate.bench.load.tables import level_text
 from inkgate.bench.statistics import EQUAL_WITHIN, LEAST_REPEATS, summarize_repeats
 

@@ -14,8 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from inkgate.bench.load.repeats import error_share, mean_goodput
-from inkgate.bench.load.results import SIZES_AN_OCTAVE, Axis, LoadPoint, Second, ServerSide
+from inkgate.bench.load.results import SIZES_AN_OCTAVE, Axis, LoadPoint, Second, ServerSide, error_share, mean_goodput
 from inkgate.bench.load.steps import RunProgress
 from inkgate.bench.load.tables import level_table, level_text, ms, server_columns
 

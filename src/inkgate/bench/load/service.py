@@ -37,6 +37,8 @@ MEASURED: Mapping[str, Value] = {
 }
 """A measured service is for this machine only, and reads each page: a cached one would cost nothing."""
 
+_STOP_S = 30.0
+"""From SIGTERM to SIGKILL."""
 _KEPT_LINES = 200
 _REST_OF_LOG_S = 2.0
 
@@ -52,13 +54,12 @@ class Serve:
     Attributes:
         settings: by path, such as `engine.vllm.managed.max_num_seqs`; they win over `config` and over MEASURED.
         config: a TOML file.
-        start_s: until it must be ready, model downloads included; stop_s: from SIGTERM to SIGKILL.
+        start_s: until it must be ready, model downloads included.
     """
 
     settings: Mapping[str, Value] = field(default_factory=dict)
     config: Path | None = None
     start_s: float = 900.0
-    stop_s: float = 30.0
 
 
 class ServiceProcess:
@@ -103,7 +104,7 @@ class ServiceProcess:
                 self._ready.set()
         self._log_ended.set()
 
-    async def observer(self) -> None:
+    async def wait_end(self) -> None:
         """Waits for its end. Its pid is known once this runs."""
         self.status = await self._child.wait()
         with anyio.move_on_after(_REST_OF_LOG_S):
@@ -120,7 +121,7 @@ async def serving(serve: Serve) -> AsyncIterator[ServiceProcess]:
         ServiceNotStarted: it could not be started, ended, or took too long.
     """
     try:
-        child = ServerProcess.spawn(_command(serve), _environment(serve.settings), serve.stop_s)
+        child = ServerProcess.spawn(_command(serve), _environment(serve.settings), _STOP_S)
     except EngineFailed as error:
         raise ServiceNotStarted(error.detail) from error
     service = ServiceProcess(child)
@@ -128,7 +129,7 @@ async def serving(serve: Serve) -> AsyncIterator[ServiceProcess]:
         with single_error():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(service.listen)
-                tasks.start_soon(service.observer)
+                tasks.start_soon(service.wait_end)
                 try:
                     await service.wait_ready(serve.start_s)
                     yield service
@@ -168,13 +169,8 @@ def _command(serve: Serve) -> list[str]:
 
 def _environment(settings: Mapping[str, Value]) -> dict[str, str]:
     """This process's environment, overridden by the settings."""
-    ours = dict(os.environ)  # noqa: TID251 - passed on to the child; no setting is read
-    return ours | {_variable(path): _word(value) for path, value in {**MEASURED, **settings}.items()}
-
-
-def _variable(path: str) -> str:
-    return f"INKGATE_{path.replace('.', '__').upper()}"
-
-
-def _word(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    environment = dict(os.environ)  # noqa: TID251 - passed on to the child; no setting is read
+    for path, value in {**MEASURED, **settings}.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        environment[f"INKGATE_{path.replace('.', '__').upper()}"] = text
+    return environment

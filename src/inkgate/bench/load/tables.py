@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from inkgate.bench.load.repeats import error_share, mean_goodput, mean_latency
-from inkgate.bench.load.results import Axis, LoadPoint, LoadSummary, ServerSide
+from inkgate.bench.load.results import Axis, LoadPoint, LoadSummary, ServerSide, error_share, mean_goodput, mean_latency
 from inkgate.bench.statistics import summarize_repeats
 
 _FIGURES = ("runs", "answered/s", "in time/s", "±", "p50", "p95", "p99", "errors")

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import geometric_mean
 
-from inkgate.bench.load.repeats import compare_goodput, error_share
-from inkgate.bench.load.results import LoadReport, LoadSummary
+from inkgate.bench.load.results import LoadReport, LoadSummary, compare_goodput, error_share
 from inkgate.bench.reports.wording import change, level_words, number, seconds, share
 from inkgate.bench.statistics import (
     CONFIDENCE,

@@ -8,7 +8,7 @@ from functools import partial
 
 from matplotlib.figure import FigureBase
 
-from inkgate.bench.load.repeats import mean_goodput
+from inkgate.bench.load.results import mean_goodput
 from inkgate.bench.reports.charts import (
     DASHES,
     MARKERS,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from inkgate.bench.load.report import write_points_csv
+from inkgate.bench.load.report import write_json, write_points_csv
 from inkgate.bench.load.results import FORMAT as LOAD_FORMAT
 from inkgate.bench.load.results import LoadReport
 from inkgate.bench.reports.charts import as_sheet
@@ -99,18 +99,16 @@ def _forms(report: Report | LoadComparison) -> dict[str, Callable[[Path], object
         ".html": lambda file: file.write_text(page(), encoding="utf-8"),
         ".svg": write_sheet,
         ".png": write_sheet,
-        ".json": lambda file: file.write_bytes(_as_json(report) + b"\n"),
     }
     if isinstance(report, LoadReport):
-        forms[".csv"] = partial(write_points_csv, report)
-    elif isinstance(report, TuneReport):
+        return forms | {".json": partial(write_json, report), ".csv": partial(write_points_csv, report)}
+    forms[".json"] = lambda file: file.write_bytes(_as_json(report) + b"\n")
+    if isinstance(report, TuneReport):
         forms[".csv"] = lambda file: file.write_text(_trials_csv(report), encoding="utf-8", newline="")
     return forms
 
 
-def _as_json(report: Report | LoadComparison) -> bytes:
-    if isinstance(report, LoadReport):
-        return _LOAD.dump_json(report, indent=1)
+def _as_json(report: TuneReport | LoadComparison) -> bytes:
     if isinstance(report, TuneReport):
         return _TUNE.dump_json(report, indent=1)
     content = {"format": COMPARISON_FORMAT} | _COMPARISON.dump_python(report, mode="json", exclude={"a", "b"})

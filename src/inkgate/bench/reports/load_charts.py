@@ -11,8 +11,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import FigureBase
 
-from inkgate.bench.load.repeats import mean_goodput, mean_latency
-from inkgate.bench.load.results import LoadPoint, LoadReport, LoadSummary, Second, ServerSide
+from inkgate.bench.load.results import (
+    LoadPoint,
+    LoadReport,
+    LoadSummary,
+    Second,
+    ServerSide,
+    mean_goodput,
+    mean_latency,
+)
 from inkgate.bench.reports.charts import (
     DASHES,
     MARKERS,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inkgate.bench.load.repeats import count_errors, error_share, mean_goodput, mean_latency
-from inkgate.bench.load.results import LoadPoint, LoadReport
+from inkgate.bench.load.results import LoadPoint, LoadReport, count_errors, error_share, mean_goodput, mean_latency
 from inkgate.bench.reports.load_charts import (
     OUTCOMES,
     best_point,
