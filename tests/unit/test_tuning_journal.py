@@ -3,10 +3,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
+from PIL import Image
 
 from inkgate.bench.tune.results import Purpose, Trial, TrialOutcome
 from inkgate.bench.tune.search import Journal, JournalMismatch
+from inkgate.cli.tune_run import TuneFailed, TuneOptions, run
+from inkgate.settings import load_settings
 from support.responses import SEQS, task
 
 TASK = task()
@@ -64,3 +68,36 @@ def test_without_a_file_it_is_kept_in_memory() -> None:
     journal = Journal(TASK)
     journal.append(FIRST)
     assert journal.trials == [FIRST]
+
+
+@pytest.mark.parametrize(
+    ("engine", "resumes", "said"),
+    [
+        ("vllm", True, "is of another search: engine vllm and pages 000"),
+        ("ppocr", True, "is of another search: engine ppocr and pages 000"),
+        ("ppocr", False, "Continue it with --resume"),
+    ],
+)
+def test_a_search_with_another_engine_or_other_pages_is_refused_before_a_service_starts(
+    tmp_path: Path, engine: str, resumes: bool, said: str
+) -> None:
+    Image.new("RGB", (40, 40)).save(tmp_path / "page.png")
+    file = tmp_path / "trials.jsonl"
+    Journal.begin(replace(TASK, engine=engine), file)
+    options = TuneOptions(
+        pages=tmp_path / "page.png",
+        targets=TASK.targets,
+        budget_s=60.0,
+        parameters=(),
+        rate=5.0,
+        manifest=None,
+        heaviest=False,
+        engine=None,
+        output=tmp_path,
+        resume=file if resumes else None,
+        seed=1,
+        config=None,
+        began=TASK.began,
+    )
+    with pytest.raises(TuneFailed, match=said):
+        anyio.run(run, options, load_settings(None))

@@ -75,12 +75,11 @@ class ServiceBench:
                 services: list[ServiceProcess] = []
                 for settings in turns:
                     first = turns.index(settings)
+                    if first < len(services):  # it is up for an earlier turn
+                        services.append(services[first])
+                        continue
                     try:
-                        services.append(
-                            services[first]
-                            if first < len(services)
-                            else await stack.enter_async_context(serving(self.serve(settings)))
-                        )
+                        services.append(await stack.enter_async_context(serving(self.serve(settings))))
                     except ServiceNotStarted as error:
                         done(Trial(0, step.purpose, settings, TrialOutcome.NOT_STARTED, 0.0, why=str(error)))
                         return
