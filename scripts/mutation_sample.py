@@ -34,7 +34,7 @@ MARKS = {
     "default": "not real and not calibration and not endurance",
     "all": "not calibration and not endurance",
 }
-LIKELY_S = 900
+LIKELY_S = 300
 TIER_S = 2400
 TIMED_OUT = -1
 PASSED = frozenset({0, 5})
