@@ -113,7 +113,7 @@ def test_what_vllm_refuses_is_told_with_what_the_client_can_mend(gateway: Server
     wrong: list[tuple[dict[str, object], int, str]] = [
         ({"model": "nobody"}, 404, "The model server has no model 'nobody'."),
         ({"max_completion_tokens": 1_000_000}, 400, "is 1000000; the model's limit is 8192 tokens for prompt"),
-        ({"messages": [{"role": "user", "content": "x" * 9000}]}, 400, "tokens; the model takes 8192"),
+        ({"messages": [{"role": "user", "content": "x" * 9000}]}, 400, "tokens; the model's limit is 8192"),
         ({"temperature": -1}, 400, "does not accept the request's `temperature`."),
     ]
     failures = []
