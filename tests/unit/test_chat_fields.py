@@ -68,6 +68,11 @@ def sent(body: bytes) -> dict[str, Any]:
     return dict(orjson.loads(apply_changes(asked).body if asked.changes.ignored else asked.body))
 
 
+def test_no_forbidden_field_is_passed_on() -> None:
+    stopped = {Treatment.DROPPED, Treatment.REFUSED, Treatment.BOUNDED}
+    assert [name for name in FORBIDDEN if name not in RULES or RULES[name].treatment not in stopped] == []
+
+
 def test_every_field_is_dropped_or_refused_as_its_rule_says() -> None:
     wrong: list[object] = []
     for name, rule in RULES.items():

@@ -200,3 +200,10 @@ def test_very_long_lines_stay_whole() -> None:
     line = Line(text, upright(0, 0, 900, 20), 1.0)
     root = hocr(PageResult(0, 1000, 1000, lines=(line,)))
     assert "".join(of_class(root, "ocr_line")[0].itertext()) == text
+
+
+def test_a_document_without_a_name_has_a_title() -> None:
+    """Browsers take an empty <title/> of XHTML sent as HTML for the start of a title that never ends."""
+    title = hocr(name="").find(f".//{hocr_rules.XHTML}title")
+    assert title is not None
+    assert title.text

@@ -44,6 +44,11 @@ def test_two_columns_under_a_spanning_title_are_read_one_after_the_other() -> No
     assert read(lines) == texts(lines)
 
 
+def test_a_running_header_above_the_right_column_is_read_before_both() -> None:
+    lines = [line("Running header", 860, 90, 200), *two_columns(10, 150)]
+    assert read(lines) == texts(lines)
+
+
 @pytest.mark.parametrize("shift", [0.0, 7.0, 14.0])
 def test_columns_of_prose_may_share_their_baselines_or_not(shift: float) -> None:
     lines = two_columns(8, 150, shift)
