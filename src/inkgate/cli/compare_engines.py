@@ -14,8 +14,7 @@ import typer
 from inkgate.bench.statistics import LEAST_REPEATS
 from inkgate.cli.durations import duration
 from inkgate.cli.interrupts import stop_on_signal
-from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, misuse, say, writing_outputs
-from inkgate.errors import install_extra
+from inkgate.cli.messages import FAILED, INTERRUPTED, check_outputs, misuse, needs_extra, say, writing_outputs
 
 if TYPE_CHECKING:
     from inkgate.bench.compare.contenders import Contender
@@ -121,12 +120,8 @@ def _check_accuracy_extra(wanted: bool) -> None:
     """Before the first engine starts, not after an hour."""
     if not wanted:
         return
-    try:
+    with needs_extra("bench", "measuring accuracy"):
         import inkgate.bench.accuracy.metrics  # noqa: F401  # whether it can be
-    except ModuleNotFoundError as error:
-        raise misuse(
-            f"{error.name} is not installed, which measuring accuracy needs: {install_extra('bench')}."
-        ) from error
 
 
 async def _compare(contenders: Sequence[Contender], plan: ComparisonPlan) -> EngineComparison:

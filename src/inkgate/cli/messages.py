@@ -51,12 +51,16 @@ def failure(*lines: str) -> typer.Exit:
 
 
 @contextmanager
-def needs_extra(extra: str) -> Iterator[None]:
-    """Context for imports that an extra of inkgate provides: if one is missing, says how to install it and exits."""
+def needs_extra(extra: str, purpose: str = "") -> Iterator[None]:
+    """Context for imports that an extra of inkgate provides: if one is missing, says how to install it and exits.
+
+    `purpose`: what needs it, where that is not the whole command.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
-        raise misuse(f"{error.name} is not installed: {install_extra(extra)}.") from error
+        needed = f", which {purpose} needs" if purpose else ""
+        raise misuse(f"{error.name} is not installed{needed}: {install_extra(extra)}.") from error
 
 
 def check_outputs(*files: Path) -> None:

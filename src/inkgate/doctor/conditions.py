@@ -1,6 +1,6 @@
 """The conditions that the doctor, the alerts and the runbooks share, and every threshold, once.
 
-scripts/write_docs.py writes docs/operations/doctor.md and the alert rules from this module.
+scripts/write_docs.py writes docs/operations/doctor.md from this module, scripts/write_dashboards.py the alert rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a Observer is told, as spans: stages are parts of the current span, and the rest is noted on it."""
+"""An Observer that records spans: stages become parts of the current span, other events become its notes."""
 
 from __future__ import annotations
 
