@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,24 +117,25 @@ def test_texts_can_be_read_in_light_and_dark(browser: Browser, written: Callable
             assert contrast(page, selector) >= 4.5, selector
 
 
-def shown_chart(page: Page) -> str:
-    """The SVG that the first chart shows."""
-    address = page.evaluate("document.querySelector('figure img').currentSrc")
-    return base64.b64decode(address.partition("base64,")[2]).decode()
+def wait_for_chart(page: Page, ink: str) -> None:
+    """Wait until the first chart is drawn in `ink`; the browser picks its source after styles have changed."""
+    page.wait_for_function(
+        "ink => atob(document.querySelector('figure img').currentSrc.split('base64,')[1] || '').includes(ink)", arg=ink
+    )
 
 
 def test_charts_follow_the_colours_of_the_page(browser: Browser, written: Callable[[str], Path]) -> None:
     for dark, palette in ((False, LIGHT), (True, DARK)):
         with opened(browser, written("load"), dark=dark) as page:
-            assert palette.ink in shown_chart(page)
+            wait_for_chart(page, palette.ink)
 
 
 def test_a_phone_is_shown_charts_drawn_for_it(browser: Browser, written: Callable[[str], Path]) -> None:
     widths = []
     for width in (1280, 360):
         with opened(browser, written("load"), width=width, dark=True) as page:
+            wait_for_chart(page, DARK.ink)
             widths.append(page.evaluate("document.querySelector('figure img').naturalWidth"))
-            assert DARK.ink in shown_chart(page)
     assert widths[1] < widths[0]
 
 
@@ -144,7 +144,7 @@ def test_paper_has_dark_text_on_white_whatever_the_screen(browser: Browser, writ
         page.emulate_media(media="print", color_scheme="dark")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
-        assert LIGHT.ink in shown_chart(page)
+        wait_for_chart(page, LIGHT.ink)
         assert len(page.pdf(format="A4")) > 20_000
 
 
