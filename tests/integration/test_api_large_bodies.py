@@ -13,9 +13,11 @@ import pytest
 from support.server import SERVE_FAKE_ENGINE, Server, running_server
 
 SIZE = 20_000_000
-MOST = 6.5
+MOST = 10
 """Times its size that a body may take. The worst is text with one emoji: the body, a copy of it while it is parsed, and
-four bytes a character are 6.0, to which the allocator adds a little (6.004 was seen)."""
+four bytes a character are 6.0. The allocator's peak differs from run to run: 3.7 to 6.7 were seen. Values or escapes
+that are decoded all at once take 14 to 32.
+"""
 MOST_LOOP_S = 0.5
 """Processor time of the event loop for a body. All others wait for less than that, on a machine that is not busy."""
 TIME_S = 60.0
