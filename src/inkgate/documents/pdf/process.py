@@ -147,6 +147,10 @@ class WorkerProcess:
         except TimeoutError:
             await self.stop()
             raise WorkerDied(Cause.TIMEOUT) from None
+        except ConnectionResetError as error:
+            # Linux resets a Unix socket whose other end was closed before it had read everything: the worker was dying
+            # while the call was sent.
+            raise WorkerDied(await self.stop(grace_s=END_GRACE_S), had_call=False) from error
         except (EOFError, ValueError, TypeError) as error:
             raise WorkerDied(await self.stop(grace_s=END_GRACE_S)) from error
 
@@ -158,6 +162,8 @@ class WorkerProcess:
             except BlockingIOError:
                 await anyio.wait_readable(self._channel)
                 continue
+            except ConnectionResetError:
+                raise
             except OSError as error:
                 raise EOFError from error
             if not chunk:
