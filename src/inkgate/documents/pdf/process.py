@@ -147,12 +147,11 @@ class WorkerProcess:
         except TimeoutError:
             await self.stop()
             raise WorkerDied(Cause.TIMEOUT) from None
-        except ConnectionResetError as error:
+        except (EOFError, OSError, ValueError, TypeError) as error:
             # Linux resets a Unix socket whose other end was closed before it had read everything: the worker was dying
             # while the call was sent.
-            raise WorkerDied(await self.stop(grace_s=END_GRACE_S), had_call=False) from error
-        except (EOFError, ValueError, TypeError) as error:
-            raise WorkerDied(await self.stop(grace_s=END_GRACE_S)) from error
+            had_call = not isinstance(error, ConnectionResetError)
+            raise WorkerDied(await self.stop(grace_s=END_GRACE_S), had_call=had_call) from error
 
     async def _receive(self, count: int) -> bytes:
         received = bytearray()
@@ -162,10 +161,6 @@ class WorkerProcess:
             except BlockingIOError:
                 await anyio.wait_readable(self._channel)
                 continue
-            except ConnectionResetError:
-                raise
-            except OSError as error:
-                raise EOFError from error
             if not chunk:
                 raise EOFError
             received += chunk
