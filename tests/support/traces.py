@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import Tracer
 
-from inkgate.telemetry.otel import ExportingTracer
+from inkgate.telemetry.span_export import SpanExport
 
 
 @dataclass
@@ -16,14 +17,15 @@ class SpanRecorder:
 
     sample_ratio: float = 1.0
     exporter: InMemorySpanExporter = field(default_factory=InMemorySpanExporter)
-    tracer: ExportingTracer = field(init=False)
+    tracer: Tracer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tracer = ExportingTracer(self.exporter, "inkgate-test", self.sample_ratio)
+        self._export = SpanExport(self.exporter, "inkgate-test", self.sample_ratio)
+        self.tracer = self._export.tracer
 
     def done(self) -> list[ReadableSpan]:
         """The finished spans, in the order in which they ended. Ends the recording."""
-        self.tracer.close(30)
+        self._export.close(30)
         return list(self.exporter.get_finished_spans())
 
 

@@ -11,12 +11,12 @@ import pytest
 import structlog
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.trace import Tracer
 from pydantic import SecretStr, ValidationError
 
 from inkgate.settings import TracingSettings
-from inkgate.telemetry.exporting import TracingUnavailable, tracer_of
-from inkgate.telemetry.otel import ExportingTracer
-from inkgate.telemetry.tracing import NOT_RECORDING, Tracer, part, within
+from inkgate.telemetry.span_export import SpanExport
+from inkgate.telemetry.tracing import NOT_RECORDING, TracingUnavailable, part, request_span, tracer_of
 
 SPANS = 10_000
 """More than are kept."""
@@ -48,33 +48,31 @@ class FailingExporter(SpanExporter):
 
 def record(tracer: Tracer, count: int = 1) -> None:
     for _ in range(count):
-        span = tracer.request(None)
-        assert span is not None
-        with within(span), part("page"):
-            pass
+        with request_span(tracer, {}) as span, part("page"):
+            assert span is not None
 
 
 def test_a_collector_that_hangs_holds_nobody_up() -> None:
     exporter = HangingExporter()
-    tracer = ExportingTracer(exporter, "inkgate", 1.0)
-    record(tracer, SPANS)
+    export = SpanExport(exporter, "inkgate", 1.0)
+    record(export.tracer, SPANS)
     assert exporter.asked.wait(20)
-    record(tracer, SPANS)
-    tracer.close(0.01)
+    record(export.tracer, SPANS)
+    export.close(0.01)
     assert not exporter.free.is_set()
     exporter.free.set()
-    tracer.close(20)
+    export.close(20)
 
 
 def test_failures_are_logged_once_and_without_the_address() -> None:
     exporter = FailingExporter()
-    tracer = ExportingTracer(exporter, "inkgate", 1.0)
+    export = SpanExport(exporter, "inkgate", 1.0)
     with structlog.testing.capture_logs() as logs:
         for well in (False, False, True, True):
             exporter.well = well
-            record(tracer)
-            tracer._provider.force_flush()
-    tracer.close(20)
+            record(export.tracer)
+            export.provider.force_flush()
+    export.close(20)
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [
         ("traces_not_exported", "warning"),
         ("traces_exported_again", "info"),

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi_offline import FastAPIOffline
+from opentelemetry.trace import Tracer
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
@@ -49,7 +50,7 @@ from inkgate.api.webpage import ServeWebPage, WebPage
 from inkgate.concurrency import Threads
 from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings
-from inkgate.telemetry.tracing import NOT_RECORDING, Tracer
+from inkgate.telemetry.tracing import NOT_RECORDING
 
 _BODY_THREADS = 4
 """Concurrent threads for decoding bodies and for rendering responses: both are short, and more threads would only take

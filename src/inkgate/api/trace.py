@@ -1,12 +1,13 @@
-"""Trace context: continues the client's trace and adds its IDs to every log line."""
+"""Trace context: continues the client's trace and adds its ID to every log line."""
 
 from __future__ import annotations
 
 import structlog
+from opentelemetry.trace import Tracer
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inkgate.telemetry.metrics import NO_WORK
-from inkgate.telemetry.tracing import NOT_RECORDING, TraceContext, Tracer, parse_context, within
+from inkgate.telemetry.tracing import NOT_RECORDING, request_span, trace_id_of
 
 
 class Trace:
@@ -17,19 +18,23 @@ class Trace:
         self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        tracer = NOT_RECORDING if scope.get("path") in NO_WORK else self._tracer
-        span = tracer.request(_sent(scope)) if scope["type"] == "http" else None
-        if span is None:
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        span.note({"inkgate.request_id": str(scope.get("state", {}).get("request_id", ""))})
-        with within(span), structlog.contextvars.bound_contextvars(trace_id=span.context.trace_id):
-            await self._app(scope, receive, send)
+        tracer = NOT_RECORDING if scope.get("path") in NO_WORK else self._tracer
+        with request_span(tracer, _trace_headers(scope)) as span:
+            if span is None:
+                await self._app(scope, receive, send)
+                return
+            span.set_attribute("inkgate.request_id", str(scope.get("state", {}).get("request_id", "")))
+            with structlog.contextvars.bound_contextvars(trace_id=trace_id_of(span)):
+                await self._app(scope, receive, send)
 
 
-def _sent(scope: Scope) -> TraceContext | None:
+def _trace_headers(scope: Scope) -> dict[str, str]:
+    """The headers of the client's trace; empty unless there is exactly one `traceparent`."""
     parents = [value for name, value in scope["headers"] if name == b"traceparent"]
     if len(parents) != 1:
-        return None
+        return {}
     states = [value for name, value in scope["headers"] if name == b"tracestate"]
-    return parse_context(parents[0].decode("latin-1"), b",".join(states).decode("latin-1"))
+    return {"traceparent": parents[0].decode("latin-1"), "tracestate": b",".join(states).decode("latin-1")}

@@ -24,10 +24,10 @@ from inkgate.serving.limiter import Limiter
 from inkgate.serving.readiness import Readiness
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
-from inkgate.telemetry.exporting import tracer_of
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state_collector import StateCollector
+from inkgate.telemetry.tracing import tracer_of
 
 __all__ = ["Parts", "Service", "build_parts", "running", "serve"]
 

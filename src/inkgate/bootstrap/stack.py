@@ -36,8 +36,7 @@ from inkgate.serving.store import SPARING, BreakingStore, MemoryStore
 from inkgate.settings import CacheSettings, Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
-from inkgate.telemetry.observer import NO_OBSERVER, Observer, SafeObserver
-from inkgate.telemetry.traced import Traced
+from inkgate.telemetry.observer import NO_OBSERVER, Observer, SafeObserver, TracingObserver
 
 
 def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Parts:
@@ -112,7 +111,7 @@ def _observer(settings: Settings, metrics: Metrics) -> Observer:
     """Metrics, traces, both, or NO_OBSERVER, by the settings."""
     observer: Observer = metrics if settings.metrics.enabled else NO_OBSERVER
     if settings.tracing.endpoint:
-        observer = Traced(observer)
+        observer = TracingObserver(observer)
     return observer if observer is NO_OBSERVER else SafeObserver(observer)
 
 

@@ -60,8 +60,8 @@ def _run(settings: Settings) -> None:
     from inkgate.engines.workers.shares import usable_cpus
     from inkgate.errors import EngineFailed, InputRejected
     from inkgate.runtimes.memory import limit_arenas
-    from inkgate.telemetry.exporting import TracingUnavailable
     from inkgate.telemetry.logs import configure_logs
+    from inkgate.telemetry.tracing import TracingUnavailable
 
     configure_logs(settings.log)
     sys.setswitchinterval(_SWITCH_S)

@@ -20,7 +20,7 @@ from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.serving.batch_queue import Batch, BatchQueue, QueuedItem, Request
 from inkgate.serving.work import current_caller
 from inkgate.settings import BatchingSettings
-from inkgate.telemetry.tracing import current_span, shared_part
+from inkgate.telemetry.tracing import shared_part, trace_context
 
 log = structlog.get_logger(__name__)
 
@@ -100,11 +100,11 @@ class BatchFigures:
 class _PendingItem(Generic[ItemT, ResultT]):
     """The items of one caller. After the caller left, results and errors are dropped."""
 
-    __slots__ = ("_answered", "items", "results", "span")
+    __slots__ = ("_answered", "items", "results", "trace")
 
     def __init__(self, items: Sequence[ItemT]) -> None:
         self.items = items
-        self.span = current_span()
+        self.trace = trace_context()
         self.results: dict[int, ResultT] = {}
         self._answered: asyncio.Future[None] | None = asyncio.get_running_loop().create_future()
 
@@ -255,10 +255,10 @@ class Batcher(Generic[ItemT, ResultT]):
         began = self._clock()
         self.figures.began(batch, began)
         items = [self._asked[request].items[piece.number] for request, piece in batch.pieces]
-        asked = {request: self._asked[request].span for request, _ in batch.pieces}
-        spans = [span for span in asked.values() if span is not None]
+        asked = {request: self._asked[request].trace for request, _ in batch.pieces}
+        traces = [trace for trace in asked.values() if trace is not None]
         try:
-            with shared_part("model call", spans, {"inkgate.model": self.figures.model, "inkgate.items": len(items)}):
+            with shared_part("model call", traces, {"inkgate.model": self.figures.model, "inkgate.items": len(items)}):
                 results = await self._predict(items)
             self._answer(batch, results)
         except Exception as error:  # noqa: BLE001 - whatever a model raises goes to the waiting callers

@@ -8,6 +8,8 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from time import perf_counter
 
+from opentelemetry.trace import SpanKind
+
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.errors import EngineFailed
 from inkgate.serving.estimates import OutputEstimates
@@ -72,7 +74,7 @@ class ScheduledCalls:
         margin = prompt_most - prompt_mean + most - mean
         growing = mean if call.streams else 0
         work = current_caller().work(max(1, expected.tokens), margin, growing)
-        with part("call"):
+        with part("call", kind=SpanKind.CLIENT):
             asked = perf_counter()
             async with self._scheduler.slot(work) as slot:
                 self._observer.stage("wait", perf_counter() - asked)

@@ -20,8 +20,8 @@ _ROUTED = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 _QUIET = ("httpcore", "httpx", "asyncio", "python_multipart", "urllib3", "uvicorn")
 """Loggers whose warnings matter, but whose information is about their internals."""
 
-_SILENT = ("PIL",)
-"""Loggers whose errors are about a document; its sender gets them in the response."""
+_SILENT = ("PIL", "opentelemetry")
+"""Loggers whose errors are about a document or a header of a client, or, for spans, reported once in our own words."""
 
 
 class LogOptions(Protocol):

@@ -12,12 +12,12 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from inkgate.errors import CODES, ENGINE_CODES
-from inkgate.telemetry.attempts import retries_of, runaways_of
 from inkgate.telemetry.catalog import EVENTS, STAGES
+from inkgate.telemetry.observer import retries_of, runaways_of
 from inkgate.telemetry.rates import Rates
 from inkgate.telemetry.series import Counts, Distribution
 from inkgate.telemetry.state import WorkTotals
-from inkgate.telemetry.tracing import current_trace_id
+from inkgate.telemetry.tracing import sampled_trace_id
 from inkgate.types import PageResult, Task
 
 OTHER = "other"
@@ -58,7 +58,7 @@ class Metrics(Collector):
     """An Observer that counts events, and a Collector of the counts. Use it from one event loop."""
 
     def __init__(
-        self, clock: Callable[[], float] = monotonic, trace_id: Callable[[], str | None] = current_trace_id
+        self, clock: Callable[[], float] = monotonic, trace_id: Callable[[], str | None] = sampled_trace_id
     ) -> None:
         """`clock`: in seconds; `trace_id`: of the current trace."""
         self._engine = OTHER

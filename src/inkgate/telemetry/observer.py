@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import ParamSpec, Protocol
 
 import structlog
+from opentelemetry.trace import get_current_span
 
-from inkgate.types import PageResult, Task
+from inkgate.telemetry.tracing import fail, finished_part
+from inkgate.types import Attempt, PageResult, Task
 
 P = ParamSpec("P")
 
 log = structlog.get_logger(__name__)
 
 _LOG_EVERY_S = 60.0
+_BLOCK = re.compile(r"block \d+")
+_RUNAWAY = "output_repeats"
 
 
 class Observer(Protocol):
@@ -132,3 +137,84 @@ class SafeObserver:
                 self._log_at = now + _LOG_EVERY_S
                 with suppress(Exception):
                     log.exception("telemetry_failed", failures=self.failures)
+
+
+class TracingObserver:
+    """An Observer in front of another: stages become children of the current span, other events its attributes."""
+
+    def __init__(self, inner: Observer) -> None:
+        self._inner = inner
+
+    def serves(self, endpoint: str) -> None:
+        """See Observer."""
+        self._inner.serves(endpoint)
+
+    def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
+        """See Observer. The current span is the request's."""
+        self._inner.request(method, endpoint, status, seconds)
+        span = get_current_span()
+        if span.is_recording():
+            span.update_name(f"{method} {endpoint}")
+            span.set_attribute("http.request.method", method)
+            span.set_attribute("http.route", endpoint)
+            span.set_attribute("http.response.status_code", status)
+            if status >= 500:
+                fail(span, str(status))
+
+    def refused(self, code: str, tenant_class: str) -> None:
+        """See Observer."""
+        self._inner.refused(code, tenant_class)
+        get_current_span().add_event("refused", {"error.type": code})
+
+    def upload(self, byte_count: int) -> None:
+        """See Observer."""
+        self._inner.upload(byte_count)
+        get_current_span().set_attribute("inkgate.upload.bytes", byte_count)
+
+    def stage(self, stage: str, seconds: float) -> None:
+        """See Observer."""
+        self._inner.stage(stage, seconds)
+        finished_part(stage, seconds)
+
+    def page(self, result: PageResult, task: Task, seconds: float) -> None:
+        """See Observer. The current span is the page's."""
+        self._inner.page(result, task, seconds)
+        span = get_current_span()
+        if not span.is_recording():
+            return
+        span.set_attribute("inkgate.engine", result.engine)
+        span.set_attribute("inkgate.task", task.kind.value)
+        for name, spent_ms in result.timings_ms.items():
+            span.set_attribute(f"inkgate.ms.{name}", round(spent_ms, 1))
+        if result.degraded:
+            span.set_attribute("inkgate.degraded", ",".join(result.degraded))
+        if "cache" in result.timings_ms:
+            span.set_attribute("inkgate.cached", value=True)
+        else:
+            for code in retries_of(result.attempts):
+                span.add_event("retry", {"error.type": code})
+        if result.error is not None:
+            fail(span, result.error.code)
+
+    def tokens(self, prompt: int, answer: int) -> None:
+        """See Observer. The current span is the call's."""
+        self._inner.tokens(prompt, answer)
+        span = get_current_span()
+        span.set_attribute("gen_ai.usage.input_tokens", prompt)
+        span.set_attribute("gen_ai.usage.output_tokens", answer)
+
+
+def retries_of(attempts: Sequence[Attempt]) -> Iterator[str]:
+    """The error before each retry of the page or of one of its blocks."""
+    before: dict[str, str] = {}
+    for attempt in attempts:
+        found = _BLOCK.match(attempt.change)
+        block = found.group() if found else ""
+        if before.get(block):
+            yield before[block]
+        before[block] = "" if attempt.error is None else attempt.error.code
+
+
+def runaways_of(attempts: Sequence[Attempt]) -> int:
+    """Outputs that were stopped because they repeated themselves."""
+    return sum(attempt.error is not None and attempt.error.code == _RUNAWAY for attempt in attempts)

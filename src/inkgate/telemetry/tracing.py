@@ -1,196 +1,189 @@
-"""Where what is done now belongs in a trace, and what is recorded of it there.
+"""Traces by OpenTelemetry: spans for requests and their parts.
 
-The span that is current travels in a context variable from a request to everything that is done for it, as its log
-lines' request ID does. Outside of any trace, which is the normal case, all of this does nothing.
+The current span and its tracer travel in OpenTelemetry's context, from a request to everything that is done for it.
+Outside of a trace, which is the normal case, the functions here do nothing. opentelemetry-api alone records nothing and
+passes the traces of clients on to model servers; span_export.py records, with the packages of `inkgate[otel]`.
 
-Names and attributes of spans never hold anything from a document, a file's name, or a key.
+Names and attributes of spans never contain text of documents, file names or keys.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Protocol
+from time import time_ns
+from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
 
-Value = str | int | float | bool
-Attributes = Mapping[str, Value]
-NOTHING: Attributes = {}
+from opentelemetry.context import Context, attach, create_key, get_current, set_value
+from opentelemetry.trace import (
+    Link,
+    NoOpTracer,
+    Span,
+    SpanKind,
+    Status,
+    StatusCode,
+    Tracer,
+    format_trace_id,
+    get_current_span,
+    set_span_in_context,
+)
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from pydantic import SecretStr
 
-_PARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
-_MOST_STATE = 512
-"""Characters of `tracestate` that are passed on; the recommendation asks for as many at least."""
-_STATE = re.compile(r"[ -~\t]*")
+from inkgate.errors import install_extra
 
+NOT_RECORDING: Tracer = NoOpTracer()
+"""Passes traces on and records nothing."""
 
-@dataclass(frozen=True, slots=True)
-class TraceContext:
-    """A place in a trace, as https://www.w3.org/TR/trace-context/ has it.
+Attributes = Mapping[str, str | int | float | bool]
 
-    Attributes:
-        trace_id, span_id: 32 and 16 hexadecimal digits, not all of them 0.
-        sampled: whether it is recorded by who sent it.
-        state: `tracestate`, as it came.
-    """
-
-    trace_id: str
-    span_id: str
-    sampled: bool
-    state: str = ""
-
-    def headers(self) -> dict[str, str]:
-        """With which it is passed on."""
-        headers = {"traceparent": f"00-{self.trace_id}-{self.span_id}-{self.sampled:02x}"}
-        return headers | {"tracestate": self.state} if self.state else headers
+_TRACER = create_key("inkgate-tracer")
+_W3C = TraceContextTextMapPropagator()
+_CLOSE_S = 3.0
+_DEFAULT_PATH = "/v1/traces"
 
 
-def parse_context(parent: str, state: str = "") -> TraceContext | None:
-    """What the headers `traceparent` and `tracestate` say; None where the first is none, as the recommendation asks."""
-    found = _PARENT.fullmatch(parent.strip())
-    if found is None:
-        return None
-    version, trace_id, span_id, flags, more = found.groups()
-    if version == "ff" or (version == "00" and more) or not trace_id.strip("0") or not span_id.strip("0"):
-        return None
-    kept = state if len(state) <= _MOST_STATE and _STATE.fullmatch(state) else ""
-    return TraceContext(trace_id, span_id, bool(int(flags, 16) & 1), kept)
+class TracingUnavailable(Exception):
+    """Tracing needs a package; the message says which."""
 
 
-class Span(Protocol):
-    """Something that is being done, as part of a trace."""
+class TracingOptions(Protocol):
+    """The branch `tracing` of the settings."""
 
     @property
-    def context(self) -> TraceContext:
-        """Its place, for what is done elsewhere on its behalf."""
-        ...
+    def endpoint(self) -> str: ...
 
-    def begin(self, name: str, attributes: Attributes, *, ago_s: float = 0.0, links: Sequence[Span] = ()) -> Span:
-        """A part of it, begun `ago_s` seconds ago. `links`: others that it is done for, too."""
-        ...
+    @property
+    def headers(self) -> dict[str, SecretStr]: ...
 
-    def note(self, attributes: Attributes, name: str = "") -> None:
-        """Adds to what is known of it. `name`: a better one."""
-        ...
+    @property
+    def sample_ratio(self) -> float: ...
 
-    def event(self, name: str, attributes: Attributes) -> None:
-        """Something happened."""
-        ...
-
-    def fail(self, code: str) -> None:
-        """It failed."""
-        ...
-
-    def end(self) -> None:
-        """It is over. Later calls are not heard."""
-        ...
+    @property
+    def service_name(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Forwarded:
-    """A Span of somebody else's trace, which is passed on as it came and not recorded here."""
-
-    context: TraceContext
-
-    def begin(self, name: str, attributes: Attributes, *, ago_s: float = 0.0, links: Sequence[Span] = ()) -> Span:  # noqa: ARG002 - see Span
-        """See Span: itself."""
-        return self
-
-    def note(self, attributes: Attributes, name: str = "") -> None:
-        """See Span."""
-
-    def event(self, name: str, attributes: Attributes) -> None:
-        """See Span."""
-
-    def fail(self, code: str) -> None:
-        """See Span."""
-
-    def end(self) -> None:
-        """See Span."""
+def traces_address(endpoint: str) -> str:
+    """The address for traces. An address without a path gets the default path of OTLP."""
+    if urlsplit(endpoint).path in {"", "/"}:
+        return endpoint.rstrip("/") + _DEFAULT_PATH
+    return endpoint
 
 
-class Tracer(Protocol):
-    """Begins traces, and goes on with those of others."""
+@contextmanager
+def tracer_of(
+    options: TracingOptions, close_s: float = _CLOSE_S, imported: Callable[[str], Any] = importlib.import_module
+) -> Iterator[Tracer]:
+    """A Tracer whose spans are exported to the endpoint; without an endpoint, NOT_RECORDING. On exit, it sends the
+    remaining spans for at most `close_s` seconds.
 
-    def request(self, sent: TraceContext | None) -> Span | None:
-        """The span of a request that came with `sent`; None where there is no trace."""
-        ...
+    Raises:
+        TracingUnavailable: `inkgate[otel]` is not installed.
+    """
+    if not options.endpoint:
+        yield NOT_RECORDING
+        return
+    try:
+        span_export = imported("inkgate.telemetry.span_export")
+    except ImportError as error:
+        detail = f"tracing.endpoint is set, but {error.name or 'OpenTelemetry'} is not installed"
+        raise TracingUnavailable(f"{detail}: {install_extra('otel')}, or leave tracing.endpoint empty.") from error
+    headers = {name: value.get_secret_value() for name, value in options.headers.items()}
+    exporter = span_export.exporter_to(traces_address(options.endpoint), headers)
+    export = span_export.SpanExport(exporter, options.service_name, options.sample_ratio)
+    try:
+        yield export.tracer
+    finally:
+        export.close(close_s)
 
 
-class ForwardingTracer:
-    """A Tracer that records nothing: traces of others are passed on."""
-
-    def request(self, sent: TraceContext | None) -> Span | None:
-        """See Tracer."""
-        return None if sent is None else Forwarded(sent)
-
-
-NOT_RECORDING: Tracer = ForwardingTracer()
-
-_current: ContextVar[Span | None] = ContextVar("span", default=None)
-
-
-def current_span() -> Span | None:
-    """The span that what is done now belongs to; None outside of any. Tasks begun inside of one inherit it."""
-    return _current.get()
+@contextmanager
+def request_span(tracer: Tracer, headers: Mapping[str, str]) -> Iterator[Span | None]:
+    """A request's span, which is current inside. Continues the trace in `headers` (`traceparent` and `tracestate`, see
+    https://www.w3.org/TR/trace-context/). None if there is no trace: `tracer` begins none, and `headers` name none.
+    """
+    parent = _W3C.extract(headers)
+    span = tracer.start_span("request", parent, SpanKind.SERVER)
+    if not span.get_span_context().is_valid:
+        yield None
+        return
+    with _current(span, set_value(_TRACER, tracer, parent)):
+        yield span
 
 
-def current_trace_id() -> str | None:
-    """The recorded trace that what is done now belongs to, in 32 hexadecimal digits; None outside of any."""
-    current = _current.get()
-    return current.context.trace_id if current is not None and current.context.sampled else None
+@contextmanager
+def part(name: str, attributes: Attributes | None = None, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[None]:
+    """A child of the current span, which is current inside."""
+    context = trace_context()
+    if context is None:
+        yield
+        return
+    with _current(_tracer(context).start_span(name, context, kind, attributes), context):
+        yield
+
+
+@contextmanager
+def shared_part(name: str, contexts: Sequence[Context], attributes: Attributes) -> Iterator[None]:
+    """A child of the span of the first of `contexts`, linked to the spans of the others, and current inside."""
+    if not contexts:
+        yield
+        return
+    context, *others = contexts
+    links = [Link(get_current_span(other).get_span_context()) for other in others]
+    with _current(_tracer(context).start_span(name, context, attributes=attributes, links=links), context):
+        yield
+
+
+def finished_part(name: str, seconds: float) -> None:
+    """Adds a child of the current span that took `seconds` and ends now."""
+    context = trace_context()
+    if context is not None:
+        _tracer(context).start_span(name, context, start_time=time_ns() - int(seconds * 1e9)).end()
+
+
+def trace_context() -> Context | None:
+    """The context of the current request's trace, for shared_part; None outside of a trace. Child tasks inherit it."""
+    context = get_current()
+    return context if _TRACER in context else None
+
+
+def trace_id_of(span: Span) -> str:
+    """The trace ID in 32 hexadecimal digits."""
+    return format_trace_id(span.get_span_context().trace_id)
+
+
+def sampled_trace_id() -> str | None:
+    """The ID of the current trace if it is recorded, here or by the client; else None."""
+    span = get_current_span()
+    return trace_id_of(span) if span.get_span_context().trace_flags.sampled else None
 
 
 def outgoing_headers() -> dict[str, str]:
-    """What a request to another service is sent with, so that it goes on with this trace."""
-    current = _current.get()
-    return {} if current is None else current.context.headers()
+    """The headers with which a request to another service continues the current trace."""
+    headers: dict[str, str] = {}
+    _W3C.inject(headers)
+    return headers
+
+
+def fail(span: Span, code: str) -> None:
+    """Marks a span as failed; `code`: the error's, or an HTTP status."""
+    span.set_attribute("error.type", code)
+    span.set_status(Status(StatusCode.ERROR))
 
 
 @contextmanager
-def within(span: Span) -> Iterator[None]:
-    """What is done inside belongs to `span`, which ends with it."""
-    before = _current.get()
-    _current.set(span)
+def _current(span: Span, context: Context) -> Iterator[None]:
+    """Makes the span current, on top of `context`, and ends it."""
+    before = get_current()
+    attach(set_span_in_context(span, context))
     try:
         yield
     finally:
-        # Not by a token: a generator may be closed in another context than it was begun in.
-        _current.set(before)
+        attach(before)  # not `detach`: a generator may be closed in another context than it was started in
         span.end()
 
 
-@contextmanager
-def part(name: str, attributes: Attributes = NOTHING) -> Iterator[None]:
-    """What is done inside is a part of the current span."""
-    parent = _current.get()
-    if parent is None:
-        yield
-        return
-    with within(parent.begin(name, attributes)):
-        yield
-
-
-@contextmanager
-def shared_part(name: str, spans: Sequence[Span], attributes: Attributes = NOTHING) -> Iterator[None]:
-    """What is done inside is a part of the first of `spans`, and linked to the others. Of none: of no trace."""
-    if not spans:
-        yield
-        return
-    with within(spans[0].begin(name, attributes, links=spans[1:])):
-        yield
-
-
-def over(name: str, seconds: float) -> None:
-    """A part of the current span that took so long is over."""
-    parent = _current.get()
-    if parent is not None:
-        parent.begin(name, NOTHING, ago_s=seconds).end()
-
-
-def event(name: str, attributes: Attributes) -> None:
-    """Something happened that the current span should tell of."""
-    current = _current.get()
-    if current is not None:
-        current.event(name, attributes)
+def _tracer(context: Context) -> Tracer:
+    return cast("Tracer", context[_TRACER])

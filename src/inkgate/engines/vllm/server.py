@@ -14,6 +14,7 @@ import anyio
 import orjson
 import structlog
 from aiohttp.payload import BytesPayload, Payload
+from opentelemetry.trace import get_current_span
 
 from inkgate.engines.vllm.encode import probe_image
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
@@ -21,7 +22,7 @@ from inkgate.engines.vllm.refusals import upstream_error
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, ServedModelName
 from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled_error, refuses_mm_kwargs, without_mm_kwargs
 from inkgate.errors import EngineFailed
-from inkgate.telemetry.tracing import event, outgoing_headers
+from inkgate.telemetry.tracing import outgoing_headers
 
 log = structlog.get_logger(__name__)
 
@@ -158,7 +159,7 @@ class ModelServer:
     async def _posted(self, call: ModelCall, body: bytes, ignored: tuple[str, ...]) -> AsyncIterator[ModelAnswer]:
         session = self._session()
         call.sent()
-        event("sent", {"server.address": self._host})
+        get_current_span().add_event("sent", {"server.address": self._host})
         url = f"{self.base_url}/{call.path}"
         async with AsyncExitStack() as stack:
             begun = session.post(url, data=_JsonPayload(body), headers=outgoing_headers())

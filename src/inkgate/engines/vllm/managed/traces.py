@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote, urlsplit
 
 from inkgate.settings import TracingSettings
-from inkgate.telemetry.exporting import traces_address
+from inkgate.telemetry.tracing import traces_address
 
 FLAG = "--otlp-traces-endpoint"
 
