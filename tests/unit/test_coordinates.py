@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import given
 
-from inkgate.documents.coordinates import Coordinates, as_sent, before_rotation
+from inkgate.coordinates import Coordinates, as_sent, before_rotation
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.areas import page_areas, page_in
 from inkgate.types import DocumentResult, PageResult, Quad

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from lxml import etree
 
-from inkgate.documents.coordinates import Coordinates
+from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.alto import SCHEMA
 from inkgate.documents.formats.characters import one_line

@@ -9,8 +9,9 @@ import numpy as np
 import orjson
 from hypothesis import given
 
+from inkgate.codec import document_to_dict, page_to_dict
 from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.json import document_to_dict, json_schema, page_json_schema, page_to_dict
+from inkgate.documents.formats.json import json_schema, page_json_schema
 from inkgate.types import (
     Attempt,
     Block,

@@ -3,7 +3,7 @@
 import orjson
 
 from inkgate.client import Summary
-from inkgate.documents.formats.json import page_to_dict
+from inkgate.codec import page_to_dict
 from inkgate.types import Line, PageResult
 from inkgate.ui.results import Results
 from support.clock import Clock

@@ -12,8 +12,7 @@ from typing import Any
 
 from inkgate.api.schemas_mistral import MistralOptions
 from inkgate.api.tables_html import pipe_table_to_html
-from inkgate.documents.formats.characters import encodable
-from inkgate.documents.formats.json import page_to_dict
+from inkgate.codec import encodable, page_to_dict
 from inkgate.documents.formats.markdown import content_of
 from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
 

@@ -20,9 +20,9 @@ from inkgate.api.leaving import cancelled_when_left
 from inkgate.api.negotiation import Native, Shape
 from inkgate.api.stream import stream_pages
 from inkgate.api.uploads import UploadedBody
-from inkgate.documents.coordinates import Coordinates
+from inkgate.codec import page_to_dict
+from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import render
-from inkgate.documents.formats.json import page_to_dict
 from inkgate.errors import InkgateError, from_page_error
 from inkgate.reader import ReadOptions
 from inkgate.serving.limiter import Permit

@@ -17,8 +17,7 @@ from inkgate.api.exchange import Call, Order
 from inkgate.api.options import OcrOptions, parse
 from inkgate.api.paddlex_envelope import Envelope, PaddlexFile, data_info
 from inkgate.api.tables_html import pipe_table_to_html
-from inkgate.documents.formats.characters import encodable
-from inkgate.documents.formats.json import page_to_dict
+from inkgate.codec import encodable, page_to_dict
 from inkgate.errors import InputRejected
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
 

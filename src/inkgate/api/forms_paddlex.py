@@ -17,7 +17,7 @@ from inkgate.api.exchange import Call, Order
 from inkgate.api.lines_only import with_lines
 from inkgate.api.options import OcrOptions, parse
 from inkgate.api.paddlex_envelope import Envelope, PaddlexFile, data_info
-from inkgate.documents.formats.json import page_to_dict
+from inkgate.codec import page_to_dict
 from inkgate.types import DocumentResult, PageResult, Task, TaskKind
 
 Unit = Annotated[float, Field(ge=0, le=1)]

@@ -14,7 +14,7 @@ from inkgate.api.forms_simple import ordered
 from inkgate.api.lines_only import with_lines
 from inkgate.api.options import Flag, parse
 from inkgate.api.sources import document
-from inkgate.documents.formats.json import page_to_dict
+from inkgate.codec import page_to_dict
 from inkgate.types import DocumentResult
 
 

@@ -13,9 +13,9 @@ from inkgate.api.errors import Problem
 from inkgate.api.exchange import Call, Order
 from inkgate.api.options import OcrOptions, parse
 from inkgate.api.sources import document
-from inkgate.documents.coordinates import Coordinates
+from inkgate.codec import document_to_dict
+from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.json import document_to_dict
 from inkgate.errors import InputRejected
 from inkgate.types import Document, DocumentResult, Task
 

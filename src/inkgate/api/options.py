@@ -19,7 +19,7 @@ from pydantic import (
 
 from inkgate.api.errors import describe
 from inkgate.api.negotiation import Shape, choose
-from inkgate.documents.coordinates import Coordinates
+from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection, parse_page_list, parse_pages
 from inkgate.errors import InputRejected

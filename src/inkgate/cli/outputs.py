@@ -14,7 +14,7 @@ import orjson
 
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import misuse
-from inkgate.documents.coordinates import Coordinates
+from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
 from inkgate.types import DocumentResult
 

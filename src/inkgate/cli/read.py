@@ -10,7 +10,7 @@ import typer
 
 from inkgate.cli.configure import ConfigOption, EngineOption, VllmModelOption, VllmUrlOption, configured, engine_flags
 from inkgate.cli.messages import INTERRUPTED, failure, misuse, remedy_here, say
-from inkgate.documents.coordinates import Coordinates
+from inkgate.coordinates import Coordinates
 from inkgate.settings import PdfText, Settings
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from inkgate.client.errors import refusal_error, service_errors
 from inkgate.client.files import File, load
 from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import AsyncPages
+from inkgate.codec import parse_document
 from inkgate.concurrency import Threads
 from inkgate.telemetry.state import State
 from inkgate.types import DocumentResult
@@ -70,7 +71,7 @@ class AsyncInkgateClient:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
         ask = requests.reading(await self._loaded(file, name), read_as, "json", self._read_timeout_s)
-        return requests.parse(requests.DOCUMENT, await self._answer(ask), self.url)
+        return requests.parse(parse_document, await self._answer(ask), self.url)
 
     async def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
         """As `read`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
@@ -97,7 +98,7 @@ class AsyncInkgateClient:
         """Uploads a file, which the service keeps for an hour. Returns its ID. Raises ServiceError."""
         loaded = await self._loaded(file, name)
         ask = ClientRequest("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)
-        return requests.parse(requests.UPLOADED, await self._answer(ask), self.url).id
+        return requests.parse(requests.parse_uploaded, await self._answer(ask), self.url).id
 
     async def file(self, file_id: str) -> bytes:
         """The bytes of an uploaded file. Raises ServiceError."""
@@ -115,11 +116,13 @@ class AsyncInkgateClient:
 
     async def engine(self) -> str:
         """The name of the service's engine. Raises ServiceError."""
-        return requests.parse(requests.HEALTH, await self._answer(ClientRequest("GET", "/health")), self.url).engine
+        return requests.parse(
+            requests.parse_health, await self._answer(ClientRequest("GET", "/health")), self.url
+        ).engine
 
     async def models(self) -> tuple[str, ...]:
         """The models of the model servers, else the engine's name. Raises ServiceError."""
-        answer = requests.parse(requests.MODELS, await self._answer(ClientRequest("GET", "/v1/models")), self.url)
+        answer = requests.parse(requests.parse_models, await self._answer(ClientRequest("GET", "/v1/models")), self.url)
         return tuple(model.id for model in answer.data)
 
     async def state(self) -> State:
@@ -128,7 +131,7 @@ class AsyncInkgateClient:
         Raises:
             ServiceError: the service can't be reached, refuses the key, or is not an inkgate of this version.
         """
-        return requests.parse(requests.STATE, await self._answer(ClientRequest("GET", "/state")), self.url)
+        return requests.parse(requests.parse_state, await self._answer(ClientRequest("GET", "/state")), self.url)
 
     async def _answer(self, ask: ClientRequest) -> httpx.Response:
         with service_errors(self.url):

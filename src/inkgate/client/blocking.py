@@ -14,6 +14,7 @@ from inkgate.client.errors import refusal_error, service_errors
 from inkgate.client.files import File, load
 from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
 from inkgate.client.streams import Pages
+from inkgate.codec import parse_document
 from inkgate.telemetry.state import State
 from inkgate.types import DocumentResult
 
@@ -68,7 +69,7 @@ class InkgateClient:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
         ask = requests.reading(load(file, name), read_as, "json", self._read_timeout_s)
-        return requests.parse(requests.DOCUMENT, self._answer(ask), self.url)
+        return requests.parse(parse_document, self._answer(ask), self.url)
 
     def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
         """As `read`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
@@ -96,7 +97,7 @@ class InkgateClient:
         ask = ClientRequest(
             "POST", "/v1/files", data={"purpose": "ocr"}, file=load(file, name), wait_s=self._read_timeout_s
         )
-        return requests.parse(requests.UPLOADED, self._answer(ask), self.url).id
+        return requests.parse(requests.parse_uploaded, self._answer(ask), self.url).id
 
     def file(self, file_id: str) -> bytes:
         """The bytes of an uploaded file. Raises ServiceError."""
@@ -114,11 +115,12 @@ class InkgateClient:
 
     def engine(self) -> str:
         """The name of the service's engine. Raises ServiceError."""
-        return requests.parse(requests.HEALTH, self._answer(ClientRequest("GET", "/health")), self.url).engine
+        answer = self._answer(ClientRequest("GET", "/health"))
+        return requests.parse(requests.parse_health, answer, self.url).engine
 
     def models(self) -> tuple[str, ...]:
         """The models of the model servers, else the engine's name. Raises ServiceError."""
-        answer = requests.parse(requests.MODELS, self._answer(ClientRequest("GET", "/v1/models")), self.url)
+        answer = requests.parse(requests.parse_models, self._answer(ClientRequest("GET", "/v1/models")), self.url)
         return tuple(model.id for model in answer.data)
 
     def state(self) -> State:
@@ -127,7 +129,7 @@ class InkgateClient:
         Raises:
             ServiceError: the service can't be reached, refuses the key, or is not an inkgate of this version.
         """
-        return requests.parse(requests.STATE, self._answer(ClientRequest("GET", "/state")), self.url)
+        return requests.parse(requests.parse_state, self._answer(ClientRequest("GET", "/state")), self.url)
 
     def _answer(self, ask: ClientRequest) -> httpx.Response:
         with service_errors(self.url):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import httpx
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from inkgate.client.errors import UNSENDABLE, ServiceError, unexpected_error
 from inkgate.telemetry.state import State
-from inkgate.types import DocumentResult, PageResult
 
 ResultT = TypeVar("ResultT")
 
@@ -41,12 +40,10 @@ class ModelsAnswer:
     data: tuple[IdAnswer, ...]
 
 
-HEALTH: TypeAdapter[HealthAnswer] = TypeAdapter(HealthAnswer)
-UPLOADED: TypeAdapter[IdAnswer] = TypeAdapter(IdAnswer)
-MODELS: TypeAdapter[ModelsAnswer] = TypeAdapter(ModelsAnswer)
-STATE: TypeAdapter[State] = TypeAdapter(State)
-PAGE: TypeAdapter[PageResult] = TypeAdapter(PageResult)
-DOCUMENT: TypeAdapter[DocumentResult] = TypeAdapter(DocumentResult)
+parse_health = TypeAdapter(HealthAnswer).validate_json
+parse_uploaded = TypeAdapter(IdAnswer).validate_json
+parse_models = TypeAdapter(ModelsAnswer).validate_json
+parse_state = TypeAdapter(State).validate_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +132,11 @@ def preview(file_id: str, page: int, turn: int, side: int) -> ClientRequest:
     return ClientRequest("GET", f"/v1/files/{file_id}/pages/{page}", params={"turn": turn, "side": side}, wait_s=60.0)
 
 
-def parse(kind: TypeAdapter[ResultT], answer: httpx.Response, url: str, body: bytes | None = None) -> ResultT:
-    """Parses the response's body, or a line of it, as a `kind`. Raises ServiceError if it is invalid."""
+def parse(read: Callable[[bytes], ResultT], answer: httpx.Response, url: str, body: bytes | None = None) -> ResultT:
+    """The response's body, or a line of it, as `read` parses it. Raises ServiceError if it is invalid."""
     try:
-        return kind.validate_json(answer.content if body is None else body)
-    except ValidationError as error:
+        return read(answer.content if body is None else body)
+    except ValueError as error:
         raise unexpected_error(url, answer) from error
 
 

@@ -11,7 +11,8 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from inkgate.client.errors import ServiceError, service_errors
-from inkgate.client.requests import PAGE, parse
+from inkgate.client.requests import parse
+from inkgate.codec import parse_page
 from inkgate.types import PageResult
 
 
@@ -105,7 +106,7 @@ class Pages:
         return self._end.summary
 
     def __iter__(self) -> Iterator[PageResult]:
-        return (parse(PAGE, self._answer, self._url, line) for line in self.lines())
+        return (parse(parse_page, self._answer, self._url, line) for line in self.lines())
 
     def lines(self) -> Iterator[bytes]:
         """The pages as JSON. Raises ServiceError if the document failed or the stream broke off."""
@@ -133,7 +134,7 @@ class AsyncPages:
 
     async def __aiter__(self) -> AsyncIterator[PageResult]:
         async for line in self.lines():
-            yield parse(PAGE, self._answer, self._url, line)
+            yield parse(parse_page, self._answer, self._url, line)
 
     async def lines(self) -> AsyncIterator[bytes]:
         """The pages as JSON. Raises ServiceError if the document failed or the stream broke off."""

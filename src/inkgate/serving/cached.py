@@ -11,10 +11,10 @@ from time import perf_counter
 import orjson
 
 from inkgate import __version__
+from inkgate.codec import EXACT_VERSION, dump_page, load_page
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.errors import OVERLOAD_CODES, InkgateError
-from inkgate.serving import page_codec
 from inkgate.serving.cache import Cache, CacheCodec, CacheSource
 from inkgate.serving.store import Store
 from inkgate.serving.work import current_caller
@@ -38,10 +38,10 @@ def _of_the_asker(outcome: PageResult | InkgateError) -> bool:
 
 def _dumps(result: PageResult) -> bytes:
     """Serializes the result without what differs between callers."""
-    return page_codec.dumps(replace(result, index=0, timings_ms={}))
+    return dump_page(replace(result, index=0, timings_ms={}))
 
 
-PAGES = CacheCodec(_dumps, page_codec.loads, _keep, _of_the_asker)
+PAGES = CacheCodec(_dumps, load_page, _keep, _of_the_asker)
 
 
 class Cached(EngineWrapper):
@@ -78,5 +78,5 @@ class Cached(EngineWrapper):
 
     def _key(self, page: Page, task: Task) -> bytes:
         seen = (page.size, page.dpi, page.text_layer is not None)
-        asked = (page_codec.FORMAT, __version__, self._inner.name, self._revision, task, *seen)
+        asked = (EXACT_VERSION, __version__, self._inner.name, self._revision, task, *seen)
         return blake2b(orjson.dumps(asked), key=page.content_key[:64], digest_size=32).digest()

@@ -13,12 +13,11 @@ import orjson
 
 from inkgate.client import AsyncInkgateClient, ReadAs, ServiceError
 from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.json import page_to_dict
 from inkgate.errors import ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES
 from inkgate.telemetry.state import State
 from inkgate.ui.live import live_panel
 from inkgate.ui.markdown import to_html
-from inkgate.ui.results import Results, shown
+from inkgate.ui.results import Results
 from inkgate.ui.words import in_language, say
 
 Json = dict[str, Any]
@@ -90,10 +89,9 @@ class Desk:
                     del data
                     job.count = pages.count
                     async for line in pages.lines():
-                        _, good = shown(line)
                         self.results.add(job.result, line)
                         job.done += 1
-                        job.failed += not good
+                        job.failed += orjson.loads(line)["error"] is not None
                         yield
                     self.results.end(job.result, pages.summary)
                     job.status, job.count = pages.summary.status, job.done
@@ -108,7 +106,7 @@ class Desk:
         kept = self.results.get(str(asked.get("result", "")))
         if kept is None or not 0 <= number < len(kept.pages):
             return {"error": gone(language)}
-        page = page_to_dict(kept.page(number))
+        page: Json = orjson.loads(kept.page(number))
         written = orjson.dumps(page, option=orjson.OPT_INDENT_2).decode()
         whole = len(written) <= MOST_SHOWN
         error = page["error"]

@@ -5,15 +5,13 @@ from __future__ import annotations
 import secrets
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 
-import orjson
-
 from inkgate.client import Summary
-from inkgate.client.requests import PAGE
-from inkgate.types import DocumentResult, PageResult
+from inkgate.codec import parse_page
+from inkgate.types import DocumentResult
 
 KEPT_S = 3600.0
 MAX_BYTES = 64_000_000
@@ -32,15 +30,15 @@ class StoredDocument:
     def size(self) -> int:
         return sum(map(len, self.pages))
 
-    def page(self, number: int) -> PageResult:
-        """The page with this number, from 0. Raises IndexError."""
-        return PAGE.validate_json(zlib.decompress(self.pages[number]))
+    def page(self, number: int) -> bytes:
+        """The page with this number, from 0, as the service published it. Raises IndexError."""
+        return zlib.decompress(self.pages[number])
 
     def document(self) -> DocumentResult:
         """The whole document. Blocking."""
-        pages: Sequence[PageResult] = [self.page(number) for number in range(len(self.pages))]
+        pages = tuple(parse_page(self.page(number)) for number in range(len(self.pages)))
         end = self.summary or Summary("partial", self.name, "", 0, len(pages), "", len(pages), 0)
-        return DocumentResult(self.name, end.mime_type, end.byte_count, end.page_count, end.engine, tuple(pages))
+        return DocumentResult(self.name, end.mime_type, end.byte_count, end.page_count, end.engine, pages)
 
 
 class Results:
@@ -85,9 +83,3 @@ class Results:
         if identifier in self._kept:
             self._kept.move_to_end(identifier)
         return self._kept.get(identifier)
-
-
-def shown(line: bytes) -> tuple[int, bool]:
-    """The number from 1 of a page as JSON, and whether it was read."""
-    page = orjson.loads(line)
-    return int(page["index"]) + 1, page["error"] is None

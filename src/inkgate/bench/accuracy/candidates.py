@@ -10,7 +10,7 @@ import anyio
 import inkgate
 from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bench.accuracy.metrics import ReadLine
-from inkgate.documents.coordinates import as_sent
+from inkgate.coordinates import as_sent
 from inkgate.reader import Reader, ReadOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind

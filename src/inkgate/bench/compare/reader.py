@@ -19,7 +19,7 @@ from inkgate.bench.load.results import Axis
 from inkgate.bench.load.samples import RequestOutcome
 from inkgate.bench.load.sender import Sender
 from inkgate.bench.load.target import ProtocolName, Target
-from inkgate.client.requests import DOCUMENT
+from inkgate.codec import parse_document
 from inkgate.concurrency import Threads
 
 READ_PARALLEL = 4
@@ -81,7 +81,7 @@ async def measure_accuracy(name: str, target: Target, entries: Sequence[Entry]) 
 def document_transcript(body: bytes) -> Transcript:
     """Lines, Markdown and failed pages of inkgate's document. Raises ResponseUnusable."""
     try:
-        return transcript(DOCUMENT.validate_json(body))
+        return transcript(parse_document(body))
     except ValueError as error:
         raise ResponseUnusable("the response is not a document") from error
 

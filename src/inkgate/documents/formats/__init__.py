@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from inkgate.documents.coordinates import Coordinates
+from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import alto, hocr, json, markdown, text
 from inkgate.types import DocumentResult, TaskKind
 

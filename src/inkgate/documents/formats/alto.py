@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise, zip_longest
 
 from inkgate import __version__
-from inkgate.documents.coordinates import Coordinates
+from inkgate.coordinates import Coordinates
 from inkgate.documents.formats.areas import Area, AreaPage, LineArea, PixelBox, page_in
 from inkgate.documents.formats.characters import one_line
 from inkgate.types import BlockType, DocumentResult, PageResult, Quad

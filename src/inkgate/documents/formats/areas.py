@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from inkgate.documents.coordinates import Coordinates, before_rotation
+from inkgate.coordinates import Coordinates, before_rotation
 from inkgate.documents.formats.characters import one_line
 from inkgate.documents.formats.groups import stand_together, untangle
 from inkgate.types import Block, BlockType, Line, PageResult, Point, Quad

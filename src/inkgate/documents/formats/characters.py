@@ -8,15 +8,9 @@ from __future__ import annotations
 
 import re
 
-_SURROGATES = re.compile("[\ud800-\udfff]")
 # Outside XML 1.0's `Char` production, or a discouraged control character; tab and line feed stay.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _LINE_BREAKS = re.compile("\r\n?")
-
-
-def encodable(text: str) -> str:
-    """`text` with lone surrogates replaced by U+FFFD, so that UTF-8 can encode it."""
-    return _SURROGATES.sub("\ufffd", text)
 
 
 def printable(text: str) -> str:

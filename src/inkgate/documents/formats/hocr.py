@@ -11,9 +11,10 @@ import xml.etree.ElementTree as ET
 from urllib.parse import quote
 
 from inkgate import __version__
-from inkgate.documents.coordinates import Coordinates
+from inkgate.codec import encodable
+from inkgate.coordinates import Coordinates
 from inkgate.documents.formats.areas import Area, LineArea, PixelBox, page_in
-from inkgate.documents.formats.characters import encodable, one_line
+from inkgate.documents.formats.characters import one_line
 from inkgate.types import BlockType, DocumentResult, PageResult
 
 _CLASSES = {

@@ -58,3 +58,8 @@ def as_sent(page: PageResult) -> PageResult:
         lines=tuple(line(found) for found in page.lines),
         blocks=None if page.blocks is None else tuple(block(found) for found in page.blocks),
     )
+
+
+def as_upright(page: PageResult) -> PageResult:
+    """The page of which `page` is `as_sent`: with all sizes and coordinates as after rotation. `rotation` stays."""
+    return replace(as_sent(replace(page, rotation=-page.rotation % 360)), rotation=page.rotation)

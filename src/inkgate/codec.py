@@ -1,0 +1,252 @@
+"""Results as JSON and back, in two forms.
+
+Exact, for what inkgate keeps: `dump_page` and `load_page` lose nothing. It has the fields of `PageResult`, and a
+version; data of another version is refused.
+
+Published, for clients: `page_to_dict` and `document_to_dict`, as documents/formats/schema.json describes. Coordinates
+are rounded to 0.1 pixels, confidences to 4 digits, times to 0.1 ms, which exceeds every engine's precision. Values that
+were not requested or are unknown are null; no key is ever omitted. `parse_page` and `parse_document` read it, and
+ignore keys of later versions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from inkgate.coordinates import Coordinates, as_sent, as_upright
+from inkgate.types import Attempt, Block, DocumentResult, Line, PageError, PageResult, Point, TextWord, Word
+
+Json = dict[str, Any]
+
+EXACT_VERSION: Literal[2] = 2
+"""Incremented when `load_page` can't read what an earlier `dump_page` wrote."""
+SCHEMA_VERSION: Literal[1] = 1
+"""Incremented if readers of published JSON must change: a key is renamed or removed, or its meaning changes."""
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def dump_page(page: PageResult) -> bytes:
+    """The exact form of `page`. Mappings become dicts, NumPy's numbers Python's.
+
+    Raises:
+        TypeError: a field holds a value that JSON can't represent.
+    """
+    stored = {"version": EXACT_VERSION, "page": page}
+    try:
+        return orjson.dumps(stored, default=_plain)
+    except TypeError:  # a lone surrogate, as in some PDFs: orjson refuses it, the standard library escapes it
+        return json.dumps(stored, default=_plain).encode()
+
+
+def load_page(data: bytes) -> PageResult:
+    """The page that `dump_page` wrote.
+
+    Raises:
+        ValueError: `data` is not the exact form of a page, or of another version.
+    """
+    try:
+        return _STORED_PAGE.validate_json(data).page
+    except ValidationError:  # pydantic's JSON parser refuses lone surrogates
+        return _STORED_PAGE.validate_python(json.loads(data)).page
+
+
+def parse_page(data: bytes) -> PageResult:
+    """The page of which `data` is the published form, in upright coordinates.
+
+    Raises:
+        ValueError: `data` is not a published page.
+    """
+    return _upright(_PUBLISHED_PAGE.validate_json(data))
+
+
+def parse_document(data: bytes) -> DocumentResult:
+    """The document of which `data` is the published form, in upright coordinates.
+
+    Raises:
+        ValueError: `data` is not a published document, or of another `SCHEMA_VERSION`.
+    """
+    document = _PUBLISHED_DOCUMENT.validate_json(data)
+    return DocumentResult(
+        name=document.name,
+        mime_type=document.mime_type,
+        byte_count=document.byte_count,
+        page_count=document.page_count,
+        engine=document.engine,
+        pages=tuple(_upright(page) for page in document.pages),
+        notes=document.notes,
+    )
+
+
+def document_to_dict(result: DocumentResult, coordinates: Coordinates = Coordinates.UPRIGHT) -> Json:
+    """The published form of a document: plain dicts, lists, numbers and strings that UTF-8 can encode."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "name": encodable(result.name),
+        "mime_type": result.mime_type,
+        "byte_count": result.byte_count,
+        "page_count": result.page_count,
+        "engine": result.engine,
+        "status": result.status.value,
+        "notes": [encodable(note) for note in result.notes],
+        "pages": [page_to_dict(page, coordinates) for page in result.pages],
+    }
+
+
+def page_to_dict(page: PageResult, coordinates: Coordinates = Coordinates.UPRIGHT) -> Json:
+    """The published form of a page: plain dicts, lists, numbers and strings that UTF-8 can encode."""
+    page = as_sent(page) if coordinates is Coordinates.SENT else page
+    return {
+        "index": page.index,
+        "width": page.width,
+        "height": page.height,
+        "dpi": None if page.dpi is None else _rounded(page.dpi, 1),
+        "rotation": page.rotation,
+        "coordinates": coordinates.value,
+        "source": page.source,
+        "engine": page.engine,
+        "confidence": _confidence(page.confidence),
+        "text": encodable(page.text),
+        "markdown": _optional(page.markdown),
+        "fields": None if page.fields is None else _json(page.fields),
+        "header": _optional(page.header),
+        "footer": _optional(page.footer),
+        "lines": [_line(line) for line in page.lines],
+        "words": [_text_word(word) for word in page.words],
+        "blocks": None if page.blocks is None else [_block(block) for block in page.blocks],
+        "timings_ms": {stage: _rounded(spent, 1) for stage, spent in page.timings_ms.items()},
+        "degraded": list(page.degraded),
+        "attempts": [_attempt(attempt) for attempt in page.attempts],
+        "error": None if page.error is None else _error(page.error),
+    }
+
+
+def _line(line: Line) -> Json:
+    return {**_placed(line), "words": [_placed(word) for word in line.words]}
+
+
+def _placed(text: Line | Word) -> Json:
+    return {
+        "text": encodable(text.text),
+        "quad": [_coordinates(corner) for corner in text.quad],
+        "confidence": _confidence(text.confidence),
+    }
+
+
+def _block(block: Block) -> Json:
+    return {
+        "type": block.type.value,
+        "box": _coordinates(block.box),
+        "lines": list(block.lines),
+        "text": encodable(block.text),
+        "markdown": encodable(block.markdown),
+        "level": block.level,
+        "confidence": _confidence(block.confidence),
+        "error": None if block.error is None else _error(block.error),
+    }
+
+
+def _text_word(word: TextWord) -> Json:
+    return {"text": encodable(word.text), "start": word.start, "confidence": _confidence(word.confidence)}
+
+
+def _attempt(attempt: Attempt) -> Json:
+    return {
+        "change": encodable(attempt.change),
+        "error": None if attempt.error is None else _error(attempt.error),
+        "duration_ms": _rounded(attempt.duration_ms, 1),
+    }
+
+
+def _error(error: PageError) -> Json:
+    return {
+        "code": error.code,
+        "detail": encodable(error.detail),
+        "remedy": encodable(error.remedy),
+        "retry_after_s": None if error.retry_after_s is None else _rounded(error.retry_after_s, 1),
+    }
+
+
+def _json(value: object) -> Json | list[object] | str | float | None:
+    """A value for JSON, with text that UTF-8 can encode."""
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, Mapping):
+        return {encodable(str(name)): _json(item) for name, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_json(item) for item in value]
+    return value if isinstance(value, int | float) else None
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else encodable(text)
+
+
+def _coordinates(values: Point | Sequence[float]) -> list[float]:
+    return [_rounded(value, 1) for value in values]
+
+
+def _confidence(value: float | None) -> float | None:
+    return None if value is None else _rounded(value, 4)
+
+
+def _rounded(value: float, digits: int) -> float:
+    # float(): engines may return NumPy scalars, which orjson refuses; + 0.0 turns -0.0 into 0.0.
+    return round(float(value), digits) + 0.0
+
+
+def encodable(text: str) -> str:
+    """`text` with lone surrogates, as in some PDFs, replaced by U+FFFD, so that UTF-8 can encode it."""
+    return _SURROGATES.sub("\ufffd", text)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredPage:
+    """The exact form."""
+
+    version: Literal[2]
+    page: PageResult
+
+
+@dataclass(frozen=True, slots=True)
+class _PublishedPage(PageResult):
+    """The published form; computed values are ignored."""
+
+    coordinates: Coordinates = Coordinates.UPRIGHT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PublishedDocument(DocumentResult):
+    """The published form; computed values are ignored."""
+
+    schema_version: Literal[1]
+    pages: tuple[_PublishedPage, ...]
+
+
+_STORED_PAGE: TypeAdapter[_StoredPage] = TypeAdapter(_StoredPage)
+_PUBLISHED_PAGE: TypeAdapter[_PublishedPage] = TypeAdapter(_PublishedPage)
+_PUBLISHED_DOCUMENT: TypeAdapter[_PublishedDocument] = TypeAdapter(_PublishedDocument)
+_PAGE_FIELDS = tuple(field.name for field in fields(PageResult))
+
+
+def _upright(published: _PublishedPage) -> PageResult:
+    page = PageResult(**{name: getattr(published, name) for name in _PAGE_FIELDS})
+    return as_upright(page) if published.coordinates is Coordinates.SENT else page
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if is_dataclass(value) and not isinstance(value, type):  # the standard library's writer asks for these too
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    raise TypeError(f"{type(value).__name__} can't be represented in JSON")

@@ -1,0 +1,156 @@
+"""Results as JSON and back: exact, as inkgate keeps them, and as published."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from inkgate.codec import (
+    EXACT_VERSION,
+    SCHEMA_VERSION,
+    document_to_dict,
+    dump_page,
+    load_page,
+    page_to_dict,
+    parse_document,
+    parse_page,
+)
+from inkgate.coordinates import Coordinates
+from inkgate.types import (
+    Attempt,
+    Block,
+    BlockType,
+    DocumentResult,
+    Line,
+    PageError,
+    PageResult,
+    Quad,
+    TextWord,
+    Word,
+)
+from support import sample_results, strategies
+from support.strategies import pages
+
+QUAD: Quad = ((0.1, 0.2), (10.0, 0.2), (10.0, 5.123456789012345), (0.1, 5.0))
+ERROR = PageError("output_truncated", "Cut off.", "Take it.")
+WHOLE = PageResult(
+    index=3,
+    width=100,
+    height=200,
+    dpi=199.99999999999997,
+    rotation=90,
+    source="text_layer",
+    lines=(Line("Größe 文", QUAD, 1 / 3, (Word("Größe", QUAD, 0.5),)),),
+    blocks=(Block(BlockType.TITLE, (0.0, 1.5, 2.0, 3.0), (0,), "a", "# a", 1, 0.9, ERROR),),
+    text="text",
+    markdown="# markdown",
+    header="header",
+    footer="",
+    engine="ppocr",
+    timings_ms={"detect": 1.25},
+    degraded=("resolution",),
+    error=ERROR,
+    words=(TextWord("text", 0, 0.1),),
+    attempts=(Attempt("size 0.7", ERROR, 3.5),),
+    fields={"total": ["1", {"tax": None}]},
+)
+
+
+@given(pages())
+@example(WHOLE)
+@example(PageResult(0))
+@example(PageResult(0, text="half \ud800 a pair", markdown="\x00"))
+@example(PageResult(0, text="\ud800", timings_ms={"read": np.float64(0.3)}, lines=(Line("a", QUAD, 1e-300),)))
+@example(PageResult(0, fields={"large": 1 << 70, "small": 5e-324}))
+def test_what_comes_back_is_what_went_in(page: PageResult) -> None:
+    back = load_page(dump_page(page))
+    assert back == page
+    assert dump_page(back) == dump_page(page)
+
+
+def test_every_field_of_a_page_is_tried() -> None:
+    nothing = PageResult(0)
+    assert [
+        field.name for field in fields(PageResult) if getattr(WHOLE, field.name) == getattr(nothing, field.name)
+    ] == []
+    back = load_page(dump_page(WHOLE))
+    assert repr(back) == repr(WHOLE)  # types too: tuples, enums
+
+
+def test_numbers_and_mappings_of_other_kinds_come_back_as_pythons() -> None:
+    page = PageResult(
+        0,
+        width=np.int64(7),  # type: ignore[arg-type]  # what an engine may hand over all the same
+        lines=(Line("a", QUAD, np.float32(0.1)),),  # type: ignore[arg-type]  # as above
+        timings_ms=MappingProxyType({"read": np.float64(0.3)}),
+    )
+    back = load_page(dump_page(page))
+    assert type(back.width) is int
+    assert type(back.lines[0].confidence) is float
+    assert back.lines[0].confidence == float(np.float32(0.1))
+    assert back.timings_ms == {"read": 0.3}
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"null", b"[]", b"{}", b'{"blocks": null, "error": 3}', b"\xff"])
+def test_what_is_no_page_is_refused(data: bytes) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError)):
+        load_page(data)
+
+
+def test_what_json_has_no_form_for_is_refused() -> None:
+    with pytest.raises(TypeError, match="object"):
+        dump_page(PageResult(0, fields={"total": object()}))
+
+
+@pytest.mark.parametrize("version", [None, 0, EXACT_VERSION - 1, EXACT_VERSION + 1, "2.0"])
+def test_another_version_is_refused(version: object) -> None:
+    stored = orjson.loads(dump_page(WHOLE))
+    assert stored["version"] == EXACT_VERSION
+    with pytest.raises(ValueError, match="version"):
+        load_page(orjson.dumps({**stored, "version": version}))
+
+
+def published(result: PageResult | DocumentResult, coordinates: Coordinates) -> dict[str, Any]:
+    """The published form without what the reader computes from rounded values."""
+    if isinstance(result, PageResult):
+        return {key: value for key, value in page_to_dict(result, coordinates).items() if key != "confidence"}
+    pages = [published(page, coordinates) for page in result.pages]
+    return {**document_to_dict(result, coordinates), "pages": pages}
+
+
+@given(pages(), st.sampled_from(Coordinates))
+@example(WHOLE, Coordinates.SENT)
+def test_a_published_page_is_read_as_published(page: PageResult, coordinates: Coordinates) -> None:
+    back = parse_page(orjson.dumps(page_to_dict(page, coordinates)))
+    assert published(back, coordinates) == published(page, coordinates)
+    assert type(back) is PageResult
+    assert back.confidence == (None if page.confidence is None else pytest.approx(page.confidence, abs=1e-4))
+
+
+@given(strategies.documents(), st.sampled_from(Coordinates))
+@example(sample_results.DOCUMENT, Coordinates.SENT)
+def test_a_published_document_is_read_as_published(result: DocumentResult, coordinates: Coordinates) -> None:
+    back = parse_document(orjson.dumps(document_to_dict(result, coordinates)))
+    assert published(back, coordinates) == published(result, coordinates)
+    assert type(back) is DocumentResult
+
+
+def test_coordinates_as_sent_are_read_as_upright() -> None:
+    sent = orjson.dumps(page_to_dict(WHOLE, Coordinates.SENT))
+    upright = orjson.dumps(page_to_dict(WHOLE, Coordinates.UPRIGHT))
+    assert page_to_dict(parse_page(sent)) == page_to_dict(parse_page(upright))
+
+
+def test_keys_of_later_versions_are_ignored_and_another_schema_is_refused() -> None:
+    document = document_to_dict(sample_results.DOCUMENT)
+    later = {**document, "later": 1, "pages": [{**page, "later": 1} for page in document["pages"]]}
+    assert parse_document(orjson.dumps(later)) == parse_document(orjson.dumps(document))
+    with pytest.raises(ValueError, match="schema_version"):
+        parse_document(orjson.dumps({**document, "schema_version": SCHEMA_VERSION + 1}))
