@@ -25,6 +25,7 @@ import anyio
 import anyio.lowlevel
 import uvloop
 
+from inkgate.caller import Priority
 from inkgate.concurrency import Threads
 from inkgate.serving.batcher import Batcher, RunBlocking
 from inkgate.settings import BatchingSettings
@@ -83,10 +84,14 @@ async def cost_us(callers: int, each: int, items: int, predict: Callable[[list[i
 async def batched(callers: int, each: int, items: int, run: RunBlocking) -> tuple[float, float]:
     """Microseconds per item, and the mean batch size."""
     batcher = Batcher(IdentityModel(), run, BatchingSettings())
+
+    async def predict(wanted: list[int]) -> list[int]:
+        return await batcher.predict(wanted, Priority.NORMAL)
+
     async with anyio.create_task_group() as background:
         background.start_soon(batcher.run)
         await anyio.lowlevel.checkpoint()
-        cost = await cost_us(callers, each, items, batcher.predict)
+        cost = await cost_us(callers, each, items, predict)
         background.cancel_scope.cancel()
     return cost, batcher.figures.mean_batch
 

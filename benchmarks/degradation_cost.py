@@ -36,14 +36,18 @@ from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
 from inkgate.bench.accuracy.metrics import Token, token_of
 from inkgate.bench.accuracy.scores import FileScore, score
 from inkgate.bootstrap.engines import embedded_engine, runtime_of
+from inkgate.caller import Caller, Priority
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
+from inkgate.gateway import Gateway
 from inkgate.layout.cdla import CdlaLayout
 from inkgate.reader import Reader
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
 from inkgate.serving.degrading import Degrading
-from inkgate.serving.work import Priority
+from inkgate.serving.limiter import ANYBODY, Arrival, Permit
+from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import PdfText, Settings
+from inkgate.telemetry.observer import NO_OBSERVER
 from inkgate.types import Page, PageResult, Task
 
 STEPS = ("whole", DegradationLevel.IMAGE.value, DegradationLevel.OUTPUT.value)
@@ -76,11 +80,22 @@ class PageCounter:
     async def stop(self) -> None:
         await self._inner.stop()
 
-    async def read(self, page: Page, task: Task) -> PageResult:
-        result = await self._inner.read(page, task)
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        result = await self._inner.read(page, task, caller)
         self.pages += 1
         self.turned += result.rotation != 0
         return result
+
+
+class Unlimited:
+    """A Limiter that admits everything."""
+
+    def admit(self, arrival: Arrival = ANYBODY) -> Permit:
+        return Permit(lambda _: None)
+
+
+def _gateway(reader: Reader) -> Gateway:
+    return Gateway(reader, Unlimited(), WaitingRoom(0), NO_OBSERVER)
 
 
 @asynccontextmanager
@@ -93,7 +108,7 @@ async def reading(step: str, settings: Settings) -> AsyncIterator[tuple[OwnReade
     async with Opener(settings.limits, settings.pdf) as opener:
         await counting.start()
         try:
-            yield OwnReader(step, Reader(opener, counting, settings.limits), PdfText.NEVER, 1), counting
+            yield OwnReader(step, _gateway(Reader(opener, counting, settings.limits)), PdfText.NEVER, 1), counting
         finally:
             await counting.stop()
 

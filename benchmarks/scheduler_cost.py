@@ -24,6 +24,7 @@ import anyio
 import anyio.lowlevel
 import uvloop
 
+from inkgate.caller import Priority
 from inkgate.errors import Overloaded
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.ledger import Ledger
@@ -32,7 +33,7 @@ from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
 from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.work import Priority, Work
+from inkgate.serving.work import Work
 from inkgate.settings import AdmissionSettings, SchedulingSettings
 
 WAITING = (10, 1_000, 10_000)

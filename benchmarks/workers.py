@@ -31,6 +31,7 @@ from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bootstrap.batchers import Batchers
 from inkgate.bootstrap.engines import embedded_engine, page_layout, runtime_of
 from inkgate.bootstrap.workers import pool_of, with_workers
+from inkgate.caller import NO_CALLER
 from inkgate.children import python_command
 from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
@@ -63,7 +64,7 @@ class Setup:
     async def read(self, entry: Entry) -> Read:
         document = Document(data_of(entry.file), entry.file.name)
         async with self.opener.open(document) as opened:
-            result = await self.engine.read(await opened.page(0), Task())
+            result = await self.engine.read(await opened.page(0), Task(), NO_CALLER)
         self.results[entry.path] = result
         return Read(result.text, dict(result.timings_ms))
 

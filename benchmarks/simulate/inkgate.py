@@ -11,6 +11,7 @@ from benchmarks.simulate.policies import NewPolicy
 from benchmarks.simulate.scenario import Link
 from benchmarks.simulate.server import ServerGone
 from benchmarks.simulate.workload import PageWork, Request
+from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
@@ -18,7 +19,7 @@ from inkgate.serving.limits import AdaptiveLimit, FixedLimit, Limit
 from inkgate.serving.pressure import PressureGauge
 from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler, Slot
-from inkgate.serving.work import Caller
+from inkgate.serving.work import Work
 from inkgate.settings import AdaptiveSettings, SchedulingSettings
 
 _CLIENT_CAP = 4096
@@ -76,7 +77,7 @@ class Inkgate:
             request.flow,
             patience_s=request.deadline - request.at,
         )
-        work = caller.work(page.image_tokens + most, most - mean, mean)
+        work = Work.for_caller(caller, page.image_tokens + most, most - mean, mean)
         async with self.scheduler.slot(work) as slot:
             made = _TokenCount(slot, page)
             try:

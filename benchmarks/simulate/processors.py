@@ -17,13 +17,14 @@ from statistics import fmean
 import anyio
 
 from benchmarks.simulate import clock
+from inkgate.caller import Caller
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.aimd import AimdLimit
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit, Limit
 from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.work import Caller
+from inkgate.serving.work import Work
 from inkgate.settings import SchedulingSettings
 
 Speed = Callable[[float], float]
@@ -122,7 +123,7 @@ async def _run(new_limit: Callable[[Engine], Limit], speed: Speed, load: Load, s
     async def ask(number: int) -> None:
         at, work_s = anyio.current_time(), load.mean_s * _about_one(chance, 0.5)
         caller = Caller(deadline=at + load.deadline_s, flow=str(number), patience_s=load.deadline_s)
-        work = caller.work(max(1, round(1000 * work_s * _about_one(chance, 0.3))))
+        work = Work.for_caller(caller, max(1, round(1000 * work_s * _about_one(chance, 0.3))))
         try:
             with anyio.CancelScope(deadline=caller.deadline) as scope:
                 async with scheduler.slot(work):

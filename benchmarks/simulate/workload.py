@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from inkgate.serving.work import Priority
+from inkgate.caller import Priority
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,16 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from inkgate.caller import Caller, with_default_priority
 from inkgate.concurrency import single_error
 from inkgate.documents.open import OpenDocument, Opener
 from inkgate.documents.pages import PageSelection, parse_page_list
 from inkgate.engines.base import Engine
-from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.serving.work import as_caller, current_caller, with_default_priority
+from inkgate.errors import EngineFailed, InkgateError, InputRejected, from_page_error
 from inkgate.settings import LimitSettings, PdfText
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import part
-from inkgate.types import Document, DocumentResult, PageResult, Pixels, Task
+from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, PageResult, Pixels, Task
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +41,10 @@ class Reading:
 
     `limits.page_window` pages are open at once, counted from the oldest that was not yielded yet: a slow consumer
     slows down reading instead of filling memory.
+
+    Attributes:
+        answered: pages yielded so far.
+        failed: how many of them have an error.
     """
 
     def __init__(
@@ -53,7 +57,24 @@ class Reading:
         self.page_count = opened.page_count
         self.engine = reads.engine.name
         self.selected = selected
+        self.answered = self.failed = 0
+        self._lost = 0
+        self._first_error: PageError | None = None
         self._reads = reads
+
+    @property
+    def status(self) -> DocumentStatus:
+        """Of the pages yielded so far."""
+        if not self.failed:
+            return DocumentStatus.COMPLETE
+        return DocumentStatus.FAILED if self._lost == self.answered else DocumentStatus.PARTIAL
+
+    @property
+    def failure(self) -> InkgateError | None:
+        """The first page's error if no page yielded so far has any result; None if one has, and before the first."""
+        if self._first_error is None or self.status is not DocumentStatus.FAILED:
+            return None
+        return from_page_error(self._first_error)
 
     async def __aiter__(self) -> AsyncIterator[PageResult]:
         upcoming = iter(self.selected)
@@ -63,7 +84,15 @@ class Reading:
             slot = open_pages.popleft()
             await slot.done.wait()
             self._reads.start(upcoming, open_pages)
+            self._count(slot.result)
             yield slot.result
+
+    def _count(self, page: PageResult) -> None:
+        self.answered += 1
+        if page.error is not None:
+            self.failed += 1
+            self._lost += page.lost
+            self._first_error = self._first_error or page.error
 
     async def all(self) -> DocumentResult:
         """All pages, once the last is read."""
@@ -96,8 +125,8 @@ class PageReads:
     opened: OpenDocument
     engine: Engine
     task: Task
+    caller: Caller
     window: int
-    deadline: float
     tasks: TaskGroup
     callbacks: PageCallbacks
 
@@ -114,10 +143,10 @@ class PageReads:
 
     async def _read_one(self, slot: _Slot) -> None:
         begun = perf_counter()
-        with anyio.CancelScope(deadline=self.deadline) as scope:
+        with anyio.CancelScope(deadline=self.caller.deadline) as scope:
             slot.result = await self._result(slot.result.index)
         if scope.cancelled_caught:
-            late = current_caller().timeout_error("The document's time limit passed before this page was read.")
+            late = self.caller.timeout_error("The document's time limit passed before this page was read.")
             slot.result = replace(slot.result, engine=self.engine.name, error=late.as_page_error())
         slot.done.set()
         self.callbacks.observer.page(slot.result, self.task, perf_counter() - begun)
@@ -126,9 +155,9 @@ class PageReads:
     async def _result(self, index: int) -> PageResult:
         try:
             begun = perf_counter()
-            page = await self.opened.page(index, current_caller().priority.rank)
+            page = await self.opened.page(index, self.caller.priority.rank)
             self.callbacks.observer.stage("open", perf_counter() - begun)
-            return await self.engine.read(page, self.task)
+            return await self.engine.read(page, self.task, self.caller)
         except InkgateError as error:
             failure = error.as_page_error()
         except Exception:  # whatever an engine raises for one page, the other pages are read
@@ -158,13 +187,12 @@ class Reader:
         self._observer = observer
 
     @asynccontextmanager
-    async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
-        """A Reading of `document`. Leaving the block early cancels pages that are still being read.
+    async def read(self, document: Document, options: ReadOptions, caller: Caller) -> AsyncIterator[Reading]:
+        """A Reading of `document` for `caller`. Leaving the block early cancels pages that are still being read.
 
         Raises:
             InputRejected: the document can't be opened, or `options.pages` doesn't fit it.
         """
-        caller = current_caller()
         deadline = min(caller.deadline, anyio.current_time() + self._limits.time_s)
         begun = perf_counter()
         try:
@@ -175,26 +203,27 @@ class Reader:
                 self._observer.stage("open", perf_counter() - begun)
                 selected = self._select(opened.page_count, options.pages)
                 caller = with_default_priority(replace(caller, deadline=deadline), len(selected), len(document.data))
-                with as_caller(caller), single_error():
+                with single_error():
                     async with anyio.create_task_group() as tasks:
                         window = self._limits.page_window
                         callbacks = PageCallbacks(self._after_page, self._observer)
-                        reads = PageReads(opened, self._engine, options.task, window, deadline, tasks, callbacks)
+                        reads = PageReads(opened, self._engine, options.task, caller, window, tasks, callbacks)
                         note = options.pages.note(opened.page_count) if options.pages else ""
                         yield Reading(document, opened, selected, reads, note)
                         tasks.cancel_scope.cancel()
         finally:
             self._after_page()
 
-    async def picture(self, document: Document, page: int, longest_side: int) -> Pixels:
+    async def picture(self, document: Document, page: int, longest_side: int, caller: Caller) -> Pixels:
         """The pixels of page number `page`, from 1, shrunk to `longest_side`. Does not read the page.
+        `caller`: on whose behalf.
 
         Raises:
             InputRejected: the document or the page can't be opened, or the page doesn't exist.
         """
-        async with self._opener.open(document, PdfText.NEVER) as opened:
+        async with self._opener.open(document, PdfText.NEVER, rank=caller.priority.rank) as opened:
             (index,) = parse_page_list([page], first=1).indexes(opened.page_count)
-            return await (await opened.page(index)).pixels(longest_side)
+            return await (await opened.page(index, caller.priority.rank)).pixels(longest_side)
 
     def _select(self, page_count: int, pages: PageSelection | None) -> tuple[int, ...]:
         selected = tuple(range(page_count)) if pages is None else pages.indexes(page_count)

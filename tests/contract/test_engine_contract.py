@@ -11,6 +11,7 @@ import anyio
 import numpy as np
 import pytest
 
+from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
@@ -100,7 +101,7 @@ def inside(result: PageResult) -> bool:
 
 
 async def test_a_page_is_read_in_order_with_confidence(engine: Engine, page: ArrayPage) -> None:
-    result = await engine.read(page, Task())
+    result = await engine.read(page, Task(), NO_CALLER)
 
     assert result.text.split() == " ".join(TEXT).split()
     assert (result.width, result.height, result.rotation, result.error) == (640, 360, 0, None)
@@ -112,7 +113,7 @@ async def test_a_page_is_read_in_order_with_confidence(engine: Engine, page: Arr
 
 
 async def test_words_are_placed(placing: Engine, page: ArrayPage) -> None:
-    result = await placing.read(page, Task())
+    result = await placing.read(page, Task(), NO_CALLER)
 
     assert [line.text for line in result.lines] == TEXT
     assert inside(result)
@@ -121,15 +122,15 @@ async def test_words_are_placed(placing: Engine, page: ArrayPage) -> None:
 
 
 async def test_every_line_is_in_a_block(placing: Engine, page: ArrayPage) -> None:
-    parsed = await placing.read(page, Task(kind=TaskKind.PARSE))
+    parsed = await placing.read(page, Task(kind=TaskKind.PARSE), NO_CALLER)
 
     assert parsed.blocks
     assert sorted(index for block in parsed.blocks for index in block.lines) == [0, 1, 2]
 
 
 async def test_blocks_and_markdown_are_made_for_parse_alone(engine: Engine, page: ArrayPage) -> None:
-    text = await engine.read(page, Task())
-    parsed = await engine.read(page, Task(kind=TaskKind.PARSE))
+    text = await engine.read(page, Task(), NO_CALLER)
+    parsed = await engine.read(page, Task(kind=TaskKind.PARSE), NO_CALLER)
 
     assert (text.blocks, text.markdown, text.header, text.footer) == (None, None, None, None)
     assert "layout" not in text.timings_ms
@@ -140,7 +141,7 @@ async def test_blocks_and_markdown_are_made_for_parse_alone(engine: Engine, page
 
 async def test_a_blank_page_is_empty_and_no_error(engine: Engine) -> None:
     for kind in (TaskKind.TEXT, TaskKind.PARSE):
-        result = await engine.read(ArrayPage(np.full((400, 300, 3), 255, np.uint8)), Task(kind=kind))
+        result = await engine.read(ArrayPage(np.full((400, 300, 3), 255, np.uint8)), Task(kind=kind), NO_CALLER)
         assert (result.lines, result.text, result.error) == ((), "", None)
         assert (result.width, result.height) == (300, 400)
 
@@ -148,7 +149,7 @@ async def test_a_blank_page_is_empty_and_no_error(engine: Engine) -> None:
 @pytest.mark.parametrize("task_kind", [TaskKind.TABLE, TaskKind.EXTRACT, TaskKind.TRANSLATE])
 async def test_what_it_cannot_do_is_rejected(engine: Engine, page: ArrayPage, task_kind: TaskKind) -> None:
     with pytest.raises(InputRejected) as rejected:
-        await engine.read(page, Task(kind=task_kind))
+        await engine.read(page, Task(kind=task_kind), NO_CALLER)
     assert rejected.value.code == "task_unsupported"
 
 
@@ -157,7 +158,7 @@ async def test_pages_read_at_once_are_read_as_if_alone(engine: Engine) -> None:
     results: dict[int, PageResult] = {}
 
     async def read(page: ArrayPage) -> None:
-        results[page.index] = await engine.read(page, Task())
+        results[page.index] = await engine.read(page, Task(), NO_CALLER)
 
     async with anyio.create_task_group() as tasks:
         for page in pages:
@@ -174,7 +175,7 @@ async def test_a_page_that_is_broken_is_reported_as_such(engine: Engine) -> None
             raise InputRejected("page_broken", f"The page could not be rendered at {longest_side} pixels.")
 
     with pytest.raises(InputRejected) as rejected:
-        await engine.read(Broken(np.zeros((1, 1, 3), np.uint8)), Task())
+        await engine.read(Broken(np.zeros((1, 1, 3), np.uint8)), Task(), NO_CALLER)
     assert rejected.value.code == "page_broken"
 
 
@@ -188,8 +189,8 @@ async def test_places_are_in_pixels_of_the_page_not_of_the_image(placing: Engine
         async def pixels(self, longest_side: int | None = None) -> Pixels:
             return replace(await ArrayPage.pixels(self, longest_side), scale=3.0)
 
-    whole = await placing.read(page, Task())
-    shrunk = await placing.read(Shrunk(page.rgb), Task())
+    whole = await placing.read(page, Task(), NO_CALLER)
+    shrunk = await placing.read(Shrunk(page.rgb), Task(), NO_CALLER)
 
     assert (shrunk.width, shrunk.height) == (1920, 1080)
     for one, other in zip(whole.lines, shrunk.lines, strict=True):

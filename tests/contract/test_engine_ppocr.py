@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 
+from inkgate.caller import NO_CALLER
 from inkgate.coordinates import as_sent
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
@@ -51,7 +52,7 @@ async def engine() -> AsyncIterator[PpOcr]:
 async def test_a_turned_page_is_set_upright(engine: PpOcr, quarters: int) -> None:
     """`quarters`: by how many times 90 degrees clockwise the page was turned."""
     upright = drawn(TEXT)
-    result = await engine.read(ArrayPage(np.ascontiguousarray(np.rot90(upright, -quarters))), Task())
+    result = await engine.read(ArrayPage(np.ascontiguousarray(np.rot90(upright, -quarters))), Task(), NO_CALLER)
 
     assert result.rotation == (360 - 90 * quarters) % 360
     assert (result.width, result.height) == (640, 360)
@@ -68,7 +69,7 @@ async def test_a_sparse_page_is_set_upright_by_its_lines(engine: PpOcr, texts: l
     """The lines stand where the page classifier doesn't look."""
     sheet = np.full((1754, 1240, 3), 255, np.uint8)
     sheet[40:200, 40:680] = drawn(texts, (640, 160))
-    result = await engine.read(ArrayPage(np.ascontiguousarray(np.rot90(sheet, -quarters))), Task())
+    result = await engine.read(ArrayPage(np.ascontiguousarray(np.rot90(sheet, -quarters))), Task(), NO_CALLER)
 
     assert result.rotation == (360 - 90 * quarters) % 360
     assert (result.width, result.height) == (1240, 1754)
@@ -79,7 +80,7 @@ async def test_a_sparse_page_is_set_upright_by_its_lines(engine: PpOcr, texts: l
 @pytest.mark.parametrize("quarters", [1, 2, 3])
 async def test_boxes_of_a_turned_page_lie_on_the_ink_of_the_picture_as_sent(engine: PpOcr, quarters: int) -> None:
     picture = np.ascontiguousarray(np.rot90(drawn(TEXT), -quarters))
-    page = as_sent(await engine.read(ArrayPage(picture), Task()))
+    page = as_sent(await engine.read(ArrayPage(picture), Task(), NO_CALLER))
 
     assert page.rotation != 0
     assert (page.height, page.width) == picture.shape[:2]
@@ -95,7 +96,7 @@ async def test_boxes_of_a_turned_page_lie_on_the_ink_of_the_picture_as_sent(engi
 async def test_a_turned_page_is_left_as_it_is_on_request(engine: PpOcr) -> None:
     page = ArrayPage(np.ascontiguousarray(np.rot90(drawn(TEXT))))
 
-    result = await engine.read(page, Task(detect_rotation=False))
+    result = await engine.read(page, Task(detect_rotation=False), NO_CALLER)
 
     assert (result.rotation, result.width, result.height) == (0, 360, 640)
     # The lines are read all the same: each is cut out along its own direction.
@@ -110,7 +111,7 @@ async def test_a_single_line_upside_down_is_turned(engine: PpOcr) -> None:
     rgb = drawn([*TEXT, "", "Keep this side up please"], (640, 400)).copy()
     rgb[200:280] = rgb[200:280][::-1, ::-1]
 
-    result = await engine.read(ArrayPage(rgb), Task())
+    result = await engine.read(ArrayPage(rgb), Task(), NO_CALLER)
 
     assert result.rotation == 0
     turned = next(line for line in result.lines if line.text == "Keep this side up please")
@@ -120,7 +121,7 @@ async def test_a_single_line_upside_down_is_turned(engine: PpOcr) -> None:
 
 @pytest.mark.parametrize(("height", "width"), [(1, 1), (2, 900), (12_000, 12), (12, 12_000)])
 async def test_pages_of_odd_shapes_are_answered(engine: PpOcr, height: int, width: int) -> None:
-    result = await engine.read(ArrayPage(np.full((height, width, 3), 200, np.uint8)), Task())
+    result = await engine.read(ArrayPage(np.full((height, width, 3), 200, np.uint8)), Task(), NO_CALLER)
 
     assert (result.width, result.height, result.lines) == (width, height, ())
 
@@ -130,7 +131,7 @@ async def test_words_stand_where_they_are_printed(engine: PpOcr) -> None:
     ink = np.flatnonzero((rgb < 128).any(axis=(0, 2)))
     gap = int(np.argmax(np.diff(ink)))
 
-    result = await engine.read(ArrayPage(rgb), Task())
+    result = await engine.read(ArrayPage(rgb), Task(), NO_CALLER)
 
     words = [word for line in result.lines for word in line.words]
     assert [word.text for word in words] == ["left", "right"]
@@ -144,8 +145,8 @@ async def test_words_stand_where_they_are_printed(engine: PpOcr) -> None:
 async def test_a_task_overrides_the_settings(engine: PpOcr) -> None:
     page = ArrayPage(drawn(TEXT))
 
-    nothing = await engine.read(page, Task(min_line_confidence=1.0, detection_longest_side=640))
-    no_boxes = await engine.read(page, Task(detection_box_threshold=1.0))
+    nothing = await engine.read(page, Task(min_line_confidence=1.0, detection_longest_side=640), NO_CALLER)
+    no_boxes = await engine.read(page, Task(detection_box_threshold=1.0), NO_CALLER)
 
     assert nothing.lines == ()
     assert no_boxes.lines == ()
@@ -155,11 +156,11 @@ async def test_before_start_and_after_stop_it_is_unavailable() -> None:
     engine = PpOcr(SETTINGS, OneBlock(), RUNTIME)
     page = ArrayPage(drawn(TEXT))
     with pytest.raises(EngineFailed) as before:
-        await engine.read(page, Task())
+        await engine.read(page, Task(), NO_CALLER)
     await engine.start()
     await engine.stop()
     with pytest.raises(EngineFailed) as after:
-        await engine.read(page, Task())
+        await engine.read(page, Task(), NO_CALLER)
     assert (before.value.code, after.value.code) == ("engine_unavailable", "engine_unavailable")
 
 
@@ -167,7 +168,7 @@ async def test_a_failure_of_native_code_is_the_engines_and_tells_nothing() -> No
     engine = PpOcr(SETTINGS, BrokenLayout(), RUNTIME)
     await engine.start()
     with pytest.raises(EngineFailed) as failed:
-        await engine.read(ArrayPage(drawn(TEXT, (320, 200), 14)), Task(kind=TaskKind.PARSE))
+        await engine.read(ArrayPage(drawn(TEXT, (320, 200), 14)), Task(kind=TaskKind.PARSE), NO_CALLER)
     await engine.stop()
     assert failed.value.code == "engine_failed"
     assert "0x7f00" not in str(failed.value)
@@ -176,7 +177,7 @@ async def test_a_failure_of_native_code_is_the_engines_and_tells_nothing() -> No
 async def test_regions_are_those_of_the_upright_page(engine: PpOcr) -> None:
     turned = np.ascontiguousarray(np.rot90(drawn(TEXT)))
 
-    result = await engine.read(ArrayPage(turned), Task(kind=TaskKind.PARSE))
+    result = await engine.read(ArrayPage(turned), Task(kind=TaskKind.PARSE), NO_CALLER)
 
     assert result.rotation == 90
     assert result.blocks is not None

@@ -11,6 +11,7 @@ from PIL import Image
 from structlog.testing import capture_logs
 
 from inkgate.bench.accuracy.metrics import character_errors
+from inkgate.caller import NO_CALLER
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.recognition import TextRecognizer
 from inkgate.layout.cdla import CdlaLayout
@@ -49,7 +50,7 @@ async def test_a_page_reads_nearly_the_same_as_in_float32() -> None:
         runtime = open_runtime(RuntimeName.OPENVINO, precision, 0)
         engine = PpOcr(PpocrSettings(), CdlaLayout(runtime), runtime)
         await engine.start()
-        texts.append((await engine.read(page, Task())).text)
+        texts.append((await engine.read(page, Task(), NO_CALLER)).text)
         await engine.stop()
     in_floats, in_integers = texts
     errors = character_errors(in_floats, in_integers)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from inkgate.caller import Caller
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.types import Block, BlockType, Page, PageResult, Task, TaskKind
 from support.api_client import b64, pdf, png, running_api, tiff
@@ -36,7 +37,7 @@ class Blocks(FakeEngine):
 
     blocks: tuple[Block, ...] = ()
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         return PageResult(page.index, 200, 130, blocks=self.blocks, markdown="all of it", text="all of it")
 
 

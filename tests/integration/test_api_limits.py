@@ -7,6 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from inkgate.caller import Caller
 from inkgate.telemetry.metrics import Metrics
 from inkgate.types import Page, PageResult, Task
 from support.api_client import RawCall, b64, png, running_api, tiff
@@ -110,9 +111,9 @@ async def test_a_client_that_leaves_cancels_the_engine(query: str) -> None:
 
 async def test_a_client_that_leaves_a_stream_cancels_the_pages_to_come() -> None:
     class StopsAtThird(FakeEngine):
-        async def read(self, page: Page, task: Task) -> PageResult:
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
             self.gate = anyio.Event() if page.index >= 2 else None
-            return await super().read(page, task)
+            return await super().read(page, task, caller)
 
     engine = StopsAtThird()
     async with running_api(engine) as api:
@@ -179,9 +180,9 @@ async def test_running_out_of_time_is_the_services_fault_unless_the_client_set_i
 
 async def test_a_stream_says_of_which_pages_the_services_time_was_over() -> None:
     class StopsAtSecond(FakeEngine):
-        async def read(self, page: Page, task: Task) -> PageResult:
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
             self.gate = anyio.Event() if page.index else None
-            return await super().read(page, task)
+            return await super().read(page, task, caller)
 
     async with running_api(StopsAtSecond(), limits={"time_s": 0.5}) as api:
         answer = await api.client.post("/ocr?format=ndjson", files={"file": tiff(3)})

@@ -7,6 +7,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
+from inkgate.caller import Caller
 from inkgate.errors import EngineFailed
 from inkgate.types import Page, PageResult, Task
 from support.api_client import png, running_api, tiff
@@ -18,9 +19,9 @@ pytestmark = pytest.mark.anyio
 class TruncatingEngine(FakeEngine):
     """Reads the beginning of every page."""
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         error = EngineFailed("output_truncated", "The answer reached its limit.")
-        return replace(await super().read(page, task), error=error.as_page_error())
+        return replace(await super().read(page, task, caller), error=error.as_page_error())
 
 
 async def test_the_only_page_read_in_part_is_answered_as_partial() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from inkgate.caller import Caller
 from inkgate.types import Page, PageResult, Task
 from support.api_client import b64, png, running_api, tiff
 from support.fake_engine import FakeEngine
@@ -10,7 +11,7 @@ pytestmark = pytest.mark.anyio
 
 
 class ReadsNothing(FakeEngine):
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         return PageResult(page.index, page.size.width, page.size.height)
 
 

@@ -6,6 +6,7 @@ import anyio
 import httpx
 import pytest
 
+from inkgate.caller import Caller
 from inkgate.types import Page, PageResult, Task
 from support.api_client import png, tiff
 from support.fake_engine import FakeEngine
@@ -69,9 +70,9 @@ async def test_a_stream_is_finished_too() -> None:
     class WaitsAtThird(FakeEngine):
         later = anyio.Event()
 
-        async def read(self, page: Page, task: Task) -> PageResult:
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
             self.gate = self.later if page.index >= 2 else None
-            return await super().read(page, task)
+            return await super().read(page, task, caller)
 
     engine = WaitsAtThird()
     async with served(engine) as server:

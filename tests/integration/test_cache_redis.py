@@ -12,6 +12,7 @@ import anyio
 import pytest
 from redis.asyncio import Redis
 
+from inkgate.caller import NO_CALLER
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 from inkgate.serving.cache import CacheSource
 from inkgate.serving.cached import Cached
@@ -62,7 +63,7 @@ class Service:
                     tasks.start_soon(self._read, index)
 
     async def _read(self, index: int) -> None:
-        result: PageResult = await self.cached.read(KeyedPage(b"%d" % index, index), Task())
+        result: PageResult = await self.cached.read(KeyedPage(b"%d" % index, index), Task(), NO_CALLER)
         assert (result.index, result.text, result.error) == (index, f"page {index}", None)
 
     async def kept(self, index: int) -> None:

@@ -8,6 +8,7 @@ import anyio
 import pytest
 from PIL import Image
 
+from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.serving.cached import Cached
 from inkgate.serving.store import MemoryStore
@@ -38,7 +39,7 @@ class Readers:
     async def _read(self, document: Document, found: list[PageResult]) -> None:
         async with self._opener.open(document) as opened:
             pages = [await opened.page(index) for index in range(opened.page_count)]
-            found.extend([await self.cached.read(page, Task()) for page in pages])
+            found.extend([await self.cached.read(page, Task(), NO_CALLER) for page in pages])
 
 
 @pytest.fixture

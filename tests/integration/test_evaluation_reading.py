@@ -16,11 +16,13 @@ from inkgate.bench.accuracy.candidates import OwnReader
 from inkgate.bench.accuracy.manifest import Entry, load_manifest
 from inkgate.bench.accuracy.peers import PEERS, PeerMissing, boxed_lines, find_peer, running_peer
 from inkgate.bench.accuracy.scores import probe, score
+from inkgate.caller import Caller
 from inkgate.documents.open import Opener
 from inkgate.reader import Reader
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Line, Page, PageResult, Task, TaskKind
 from support.evaluation import draw, write_manifest
+from support.gateways import gateway_to
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +44,7 @@ class TextByWidthEngine:
     async def stop(self) -> None:
         """Nothing to do."""
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         self.tasks.append(task.kind)
         text = self._texts[page.size.width]
         quad = ((0.0, 0.0), (90.0, 0.0), (90.0, 20.0), (0.0, 20.0))
@@ -74,7 +76,7 @@ async def test_documents_go_through_the_reader(tmp_path: Path, opener: Opener) -
     Image.new("L", (100, 50), 255).save(tmp_path / "b/fine.png")
     Image.new("L", (120, 50), 255).save(tmp_path / "a/tests.pdf", resolution=PdfSettings().dpi)
     engine = TextByWidthEngine({100: "all of it", 110: "half", 120: "Title"})
-    own = OwnReader("sized", Reader(opener, engine, LimitSettings()))
+    own = OwnReader("sized", gateway_to(Reader(opener, engine, LimitSettings())))
     entries = load_manifest(manifest)
 
     right, half, tests = (await score(own, entries, ignore)).files

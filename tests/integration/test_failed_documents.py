@@ -11,6 +11,7 @@ import anyio
 import pytest
 from PIL import Image
 
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.reader import Reader, ReadOptions
@@ -57,9 +58,9 @@ async def fail(index: int) -> None:
 
 
 class PixelsFirst(ScriptedEngine):
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         await page.pixels(20)
-        return await super().read(page, task)
+        return await super().read(page, task, caller)
 
 
 @asynccontextmanager
@@ -77,7 +78,7 @@ async def running_reader(*, cached: bool) -> AsyncIterator[Reader]:
 async def test_nothing_holds_a_document_that_could_not_be_read(*, cached: bool) -> None:
     async def read(data: bytes) -> None:
         try:
-            async with reader.read(Document(data), ReadOptions()) as reading:
+            async with reader.read(Document(data), ReadOptions(), NO_CALLER) as reading:
                 assert (await reading.all()).pages[0].error is not None
         except InkgateError:
             pass

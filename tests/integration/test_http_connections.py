@@ -9,6 +9,7 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute
 
+from inkgate.caller import Caller
 from inkgate.types import Page, PageResult, Task
 from support.api_client import png, tiff
 from support.fake_engine import FakeEngine
@@ -35,8 +36,8 @@ class LongTextEngine(FakeEngine):
 
     words: int = 4_000_000
 
-    async def read(self, page: Page, task: Task) -> PageResult:
-        return replace(await super().read(page, task), text="word " * self.words)
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        return replace(await super().read(page, task, caller), text="word " * self.words)
 
 
 def problem_of(answer: bytes) -> tuple[int, str]:

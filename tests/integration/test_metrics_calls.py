@@ -6,6 +6,7 @@ import anyio
 import numpy as np
 import pytest
 
+from inkgate.caller import NO_CALLER
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.serving.degradation import Degradation
@@ -72,5 +73,5 @@ async def test_a_pages_wait_and_its_time_at_the_engine_are_counted() -> None:
     pages = ScheduledPages(FakeEngine(), scheduler(1), Degradation(settings, lambda: None), metrics)
     async with anyio.create_task_group() as tasks:
         for _ in range(2):
-            tasks.start_soon(pages.read, ArrayPage(np.zeros((20, 20, 3), np.uint8)), Task())
+            tasks.start_soon(pages.read, ArrayPage(np.zeros((20, 20, 3), np.uint8)), Task(), NO_CALLER)
     assert metrics.work().stage_count == {"wait": 2, "engine": 2}

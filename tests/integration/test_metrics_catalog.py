@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import Metric
 
 from inkgate.bootstrap import running
+from inkgate.caller import NO_CALLER
 from inkgate.reader import ReadOptions
 from inkgate.settings import load_settings
 from inkgate.telemetry.catalog import CATALOG, Family
@@ -26,7 +27,8 @@ ABSENT = ("gpu_", "inkgate_gpu", "inkgate_replica", "inkgate_breaker", "inkgate_
 async def test_all_that_is_exposed_is_in_the_catalogue_and_all_of_that_is_exposed() -> None:
     settings = load_settings(None, engine={"ppocr": {"workers": -1}}, pdf={"warm_workers": 0})
     async with running(settings) as service:
-        async with service.reader.read(Document(png()), ReadOptions()) as reading:
+        admission = service.gateway.admit(NO_CALLER)
+        async with admission as admitted, admitted.read(Document(png()), ReadOptions()) as reading:
             await reading.all()
         service.observer.request("POST", "/ocr", 200, 0.5)
         registry = registry_of((service.metrics, StateCollector(service.observatory.state)))
@@ -54,7 +56,8 @@ async def test_nothing_is_measured_where_that_is_not_wanted() -> None:
         None, engine={"ppocr": {"workers": -1}}, pdf={"warm_workers": 0}, metrics={"enabled": False}
     )
     async with running(settings) as service:
-        async with service.reader.read(Document(png()), ReadOptions()) as reading:
+        admission = service.gateway.admit(NO_CALLER)
+        async with admission as admitted, admitted.read(Document(png()), ReadOptions()) as reading:
             await reading.all()
         work = service.metrics.work()
     assert (work.pages, work.stage_count) == ({}, {})

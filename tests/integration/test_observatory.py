@@ -157,7 +157,7 @@ async def test_pages_that_come_too_late_at_busy_processors_cost_places_and_other
 async def test_refusals_at_the_door_are_counted() -> None:
     flags: dict[str, dict[str, object]] = {"limits": {"max_in_flight": 1}, "cache": {"enabled": False}}
     async with served(flags) as (service, client):
-        service.limiter.admit()
+        service.gateway.limiter.admit()
         assert (await client.post("/ocr", files={"file": page()})).status_code == 503
         state = await state_of(client)
     assert (state.admission.documents, state.admission.refused, state.cache) == (1, {"service_full": 1}, None)

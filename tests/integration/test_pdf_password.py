@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from inkgate.caller import NO_CALLER
 from inkgate.client.requests import ReadAs, reading
 from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
@@ -67,7 +68,7 @@ async def test_a_page_that_was_kept_is_not_for_who_does_not_know_the_password() 
 
         async def read(password: str) -> str:
             async with opener.open(Document(LOCKED), password=password) as opened:
-                return (await cached.read(await opened.page(0), Task())).text
+                return (await cached.read(await opened.page(0), Task(), NO_CALLER)).text
 
         assert await read(SECRET) == "page 0"
         for wrong, code in ((GUESS, "pdf_password_wrong"), ("", "pdf_encrypted")):

@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from inkgate.bootstrap.batchers import Batchers
+from inkgate.caller import NO_CALLER
 from inkgate.engines.alone import unbatched
 from inkgate.engines.base import NewBatching
 from inkgate.engines.ppocr.engine import PpOcr
@@ -48,7 +49,7 @@ async def read_at_once(engine: PpOcr, pages: list[RgbArray]) -> list[PageResult]
     results: dict[int, PageResult] = {}
 
     async def one(number: int) -> None:
-        results[number] = replace(await engine.read(ArrayPage(pages[number]), Task()), timings_ms={})
+        results[number] = replace(await engine.read(ArrayPage(pages[number]), Task(), NO_CALLER), timings_ms={})
 
     async with anyio.create_task_group() as tasks:
         for number in range(len(pages)):

@@ -10,6 +10,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from inkgate.caller import Caller, Priority
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import InputRejected, Overloaded
@@ -19,7 +20,6 @@ from inkgate.serving.limits import FixedLimit
 from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.work import Caller, Priority, as_caller
 from inkgate.settings import SchedulingSettings
 from support.stub_upstream import Reply, Request, Script, StubUpstream, error_reply, running_stub
 
@@ -81,8 +81,8 @@ async def test_a_cold_server_that_is_asked_for_too_much_finds_to_its_speed() -> 
 
     async def client(bench: Bench) -> None:
         caller = Caller(deadline=anyio.current_time() + 1, patience_s=1)
-        with as_caller(caller), anyio.move_on_after(1), suppress(Overloaded, InputRejected):
-            await bench.call()
+        with anyio.move_on_after(1), suppress(Overloaded, InputRejected):
+            await bench.call(replace(CALL, caller=caller))
             answered.append(time.monotonic())
 
     async with bench_on(script, at_once=2) as (bench, _), anyio.create_task_group() as tasks:
@@ -170,9 +170,8 @@ async def test_what_can_not_wait_is_refused_and_urgent_calls_go_first() -> None:
         order: list[Priority] = []
 
         async def ask(priority: Priority) -> None:
-            with as_caller(Caller(priority=priority)):
-                async with bench.calls.send(CALL):
-                    order.append(priority)
+            async with bench.calls.send(replace(CALL, caller=Caller(priority=priority))):
+                order.append(priority)
 
         async with bench.calls.send(CALL), anyio.create_task_group() as tasks:
             tasks.start_soon(ask, Priority.BATCH)

@@ -12,6 +12,7 @@ import anyio
 import pytest
 from anyio.abc import TaskGroup
 
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import InkgateError
 from inkgate.serving.cached import Cached
@@ -51,7 +52,7 @@ class ColourReader:
     async def stop(self) -> None:
         """Holds nothing."""
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         self.begun += 1
         await self._before()
         rgb = (await page.pixels(8)).rgb
@@ -79,7 +80,7 @@ class Service:
                 self.opened += 1
                 if begin is not None:
                     await begin.wait()
-                got = (await self._cached.read(page, Task())).text
+                got = (await self._cached.read(page, Task(), NO_CALLER)).text
             except InkgateError as error:
                 got = error.code
         self.answered += 1

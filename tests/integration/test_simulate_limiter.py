@@ -20,7 +20,7 @@ from benchmarks.simulate.report import quantile
 from benchmarks.simulate.run import simulate
 from benchmarks.simulate.scenario import End, Event, Link, Run, Scenario
 from benchmarks.simulate.workload import Pages, Tenant
-from inkgate.serving.work import Priority
+from inkgate.caller import Priority
 from inkgate.settings import SchedulingSettings
 
 CARD = RTX_4090D.undying().slower(4)

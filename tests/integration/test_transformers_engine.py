@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from inkgate.bootstrap import build_parts
+from inkgate.caller import NO_CALLER
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.engine import TransformersEngine, call_settings
 from inkgate.engines.transformers.in_process import InProcessUpstream
@@ -52,7 +53,7 @@ async def engine_of(
 
 async def read(model: GenerativeModel, settings: TransformersSettings | None = None) -> PageResult:
     async with engine_of(model, settings) as engine:
-        return await engine.read(PAGE, Task())
+        return await engine.read(PAGE, Task(), NO_CALLER)
 
 
 async def test_a_page_is_read_with_the_confidence_of_its_words() -> None:
@@ -102,7 +103,7 @@ async def test_one_answer_at_a_time_in_a_thread_of_its_own() -> None:
     async with engine_of(model) as engine, anyio.create_task_group() as readers:
 
         async def reader() -> None:
-            texts.append((await engine.read(PAGE, Task())).text)
+            texts.append((await engine.read(PAGE, Task(), NO_CALLER)).text)
 
         for _ in range(6):
             readers.start_soon(reader)
@@ -115,12 +116,12 @@ async def test_a_caller_who_leaves_ends_the_answer_and_the_next_is_answered() ->
     async with engine_of(model) as engine:
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
-                group.start_soon(engine.read, PAGE, Task())
+                group.start_soon(engine.read, PAGE, Task(), NO_CALLER)
                 while not model.questions:
                     await anyio.wait_all_tasks_blocked()
                 scope.cancel()
         assert scope.cancelled_caught
-        assert (await engine.read(PAGE, Task())).text == "Invoice number 20417"
+        assert (await engine.read(PAGE, Task(), NO_CALLER)).text == "Invoice number 20417"
     assert model.ended_early.is_set()
 
 
@@ -151,9 +152,9 @@ async def test_a_fault_of_the_model_is_that_of_one_page(
     caplog.set_level(logging.CRITICAL)
     async with engine_of(ScriptedModel(ScriptedAnswer(["Invoice "], raised=raised), GOOD)) as engine:
         with pytest.raises((EngineFailed, InputRejected)) as failed:
-            await engine.read(PAGE, Task())
+            await engine.read(PAGE, Task(), NO_CALLER)
         assert failed.value.code == code
-        assert (await engine.read(PAGE, Task())).text == "Invoice number 20417"
+        assert (await engine.read(PAGE, Task(), NO_CALLER)).text == "Invoice number 20417"
 
 
 async def test_nothing_is_read_before_the_start_and_after_the_stop() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from inkgate.bootstrap import build_parts
 from inkgate.bootstrap.engines import page_layout
+from inkgate.caller import NO_CALLER
 from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
@@ -61,7 +62,7 @@ async def read(preset: str, model: Path) -> tuple[PageResult, StubUpstream]:
         engine = Vllm(find_preset(preset), settings, server, BlockReaders(DocLayout(model, 1, 0.3), None))
         await engine.start()
         try:
-            return await engine.read(page(), Task(TaskKind.PARSE)), stub
+            return await engine.read(page(), Task(TaskKind.PARSE), NO_CALLER), stub
         finally:
             await engine.stop()
 

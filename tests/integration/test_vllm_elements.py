@@ -10,10 +10,12 @@ import anyio
 import numpy as np
 import pytest
 
+from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Region
 from inkgate.settings import ReadingMode, VllmSettings
@@ -127,7 +129,7 @@ async def read(
 ) -> tuple[PageResult, StubUpstream]:
     with running_stub(script) as stub:
         async with engine_on(stub, FixedLayout(kinds), settings, embedded) as engine:
-            return await engine.read(page_of(kinds), task), stub
+            return await engine.read(page_of(kinds), task, NO_CALLER), stub
 
 
 async def test_each_block_is_asked_for_with_its_own_prompt_and_figures_are_not() -> None:
@@ -187,12 +189,40 @@ async def test_all_blocks_are_at_the_server_at_once() -> None:
     layout = FixedLayout(tuple(BOXES))
     with running_stub(lambda _: Reply(silent="at all")) as stub:
         async with engine_on(stub, layout) as engine, anyio.create_task_group() as tasks:
-            tasks.start_soon(engine.read, page_of(tuple(BOXES)), PARSE)
+            tasks.start_soon(engine.read, page_of(tuple(BOXES)), PARSE, NO_CALLER)
             with anyio.fail_after(60):
                 while stub.most_at_once < 6:  # noqa: ASYNC110 - it happens in the server's thread
                     await anyio.sleep(0.005)
             tasks.cancel_scope.cancel()
     assert stub.most_at_once == 6
+
+
+class RecordingServer(ModelServer):
+    """Notes the calls that it sends."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url, 5, "")
+        self.calls: list[ModelCall] = []
+
+    @asynccontextmanager
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
+        self.calls.append(call)
+        async with super().send(call) as answer:
+            yield answer
+
+
+@pytest.mark.parametrize("kinds", [tuple(BOXES), ()], ids=["by block", "as one image"])
+async def test_every_call_says_on_whose_behalf_and_which_page_it_is_for(kinds: Sequence[BlockType]) -> None:
+    caller, page = Caller("ada", Priority.BATCH, flow="42"), page_of(kinds or (BlockType.TEXT,))
+    with running_stub(answered() if kinds else Reply(["Hello"])) as stub:
+        server = RecordingServer(stub.url)
+        blocks = BlockReaders(FixedLayout(kinds), None)
+        engine = Vllm(find_preset("paddleocr-vl"), VllmSettings(start_s=0.001), server, blocks)
+        await engine.start()
+        await engine.read(page, PARSE, caller)
+        await engine.stop()
+    assert len(server.calls) == (len(stub.seen) or 1)
+    assert {(call.caller, call.content) for call in server.calls} == {(caller, page.content_key)}
 
 
 async def test_a_block_that_fails_is_that_blocks_error() -> None:
@@ -255,7 +285,7 @@ async def test_pages_without_blocks_are_read_whole(kinds: Sequence[BlockType], t
 
     with running_stub(script) as stub:
         async with engine_on(stub, FixedLayout(kinds)) as engine:
-            await engine.read(page_of(tuple(BOXES)), task)
+            await engine.read(page_of(tuple(BOXES)), task, NO_CALLER)
     assert len(stub.seen) == 1
     height, width = image_of(stub.seen[0]).shape[:2]
     assert width / height == pytest.approx(0.8, rel=0.02)
@@ -266,7 +296,7 @@ async def test_a_line_that_somebody_cut_out_is_no_page() -> None:
     line = ArrayPage(np.ascontiguousarray(page_of((BlockType.TEXT,)).rgb[160:230]))
     with running_stub(Reply(words_as_tokens("a line"))) as stub:
         async with engine_on(stub, layout) as engine:
-            result = await engine.read(line, Task())
+            result = await engine.read(line, Task(), NO_CALLER)
     assert (layout.looks, result.text) == (0, "a line")
 
 
@@ -288,7 +318,7 @@ class FakeEmbeddedEngine:
 
     async def stop(self) -> None: ...
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         assert task.kind is TaskKind.TEXT
         pixels = await page.pixels()
         self.sizes = [*(self.sizes or []), (pixels.rgb.shape[1], pixels.rgb.shape[0])]

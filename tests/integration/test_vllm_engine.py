@@ -13,6 +13,7 @@ from PIL import Image
 from pydantic import SecretStr
 
 from inkgate.bootstrap import build_parts
+from inkgate.caller import NO_CALLER
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
@@ -58,7 +59,7 @@ async def read(
 ) -> tuple[PageResult, StubUpstream]:
     with running_stub(script) as stub:
         async with engine_on(stub, settings) as engine:
-            return await engine.read(page, task or Task()), stub
+            return await engine.read(page, task or Task(), NO_CALLER), stub
 
 
 def one_after_the_other(*replies: Reply) -> Callable[[Request], Reply]:
@@ -153,7 +154,7 @@ async def test_a_blank_page_asks_nothing() -> None:
     with running_stub(GOOD) as stub:
         async with engine_on(stub) as engine:
             stub.models_status = 500
-            assert (await engine.read(blank, Task())).text == ""
+            assert (await engine.read(blank, Task(), NO_CALLER)).text == ""
     assert stub.seen == []
 
 
@@ -231,14 +232,14 @@ async def test_a_task_that_the_model_cannot_do_is_not_asked() -> None:
     with running_stub(GOOD) as stub:
         async with engine_on(stub) as engine:
             with pytest.raises(InputRejected, match="task_unsupported"):
-                await engine.read(PAGE, Task(kind=TaskKind.EXTRACT))
+                await engine.read(PAGE, Task(kind=TaskKind.EXTRACT), NO_CALLER)
     assert stub.seen == []
 
 
 async def test_a_cancelled_page_reaches_the_server() -> None:
     with running_stub(Reply(["begun"], silent="after")) as stub:
         async with engine_on(stub) as engine, anyio.create_task_group() as tasks:
-            tasks.start_soon(engine.read, PAGE, Task())
+            tasks.start_soon(engine.read, PAGE, Task(), NO_CALLER)
             await stub.wait_until_asked()
             tasks.cancel_scope.cancel()
         await stub.wait_until_left()
@@ -249,7 +250,7 @@ async def test_no_more_pages_are_at_the_server_than_settings_allow() -> None:
     with running_stub(GOOD) as stub:
         async with engine_on(stub, VllmSettings(concurrent_pages=2)) as engine, anyio.create_task_group() as tasks:
             for _ in range(8):
-                tasks.start_soon(engine.read, PAGE, Task())
+                tasks.start_soon(engine.read, PAGE, Task(), NO_CALLER)
     assert len(stub.seen) == 8
     assert stub.most_at_once <= 2
 
@@ -263,7 +264,7 @@ async def test_the_model_is_chosen_by_setting_then_preset_then_as_the_only_one()
     ):
         with running_stub(GOOD, models=models) as stub:
             async with engine_on(stub, VllmSettings(model=setting)) as engine:
-                await engine.read(PAGE, Task())
+                await engine.read(PAGE, Task(), NO_CALLER)
         assert stub.seen[0]["model"] == chosen
 
 
@@ -287,7 +288,7 @@ async def test_a_server_that_is_still_starting_is_waited_for() -> None:
 
             tasks.start_soon(ready_once_asked)
             async with engine_on(stub, VllmSettings(start_s=60)) as engine:
-                assert (await engine.read(PAGE, Task())).error is None
+                assert (await engine.read(PAGE, Task(), NO_CALLER)).error is None
     assert len(stub.headers) >= 3
 
 
@@ -303,7 +304,7 @@ async def test_what_was_not_started_or_is_stopped_says_so() -> None:
     engine = Vllm(find_preset("hunyuanocr"), VllmSettings(), ModelServer("http://127.0.0.1:9/v1", 1))
     await engine.stop()
     with pytest.raises(EngineFailed, match="engine_unavailable"):
-        await engine.read(PAGE, Task())
+        await engine.read(PAGE, Task(), NO_CALLER)
 
 
 @pytest.mark.parametrize(
@@ -357,11 +358,11 @@ async def test_fields_are_asked_for_by_name_and_given_by_name() -> None:
         server = ModelServer(stub.url, 5.0, "")
         engine = Vllm(find_preset("hunyuanocr"), VllmSettings(start_s=0.001), server)
         await engine.start()
-        result = await engine.read(PAGE, task)
+        result = await engine.read(PAGE, task, NO_CALLER)
         with pytest.raises(InputRejected, match="name at least one field"):
-            await engine.read(PAGE, Task(TaskKind.EXTRACT))
+            await engine.read(PAGE, Task(TaskKind.EXTRACT), NO_CALLER)
         with pytest.raises(InputRejected, match="languages: en, zh"):
-            await engine.read(PAGE, Task(TaskKind.TRANSLATE, language="xx"))
+            await engine.read(PAGE, Task(TaskKind.TRANSLATE, language="xx"), NO_CALLER)
         await engine.stop()
 
     assert result.fields == {"total": "42.50", "date": None}

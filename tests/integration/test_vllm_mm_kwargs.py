@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 import pytest
 
+from inkgate.caller import NO_CALLER
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
@@ -67,7 +68,7 @@ async def test_pages_are_read_by_a_server_that_takes_none_and_it_is_asked_once()
         await engine.start()
         line = np.full((28, 448, 3), 255, np.uint8)
         line[10:18, 20:400] = 0
-        results = [await engine.read(ArrayPage(line), Task(TaskKind.TEXT)) for _ in range(3)]
+        results = [await engine.read(ArrayPage(line), Task(TaskKind.TEXT), NO_CALLER) for _ in range(3)]
         await engine.stop()
     assert [result.text for result in results] == ["Invoice"] * 3
     assert ["mm_processor_kwargs" in request for request in stub.seen] == [True, False, False, False]

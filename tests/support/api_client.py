@@ -23,14 +23,16 @@ from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.probe import blank_page_probe
 from inkgate.engines.vllm.upstream import Upstream
+from inkgate.gateway import Gateway
 from inkgate.reader import Reader
-from inkgate.serving.limiter import FixedLimiter
 from inkgate.serving.readiness import EngineProgress, Readiness
+from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings, load_settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from support.fake_engine import FakeEngine
 from support.fake_observatory import FakeObservatory
+from support.fixed_limiter import FixedLimiter
 
 Message = MutableMapping[str, Any]
 
@@ -38,9 +40,8 @@ Message = MutableMapping[str, Any]
 @dataclass(frozen=True)
 class FakeService:
     settings: Settings
-    reader: Reader
+    gateway: Gateway
     engine: FakeEngine
-    limiter: FixedLimiter
     upstream: Upstream | None
     readiness: Readiness
     observer: Observer = NO_OBSERVER
@@ -93,7 +94,8 @@ async def running_api(
             background.start_soon(readiness.run)
             readiness.engine_started()
             reader = Reader(opener, engine, settings.limits, observer=observer)
-            service = FakeService(settings, reader, engine, limiter, upstream, readiness, observer)
+            gateway = Gateway(reader, limiter, WaitingRoom(settings.serving.admission.waiting_chats), observer)
+            service = FakeService(settings, gateway, engine, upstream, readiness, observer)
             service.observatory.ask_also(readiness.known_reasons)
             app = create_app(service, settings, fetcher)
             transport = httpx.ASGITransport(app, client=("203.0.113.9", 1234))

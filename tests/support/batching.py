@@ -10,8 +10,8 @@ from typing import ParamSpec, TypeVar
 import anyio
 from anyio.lowlevel import checkpoint
 
+from inkgate.caller import Priority
 from inkgate.serving.batcher import Batcher, RunBlocking
-from inkgate.serving.work import Caller, Priority, as_caller
 from inkgate.settings import BatchingSettings
 from support.clock import Clock
 
@@ -141,9 +141,9 @@ class Bench:
         await run_ready_tasks()
 
     async def _wait(self, name: str, wanted: Sequence[Item], priority: Priority, scope: anyio.CancelScope) -> None:
-        with scope, as_caller(Caller(priority=priority)):
+        with scope:
             try:
-                self.answers[name] = await self.batcher.predict(wanted)
+                self.answers[name] = await self.batcher.predict(wanted, priority)
             except Exception as error:  # noqa: BLE001 - the test looks at it
                 self.answers[name] = error
             self.order.append(name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from inkgate.caller import Caller
 from inkgate.types import Block, BlockType, Line, Page, PageResult, Quad, Task, TaskKind, Word
 
 
@@ -49,7 +50,7 @@ class FakeEngine:
 
     async def stop(self) -> None: ...
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         self.tasks.append(task)
         self.reading.set()
         if self.gate is not None:

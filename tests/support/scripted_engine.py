@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import anyio
 import numpy as np
 
+from inkgate.caller import Caller
 from inkgate.types import Page, PageResult, Pixels, Size, Task, TextLayer
 
 PageScript = Callable[[int], Awaitable[None]]
@@ -56,7 +57,7 @@ class ScriptedEngine:
     async def stop(self) -> None:
         """Holds nothing."""
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         self.begun.append(page.index)
         self.running.add(page.index)
         self.most_at_once = max(self.most_at_once, len(self.running))

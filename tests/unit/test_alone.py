@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import anyio
 import pytest
 
+from inkgate.caller import Priority
 from inkgate.engines.alone import unbatched
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +39,7 @@ async def test_each_who_asks_gets_a_call_of_its_own() -> None:
     answers: dict[str, list[int]] = {}
 
     async def ask(*items: str) -> None:
-        answers[items[0]] = await batching.predict(items)
+        answers[items[0]] = await batching.predict(items, Priority.NORMAL)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask, "a", "bb")

@@ -8,8 +8,8 @@ from typing import ParamSpec, TypeVar
 import anyio
 import pytest
 
+from inkgate.caller import Priority
 from inkgate.errors import EngineFailed, Overloaded
-from inkgate.serving.work import Priority
 from support.batching import Bench, Item, PoisonedItemError, items, run_ready_tasks
 
 P = ParamSpec("P")
@@ -49,7 +49,7 @@ async def test_answers_are_in_order_whatever_the_shapes() -> None:
 
 
 async def test_nothing_asked_is_nothing_answered() -> None:
-    assert await Bench().batcher.predict([]) == []
+    assert await Bench().batcher.predict([], Priority.NORMAL) == []
 
 
 async def test_so_many_calls_at_once_as_are_set() -> None:
@@ -180,11 +180,11 @@ async def test_more_than_may_wait_is_refused_with_a_time_to_come_back() -> None:
 async def test_a_batcher_that_does_not_run_says_so() -> None:
     bench = Bench()
     with pytest.raises(EngineFailed, match="engine_unavailable"):
-        await bench.batcher.predict(items("a", 1))
+        await bench.batcher.predict(items("a", 1), Priority.NORMAL)
     async with bench.running():
         await bench.ask("a", items("a", 1))
     with pytest.raises(EngineFailed, match="engine_unavailable"):
-        await bench.batcher.predict(items("a", 1))
+        await bench.batcher.predict(items("a", 1), Priority.NORMAL)
     bench.gate.open = False
     async with bench.running():
         await bench.ask("b", items("b", 1))

@@ -10,6 +10,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from inkgate.caller import Priority
 from inkgate.errors import EngineFailed
 from inkgate.serving.batcher import Batcher
 from inkgate.settings import BatchingSettings
@@ -78,7 +79,7 @@ class Schedule:
 
     async def wait(self, wanted: list[Item], poison: bool) -> None:
         try:
-            answered = await self.batcher.predict(wanted) == [item.name.upper() for item in wanted]
+            answered = await self.batcher.predict(wanted, Priority.NORMAL) == [item.name.upper() for item in wanted]
         except PoisonedItemError:
             answered = poison
         if not answered:
@@ -92,7 +93,7 @@ class Schedule:
             async with anyio.create_task_group() as callers:
                 for number in range(8):
                     callers.start_soon(self.ask, f"c{number}x", number % 2 == 0)
-            assert await self.batcher.predict([Item("last")]) == ["LAST"]
+            assert await self.batcher.predict([Item("last")], Priority.NORMAL) == ["LAST"]
             background.cancel_scope.cancel()
         assert (self.wrong, self.batcher.waiting) == ([], 0)
 
@@ -129,7 +130,7 @@ async def test_a_batcher_that_failed_tells_who_waits_and_serves_when_it_is_run_a
 
     async def ask(name: str) -> None:
         try:
-            answers[name] = await batcher.predict([Item(name)])
+            answers[name] = await batcher.predict([Item(name)], Priority.NORMAL)
         except EngineFailed as error:
             answers[name] = error.code
 
@@ -147,5 +148,5 @@ async def test_a_batcher_that_failed_tells_who_waits_and_serves_when_it_is_run_a
         tasks.start_soon(run)
         await run_ready_tasks()
         gate.let_all()
-        assert await batcher.predict([Item("later")]) == ["LATER"]
+        assert await batcher.predict([Item("later")], Priority.NORMAL) == ["LATER"]
         tasks.cancel_scope.cancel()

@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from inkgate.bootstrap.batchers import Batchers
+from inkgate.caller import Priority
 from inkgate.settings import BatchingSettings
 from inkgate.telemetry.metrics import Metrics
 
@@ -40,7 +41,7 @@ async def test_what_each_model_did_is_logged_at_the_end() -> None:
             read = batchers(Lengths(), "recognizer")
             batchers(Lengths(), "idle")
             await anyio.wait_all_tasks_blocked()
-            assert await read.predict(["four", "seven77"]) == [4, 7]
+            assert await read.predict(["four", "seven77"], Priority.NORMAL) == [4, 7]
             assert not logs
             background.cancel_scope.cancel()
     (line,) = logs
@@ -68,7 +69,7 @@ async def test_whoever_measures_is_told_how_long_a_share_of_the_work_took() -> N
         await anyio.wait_all_tasks_blocked()
         read = batchers(Lengths(), "recognizer")
         await anyio.wait_all_tasks_blocked()
-        assert await read.predict(["four", "seven77"]) == [4, 7]
-        assert await read.predict([]) == []
+        assert await read.predict(["four", "seven77"], Priority.NORMAL) == [4, 7]
+        assert await read.predict([], Priority.NORMAL) == []
         background.cancel_scope.cancel()
     assert metrics.work().stage_count == {"batch": 1}

@@ -9,11 +9,11 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.serving.cached import Cached
 from inkgate.serving.store import MemoryStore
-from inkgate.serving.work import Caller, Priority, as_caller
 from inkgate.types import Block, BlockType, Page, PageError, PageResult, Size, Task, TaskKind, TextLayer
 from support.scripted_engine import KeyedPage, ScriptedEngine
 
@@ -25,8 +25,8 @@ class Degrading(ScriptedEngine):
 
     change: Callable[[PageResult], PageResult] = staticmethod(lambda result: result)
 
-    async def read(self, page: Page, task: Task) -> PageResult:
-        return self.change(await super().read(page, task))
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        return self.change(await super().read(page, task, caller))
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ async def test_a_thousand_reads_over_a_hundred_pages_are_a_hundred(store: Memory
 
     async def worker() -> None:
         for index in upcoming:
-            result = await cached.read(KeyedPage(b"%d" % index, index), Task())
+            result = await cached.read(KeyedPage(b"%d" % index, index), Task(), NO_CALLER)
             assert (result.index, result.text) == (index, f"page {index}")
             read.append(result)
 
@@ -79,8 +79,8 @@ async def test_a_thousand_reads_over_a_hundred_pages_are_a_hundred(store: Memory
 
 async def test_a_hit_has_the_askers_index_and_only_the_time_it_took_itself(cached: Cached, engine: Degrading) -> None:
     engine.change = lambda result: replace(result, timings_ms={"detect": 800.0})
-    first = await cached.read(KeyedPage(b"a", 5), Task())
-    second = await cached.read(KeyedPage(b"a", 9), Task())
+    first = await cached.read(KeyedPage(b"a", 5), Task(), NO_CALLER)
+    second = await cached.read(KeyedPage(b"a", 9), Task(), NO_CALLER)
     assert engine.begun == [5]
     assert (first.index, dict(first.timings_ms)) == (5, {"detect": 800.0})
     assert (second.index, second.text, list(second.timings_ms)) == (9, "page 5", ["cache"])
@@ -102,8 +102,8 @@ async def test_a_hit_has_the_askers_index_and_only_the_time_it_took_itself(cache
 async def test_what_is_asked_for_otherwise_is_read_anew(
     cached: Cached, engine: Degrading, page: KeyedPage, task: Task
 ) -> None:
-    await cached.read(KeyedPage(b"a"), Task())
-    await cached.read(page, task)
+    await cached.read(KeyedPage(b"a"), Task(), NO_CALLER)
+    await cached.read(page, task, NO_CALLER)
     assert len(engine.begun) == 2
 
 
@@ -114,14 +114,14 @@ async def test_another_engine_or_revision_does_not_take_what_this_one_kept(
         name = "other"
 
     others: list[tuple[Engine, str]] = [(engine, "revision 2"), (Other(), "revision 1"), (engine, "revision 1")]
-    await cached.read(KeyedPage(b"a"), Task())
+    await cached.read(KeyedPage(b"a"), Task(), NO_CALLER)
     timings = []
     async with anyio.create_task_group() as tasks:
         for inner, revision in others:
             other = Cached(inner, store, 60.0, revision)
             tasks.start_soon(other.run)
             await checkpoint()
-            timings.append(list((await other.read(KeyedPage(b"a"), Task())).timings_ms))
+            timings.append(list((await other.read(KeyedPage(b"a"), Task(), NO_CALLER)).timings_ms))
         tasks.cancel_scope.cancel()
     assert timings == [[], [], ["cache"]]
 
@@ -140,16 +140,16 @@ async def test_what_is_less_than_a_whole_result_is_not_kept(
     cached: Cached, engine: Degrading, change: Callable[[PageResult], PageResult]
 ) -> None:
     engine.change = change
-    await cached.read(KeyedPage(b"a"), Task())
+    await cached.read(KeyedPage(b"a"), Task(), NO_CALLER)
     engine.change = lambda result: result
-    again = await cached.read(KeyedPage(b"a"), Task())
+    again = await cached.read(KeyedPage(b"a"), Task(), NO_CALLER)
     assert len(engine.begun) == 2
     assert (again.degraded, again.error, again.blocks) == ((), None, None)
 
 
 async def test_a_page_without_a_key_is_never_taken_for_another(cached: Cached, engine: Degrading) -> None:
     for _ in range(2):
-        await cached.read(KeyedPage(b""), Task())
+        await cached.read(KeyedPage(b""), Task(), NO_CALLER)
     assert len(engine.begun) == 2
 
 
@@ -160,7 +160,7 @@ async def test_an_error_is_raised_and_not_kept(cached: Cached, engine: Degrading
     engine._script = broken
     for _ in range(2):
         with pytest.raises(InputRejected, match="page_broken"):
-            await cached.read(KeyedPage(b"a"), Task())
+            await cached.read(KeyedPage(b"a"), Task(), NO_CALLER)
     assert len(engine.begun) == 2
 
 
@@ -185,11 +185,10 @@ async def _asked(engine: GatedEngine, callers: list[Caller]) -> list[PageResult 
     answers: list[PageResult | str] = [""] * len(callers)
 
     async def ask(place: int) -> None:
-        with as_caller(callers[place]):
-            try:
-                answers[place] = await cached.read(KeyedPage(b"a"), Task())
-            except InkgateError as error:
-                answers[place] = error.code
+        try:
+            answers[place] = await cached.read(KeyedPage(b"a"), Task(), callers[place])
+        except InkgateError as error:
+            answers[place] = error.code
 
     async with anyio.create_task_group() as background:
         background.start_soon(cached.run)
@@ -246,8 +245,8 @@ async def test_a_result_that_was_cut_short_by_the_first_askers_deadline_is_not_t
     block = Block(BlockType.TEXT, (0, 0, 1, 1), (), "", "", error=error)
 
     class Late(GatedEngine):
-        async def read(self, page: Page, task: Task) -> PageResult:
-            result = await super().read(page, task)
+        async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+            result = await super().read(page, task, caller)
             if len(self.begun) > 1:
                 return result
             return replace(result, blocks=(block,)) if in_a_block else replace(result, error=error)

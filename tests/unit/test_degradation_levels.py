@@ -6,13 +6,15 @@ import anyio
 import numpy as np
 import pytest
 
+from inkgate.caller import Caller, Priority
 from inkgate.errors import Overloaded
 from inkgate.serving.degradation import Degradation, DegradationLevel, SheddingLimiter
 from inkgate.serving.degrading import Degrading
-from inkgate.serving.limiter import Arrival, FixedLimiter
-from inkgate.serving.work import Caller, Priority, Work, as_caller
+from inkgate.serving.limiter import Arrival
+from inkgate.serving.work import Work
 from inkgate.settings import DegradationSettings
 from inkgate.types import Page, PageResult, Task, TaskKind
+from support.fixed_limiter import FixedLimiter
 from support.ppocr import ArrayPage
 from support.scheduling import SchedulerBench
 
@@ -126,7 +128,7 @@ class RecordingEngine:
 
     async def stop(self) -> None: ...
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         self.tasks.append(task)
         return PageResult(page.index, engine=self.name)
 
@@ -148,8 +150,7 @@ async def test_the_answer_says_what_was_given_up(
 ) -> None:
     model, embedded = RecordingEngine("model"), RecordingEngine("embedded")
     reader = Degrading(model, Load().climbed(level), SETTINGS, embedded)
-    with as_caller(Caller(priority=priority)):
-        result = await reader.read(PAGE, Task())
+    result = await reader.read(PAGE, Task(), Caller(priority=priority))
     assert (result.engine, result.degraded) == (engine, degraded)
     (task,) = model.tasks + embedded.tasks
     assert task.image_scale == (0.5 if "image" in degraded else 1.0)
@@ -161,8 +162,7 @@ async def test_the_answer_says_what_was_given_up(
 async def test_what_the_embedded_engine_can_not_do_stays_where_it_is() -> None:
     model, embedded = RecordingEngine("model"), RecordingEngine("embedded")
     reader = Degrading(model, Load().climbed(3), SETTINGS, embedded)
-    with as_caller(Caller(priority=BATCH)):
-        result = await reader.read(PAGE, Task(TaskKind.EXTRACT, fields=("total",)))
+    result = await reader.read(PAGE, Task(TaskKind.EXTRACT, fields=("total",)), Caller(priority=BATCH))
     assert (result.engine, result.degraded) == ("model", ("image", "output"))
 
 

@@ -9,6 +9,7 @@ import anyio.lowlevel
 import numpy as np
 import pytest
 
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.engines.fallback import Fallback
 from inkgate.engines.on_demand import OnDemand
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
@@ -36,7 +37,7 @@ class FixedEngine:
     async def stop(self) -> None:
         self.events.append("stop")
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         self.events.append("read")
         if self.fault is not None:
             raise self.fault
@@ -47,7 +48,7 @@ class FixedEngine:
 
 @pytest.mark.parametrize("code", ["output_repeats", "engine_output_invalid"])
 async def test_what_the_model_gives_up_on_is_read_by_the_other(code: str) -> None:
-    result = await Fallback(FixedEngine("inner", code), FixedEngine("other")).read(PAGE, Task())
+    result = await Fallback(FixedEngine("inner", code), FixedEngine("other")).read(PAGE, Task(), NO_CALLER)
 
     assert (result.text, result.engine, result.error) == ("by other", "other", None)
     assert [(attempt.change, attempt.error and attempt.error.code) for attempt in result.attempts] == [
@@ -59,7 +60,7 @@ async def test_what_the_model_gives_up_on_is_read_by_the_other(code: str) -> Non
 @pytest.mark.parametrize("code", ["", "output_truncated"])
 async def test_everything_else_is_left_as_it_is(code: str) -> None:
     other = FixedEngine("other")
-    result = await Fallback(FixedEngine("inner", code), other).read(PAGE, Task())
+    result = await Fallback(FixedEngine("inner", code), other).read(PAGE, Task(), NO_CALLER)
     assert result.text == "by inner"
     assert other.events == []
 
@@ -67,7 +68,9 @@ async def test_everything_else_is_left_as_it_is(code: str) -> None:
 async def test_faults_of_the_server_are_not_taken_over() -> None:
     other = FixedEngine("other")
     with pytest.raises(EngineFailed, match="upstream_failed"):
-        await Fallback(FixedEngine("inner", fault=EngineFailed("upstream_failed", "Died.")), other).read(PAGE, Task())
+        await Fallback(FixedEngine("inner", fault=EngineFailed("upstream_failed", "Died.")), other).read(
+            PAGE, Task(), NO_CALLER
+        )
     assert other.events == []
 
 
@@ -77,7 +80,7 @@ async def test_faults_of_the_server_are_not_taken_over() -> None:
     ids=["raises", "says so"],
 )
 async def test_where_the_other_fails_too_what_was_read_is_kept(other: FixedEngine) -> None:
-    result = await Fallback(FixedEngine("inner", "output_repeats"), other).read(PAGE, Task())
+    result = await Fallback(FixedEngine("inner", "output_repeats"), other).read(PAGE, Task(), NO_CALLER)
     assert (result.text, result.error and result.error.code) == ("by inner", "output_repeats")
     assert [attempt.error is not None for attempt in result.attempts] == [True, True]
 
@@ -89,7 +92,7 @@ async def test_the_other_is_started_once_when_it_is_first_needed_and_stopped() -
     assert (engine.name, other.events) == ("inner", [])
     async with anyio.create_task_group() as tasks:
         for _ in range(3):
-            tasks.start_soon(engine.read, PAGE, Task())
+            tasks.start_soon(engine.read, PAGE, Task(), NO_CALLER)
     await engine.stop()
     assert sorted(other.events) == ["read", "read", "read", "start", "stop"]
     assert other.events[0] == "start"

@@ -3,9 +3,10 @@
 import anyio
 import pytest
 
+from inkgate.caller import Priority
 from inkgate.errors import Overloaded
 from inkgate.serving.limiter import CallerLeft, WorkOutcome
-from inkgate.serving.work import Priority, Work
+from inkgate.serving.work import Work
 from support.scheduling import SchedulerBench
 
 pytestmark = pytest.mark.anyio

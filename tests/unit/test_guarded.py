@@ -7,10 +7,10 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 from inkgate.serving.guarded import Guarded
-from inkgate.serving.work import Caller, as_caller
 from inkgate.types import Task
 from support.clock import Clock
 from support.scripted_engine import KeyedPage, ScriptedEngine
@@ -37,8 +37,8 @@ class Bench:
         if self.error is not None:
             raise self.error
 
-    async def read(self, index: int = 0) -> str:
-        return (await self.guarded.read(KeyedPage(b"", index), Task())).text
+    async def read(self, index: int = 0, caller: Caller = NO_CALLER) -> str:
+        return (await self.guarded.read(KeyedPage(b"", index), Task(), caller)).text
 
     async def fails(self, error: Exception, times: int = 1) -> None:
         self.error = error
@@ -143,5 +143,5 @@ async def _time_out(bench: Bench, caller: Caller, times: int) -> None:
 
 async def _timed_out(bench: Bench, caller: Caller) -> None:
     deadline = anyio.current_time() + 0.02
-    with as_caller(replace(caller, deadline=deadline)), anyio.CancelScope(deadline=deadline):
-        await bench.read()
+    with anyio.CancelScope(deadline=deadline):
+        await bench.read(caller=replace(caller, deadline=deadline))

@@ -4,7 +4,8 @@ import anyio
 import pytest
 
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
-from inkgate.serving.limiter import CallerLeft, FixedLimiter, WorkOutcome
+from inkgate.serving.limiter import CallerLeft, WorkOutcome
+from support.fixed_limiter import FixedLimiter
 
 pytestmark = pytest.mark.anyio
 

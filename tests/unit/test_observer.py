@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
+from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.reader import Reader, ReadOptions
 from inkgate.settings import LimitSettings, PdfSettings
@@ -32,7 +33,7 @@ async def test_a_document_is_read_while_every_measure_fails() -> None:
     async with Opener(limits, PdfSettings()) as opener:
         reader = Reader(opener, FakeEngine(), limits, observer=observer)
         with capture_logs():
-            async with reader.read(Document(encoded(corners(), "PNG"), "a.png"), ReadOptions()) as reading:
+            async with reader.read(Document(encoded(corners(), "PNG"), "a.png"), ReadOptions(), NO_CALLER) as reading:
                 result = await reading.all()
     assert [page.error for page in result.pages] == [None]
     assert observer.failures >= 3

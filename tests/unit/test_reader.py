@@ -9,6 +9,7 @@ import anyio
 import pytest
 from PIL import Image
 
+from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import EngineFailed, InputRejected
@@ -52,7 +53,7 @@ class Gates:
 async def test_pages_come_in_order_though_they_are_done_in_another() -> None:
     gates = Gates()
     engine = ScriptedEngine(gates.script)
-    async with reader_of(engine) as reader, reader.read(document(3), ReadOptions()) as reading:
+    async with reader_of(engine) as reader, reader.read(document(3), ReadOptions(), NO_CALLER) as reading:
         for index in (2, 1, 0):
             gates.open(index)
         result = await reading.all()
@@ -69,7 +70,10 @@ async def test_pages_come_in_order_though_they_are_done_in_another() -> None:
 
 async def test_a_finished_page_is_handed_over_before_the_next_is_done() -> None:
     gates = Gates()
-    async with reader_of(ScriptedEngine(gates.script)) as reader, reader.read(document(2), ReadOptions()) as reading:
+    async with (
+        reader_of(ScriptedEngine(gates.script)) as reader,
+        reader.read(document(2), ReadOptions(), NO_CALLER) as reading,
+    ):
         pages = aiter(reading)
         gates.open(0)
         assert (await anext(pages)).text == "page 0"
@@ -79,7 +83,7 @@ async def test_a_finished_page_is_handed_over_before_the_next_is_done() -> None:
 
 async def test_a_consumer_that_stops_consuming_stops_the_reading() -> None:
     engine = ScriptedEngine()
-    async with reader_of(engine) as reader, reader.read(document(20), ReadOptions()) as reading:
+    async with reader_of(engine) as reader, reader.read(document(20), ReadOptions(), NO_CALLER) as reading:
         pages = aiter(reading)
         await anext(pages)
         for _ in range(50):
@@ -103,7 +107,10 @@ async def test_a_page_that_fails_carries_its_error_and_the_others_are_answered(e
         if index == 1:
             raise error
 
-    async with reader_of(ScriptedEngine(script)) as reader, reader.read(document(3), ReadOptions()) as reading:
+    async with (
+        reader_of(ScriptedEngine(script)) as reader,
+        reader.read(document(3), ReadOptions(), NO_CALLER) as reading,
+    ):
         result = await reading.all()
     assert result.status is DocumentStatus.PARTIAL
     assert [page.text for page in result.pages] == ["page 0", "", "page 2"]
@@ -120,7 +127,7 @@ async def test_pages_that_are_not_read_in_time_fail_and_the_others_are_answered(
             await anyio.sleep_forever()
 
     engine = ScriptedEngine(script)
-    async with reader_of(engine, time_s=0.3) as reader, reader.read(document(8), ReadOptions()) as reading:
+    async with reader_of(engine, time_s=0.3) as reader, reader.read(document(8), ReadOptions(), NO_CALLER) as reading:
         result = await reading.all()
     codes = [page.error and page.error.code for page in result.pages]
     assert codes == [None] + ["service_timeout"] * 7
@@ -131,7 +138,7 @@ async def test_leaving_early_cancels_what_is_being_read() -> None:
     gates = Gates()
     engine = ScriptedEngine(gates.script)
     async with reader_of(engine) as reader:
-        async with reader.read(document(5), ReadOptions()) as reading:
+        async with reader.read(document(5), ReadOptions(), NO_CALLER) as reading:
             gates.open(0)
             await anext(aiter(reading))
         assert not engine.running
@@ -141,7 +148,7 @@ async def test_leaving_early_cancels_what_is_being_read() -> None:
 async def test_an_error_of_the_consumer_comes_out_as_itself() -> None:
     async with reader_of(ScriptedEngine()) as reader:
         with pytest.raises(LookupError, match="lost"):
-            async with reader.read(document(5), ReadOptions()) as reading:
+            async with reader.read(document(5), ReadOptions(), NO_CALLER) as reading:
                 await anext(aiter(reading))
                 raise LookupError("lost")
 
@@ -149,7 +156,7 @@ async def test_an_error_of_the_consumer_comes_out_as_itself() -> None:
 async def test_only_the_pages_asked_for_are_read() -> None:
     engine = ScriptedEngine()
     options = ReadOptions(pages=parse_pages("2-3,5"))
-    async with reader_of(engine) as reader, reader.read(document(6), options) as reading:
+    async with reader_of(engine) as reader, reader.read(document(6), options, NO_CALLER) as reading:
         assert reading.selected == (1, 2, 4)
         result = await reading.all()
     assert sorted(engine.begun) == [1, 2, 4]
@@ -165,6 +172,6 @@ async def test_a_selection_that_is_not_to_be_had_is_rejected(script: PageScript,
     options = ReadOptions(pages=parse_pages(pages) if pages else None)
     async with reader_of(ScriptedEngine(script), max_pages=4) as reader:
         with pytest.raises(InputRejected) as caught:
-            async with reader.read(document(6), options):
+            async with reader.read(document(6), options, NO_CALLER):
                 pass
     assert caught.value.code == code

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
+from inkgate.caller import NO_CALLER, Caller
 from inkgate.engines.probe import BlankPage, blank_page_probe
 from inkgate.errors import EngineFailed
 from inkgate.serving.degradation import Degradation
@@ -42,12 +43,12 @@ class GatedEngine(FakeEngine):
         self.waiting: list[anyio.Event] = []
         self.open = False
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         if not self.open:
             go = anyio.Event()
             self.waiting.append(go)
             await go.wait()
-        return await super().read(page, task)
+        return await super().read(page, task, caller)
 
 
 class Service:
@@ -76,7 +77,7 @@ class Service:
             await anyio.wait_all_tasks_blocked()
             self.readiness.engine_started()
             for _ in range(pages):
-                tasks.start_soon(self.pages.read, BlankPage(), Task())
+                tasks.start_soon(self.pages.read, BlankPage(), Task(), NO_CALLER)
             await anyio.wait_all_tasks_blocked()
             yield
             tasks.cancel_scope.cancel()
@@ -106,7 +107,7 @@ async def test_nothing_is_sent_to_an_engine_that_has_not_started() -> None:
 async def test_a_page_that_was_read_needs_no_probe() -> None:
     service = Service(FakeEngine())
     async with service.running():
-        await service.pages.read(BlankPage(), Task())
+        await service.pages.read(BlankPage(), Task(), NO_CALLER)
         assert await service.readiness.reasons() == []
         service.clock.goes_on(9.0)
         assert await service.readiness.reasons() == []

@@ -6,9 +6,10 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from inkgate.caller import Priority
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.work import Priority, Work
+from inkgate.serving.work import Work
 from support.scheduling import SchedulerBench
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,9 @@ from anyio.lowlevel import checkpoint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inkgate.caller import Priority
 from inkgate.errors import EngineFailed, InkgateError
-from inkgate.serving.work import Priority, Work
+from inkgate.serving.work import Work
 from support.scheduling import SchedulerBench
 
 

@@ -13,8 +13,9 @@ from starlette.types import Message
 
 from inkgate.api.leaving import EarlyBodies, EarlyBody
 from inkgate.errors import Overloaded
-from inkgate.serving.limiter import Arrival, CallerLeft, FixedLimiter
+from inkgate.serving.limiter import Arrival, CallerLeft
 from inkgate.serving.waiting_room import WaitingRoom
+from support.fixed_limiter import FixedLimiter
 from support.virtual_time import VIRTUAL_TIME, Backend
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inkgate.caller import Priority
 from inkgate.serving.queue import QueueEntry, WorkQueue
-from inkgate.serving.work import Priority, Work
+from inkgate.serving.work import Work
 
 AGE_S = 30.0
 OVERTAKE_S = 2.0

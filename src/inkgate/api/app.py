@@ -48,7 +48,6 @@ from inkgate.api.sources import Sources
 from inkgate.api.trace import Trace
 from inkgate.api.webpage import ServeWebPage, WebPage
 from inkgate.concurrency import Threads
-from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.telemetry.tracing import NOT_RECORDING
 
@@ -105,7 +104,6 @@ def create_app(
         served=ServedModels(service.upstream),
         threads=threads,
         bodies=bodies,
-        waiting_room=WaitingRoom(settings.serving.admission.waiting_chats),
         early_bodies=EarlyBodies(_EARLY_BYTES),
         image_limits=image_limits(settings.engine),
         page=page or WebPage(),

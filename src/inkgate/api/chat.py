@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 import anyio
@@ -16,19 +15,20 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from inkgate.api import uploads
-from inkgate.api.asking import asking_of
 from inkgate.api.chat_media import with_media_inlined
 from inkgate.api.chat_request import ChatRequest, apply_changes, parse_chat, rename_model
-from inkgate.api.context import Context, caller_of
+from inkgate.api.context import Context
 from inkgate.api.error_forms import openai_error
 from inkgate.api.errors import Problem, internal_error
+from inkgate.api.head import parse_head
 from inkgate.api.leaving import EarlyBody, cancelled_when_left
+from inkgate.caller import Caller
 from inkgate.engines.vllm.refusals import chat_error
 from inkgate.engines.vllm.upstream import ModelAnswer, Upstream
 from inkgate.engines.vllm.wire import IGNORED_HEADER, event_error
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.serving.limiter import Permit, WorkOutcome, outcome_of
-from inkgate.serving.work import as_caller, current_caller
+from inkgate.gateway import Admitted
+from inkgate.serving.limiter import WorkOutcome, outcome_of
 from inkgate.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -45,8 +45,8 @@ _SHOWN = 100
 """Characters of a model's name that are logged."""
 
 
-class ChatExchange(Response):
-    """Handles the whole request within the response, as Exchange: holds the permit until the last byte is sent.
+class ChatResponse(Response):
+    """Handles the whole request within the response, as DocumentResponse: holds the slot until the last byte is sent.
 
     Errors before the response begins are raised, for problems.py; later ones are the stream's last event.
     """
@@ -59,40 +59,36 @@ class ChatExchange(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         context = self._context
         noted = scope["state"]
-        asking = asking_of(Request(scope), context.settings)
-        early = EarlyBody(context.early_bodies, receive, asking.arrival.body_bytes)
+        head = parse_head(Request(scope), context.settings)
+        early = EarlyBody(context.early_bodies, receive, head.body_bytes)
         request = Request(scope, early.receive)
-        wait_s = context.settings.serving.admission.chat_wait_s if asking.wait_s is None else asking.wait_s
-        limiter, arrival = context.service.limiter, asking.arrival
-        async with await context.waiting_room.admit(limiter, arrival, wait_s, early.receive_early) as permit:
-            begun = perf_counter()
-            with permit.receiving():
+        wait_s = context.settings.serving.admission.chat_wait_s if head.wait_s is None else head.wait_s
+        gateway = context.service.gateway
+        async with gateway.admit(head.caller, head.body_bytes, wait_s, early.receive_early) as admitted:
+            with admitted.receiving():
                 body = await uploads.receive_json(request, context.settings.limits)
-            context.service.observer.stage("receive", perf_counter() - begun)
-            context.service.observer.upload(len(body))
-            permit.holds(len(body))
+            admitted.received(len(body))
             asked = parse_chat(body, context.image_limits)
             del body  # `asked` has it, and gives it up when it is renamed
             noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
-            with as_caller(asking.caller):
-                async with cancelled_when_left(early.receive):
-                    if asked.remote:
-                        asked = await self._inlined(asked, caller_of(request))
-                        permit.holds(len(asked.body))
-                    if asked.changes.ignored:
-                        asked = await context.bodies.run(len(asked.body), apply_changes, asked)
-                    asked = await self._known(asked)
-                    relay = _Relay(context.settings, permit, send, noted, asked.changes.ignored)
-                    await relay.answer(self._upstream, asked)
+            async with cancelled_when_left(early.receive):
+                if asked.remote:
+                    asked = await self._inlined(asked, head.caller)
+                    admitted.holds(len(asked.body))
+                if asked.changes.ignored:
+                    asked = await context.bodies.run(len(asked.body), apply_changes, asked)
+                asked = await self._known(asked)
+                relay = _Relay(context.settings, admitted, send, noted, asked.changes.ignored)
+                await relay.answer(self._upstream, asked)
 
-    async def _inlined(self, asked: ChatRequest, caller: str) -> ChatRequest:
+    async def _inlined(self, asked: ChatRequest, caller: Caller) -> ChatRequest:
         """The request with the files at its URLs inlined, within the deadline."""
         context, body = self._context, asked.body
         most = int(context.settings.limits.max_body_mb * 1_000_000)
-        with anyio.CancelScope(deadline=current_caller().deadline) as scope:
-            body = await with_media_inlined(body, context.sources, caller, context.bodies, most)
+        with anyio.CancelScope(deadline=caller.deadline) as scope:
+            body = await with_media_inlined(body, context.sources, caller.tenant, context.bodies, most)
         if scope.cancelled_caught:
-            raise current_caller().timeout_error("The URLs in the request could not be fetched within the time limit.")
+            raise caller.timeout_error("The URLs in the request could not be fetched within the time limit.")
         return parse_chat(body, context.image_limits)
 
     async def _known(self, asked: ChatRequest) -> ChatRequest:
@@ -114,7 +110,7 @@ class _Relay:
     """Relays one response. `noted`: fields for the access log. `ignored`: request fields that were not forwarded."""
 
     settings: Settings
-    permit: Permit
+    admitted: Admitted
     send: Send
     noted: dict[str, Any]
     ignored: tuple[str, ...] = ()
@@ -134,13 +130,13 @@ class _Relay:
             if not isinstance(error, InkgateError):
                 log.exception("chat_failed")
                 error = internal_error()
-            self.permit.report(outcome_of(error))
+            self.admitted.report(outcome_of(error))
             self.noted["code"] = error.code
             await self._last_event(error)
 
     async def _in_time(self, upstream: Upstream, asked: ChatRequest) -> None:
         """As `answer`, with time limits for the whole response, the first token, and each pause between tokens."""
-        last_moment = current_caller().deadline
+        last_moment = self.admitted.caller.deadline
         patience = self.settings.engine.vllm.first_token_s if asked.stream else math.inf
         whole: tuple[list[tuple[bytes, bytes]], bytes] | None = None
         with anyio.CancelScope(deadline=last_moment) as scope:
@@ -148,7 +144,7 @@ class _Relay:
             def sent() -> None:
                 scope.deadline = min(last_moment, anyio.current_time() + patience)
 
-            async with upstream.send(asked.call(sent)) as answer:
+            async with self.admitted.send(upstream, asked.call(sent)) as answer:
                 self.noted["upstream_status"] = answer.status
                 _check_is_chat(answer)
                 if answer.status < 400 and answer.headers.get("content-type", "").startswith(EVENTS):
@@ -161,7 +157,7 @@ class _Relay:
         if not scope.cancelled_caught:
             return
         if anyio.current_time() >= last_moment:
-            raise current_caller().timeout_error("The model server did not finish within the time limit.")
+            raise self.admitted.caller.timeout_error("The model server did not finish within the time limit.")
         awaited = "next token" if self.begun else "first token"
         raise EngineFailed("upstream_stalled", f"The {awaited} did not arrive in time.")
 
@@ -196,7 +192,7 @@ class _Relay:
         error = chat_error(answer.status, body, model[:_SHOWN])
         if not isinstance(error, InputRejected):
             raise error
-        self.permit.report(WorkOutcome.REJECTED)
+        self.admitted.report(WorkOutcome.REJECTED)
         self.noted["code"] = error.code
         problem = replace(self._problem(error), status=answer.status)
         told = orjson.dumps(openai_error(problem))
@@ -232,7 +228,7 @@ class _Relay:
         error = event_error(line[5:]) if line.startswith(b"data:") and _ERROR in line else None
         if error is None:
             return line
-        self.permit.report(outcome_of(error))
+        self.admitted.report(outcome_of(error))
         self.noted["code"] = error.code
         return b"data: " + orjson.dumps(openai_error(self._problem(error)))
 

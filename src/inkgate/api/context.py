@@ -20,10 +20,8 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.upstream import Upstream
-from inkgate.reader import Reader
-from inkgate.serving.limiter import Limiter
+from inkgate.gateway import Gateway
 from inkgate.serving.readiness import Readiness
-from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import Observer
@@ -49,13 +47,10 @@ class Service(Protocol):
     def settings(self) -> Settings: ...
 
     @property
-    def reader(self) -> Reader: ...
+    def gateway(self) -> Gateway: ...
 
     @property
     def engine(self) -> Engine: ...
-
-    @property
-    def limiter(self) -> Limiter: ...
 
     @property
     def upstream(self) -> Upstream | None:
@@ -86,8 +81,7 @@ class Context:
     Attributes:
         threads: render responses.
         bodies: decode bodies.
-        waiting_room: where chat requests wait for admission.
-        early_bodies: the bodies that they send meanwhile.
+        early_bodies: the bodies of chat requests that wait for admission.
         image_limits: limits of images in chat requests.
     """
 
@@ -99,7 +93,6 @@ class Context:
     served: ServedModels
     threads: Threads
     bodies: BodyThreads
-    waiting_room: WaitingRoom
     early_bodies: EarlyBodies
     image_limits: ImageLimits = UNKNOWN_MODEL
     page: WebPage = field(default_factory=WebPage)

@@ -10,8 +10,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from inkgate.api.asking import PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER
-from inkgate.api.exchange import STATUS_HEADER
+from inkgate.api.document_response import STATUS_HEADER
+from inkgate.api.head import PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER
 from inkgate.api.request_id import HEADER as REQUEST_ID_HEADER
 from inkgate.api.stream import PAGES_HEADER
 from inkgate.engines.vllm.wire import IGNORED_HEADER

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from starlette.responses import Response
 
+from inkgate.api.document_response import ReadRequest, ReceivedRequest
 from inkgate.api.errors import Problem
-from inkgate.api.exchange import Call, Order
 from inkgate.api.options import OcrOptions, parse
 from inkgate.api.paddlex_envelope import Envelope, PaddlexFile, data_info
 from inkgate.api.tables_html import pipe_table_to_html
@@ -74,16 +74,16 @@ class LayoutParsing:
     def __init__(self) -> None:
         self._envelope = Envelope()
 
-    async def order(self, call: Call) -> Order:
-        self._envelope.open(call.body.fields)
-        request = parse(LayoutParsingRequest, call.body.fields)
-        options = parse(OcrOptions, call.body.fields, call.query)
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        self._envelope.open(received.body.fields)
+        request = parse(LayoutParsingRequest, received.body.fields)
+        options = parse(OcrOptions, received.body.fields, received.query)
         task = request.task()
-        shape = options.shape(call.accept)
-        found = await call.context.sources.from_text(request.file, call.caller)
+        shape = options.shape(received.accept)
+        found = await received.context.sources.from_text(request.file, received.caller)
         # Keeps only the options, so that the file's base64 is freed before reading.
         shown = _LayoutParsingOutput(self._envelope, request.model_copy(update={"file": ""}))
-        return Order(found, options.read_options(task), shape, shown, coordinates=options.coordinates)
+        return ReadRequest(found, options.read_options(task), shape, shown, coordinates=options.coordinates)
 
     def problem(self, problem: Problem) -> Response:
         return self._envelope.problem(problem)

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
+from inkgate.api.document_response import ReadRequest, ReceivedRequest
 from inkgate.api.errors import Problem
-from inkgate.api.exchange import Call, Order
 from inkgate.api.forms_simple import ordered
 from inkgate.api.lines_only import with_lines
 from inkgate.api.options import Flag, parse
@@ -54,16 +54,16 @@ class _RapidOcrOutput:
 class RapidOcrForm:
     """Parses requests of rapidocr_api clients."""
 
-    async def order(self, call: Call) -> Order:
-        options = parse(RapidOcrOptions, call.body.fields)
-        file = call.body.files.get("image_file") or call.body.files.get("image_data")
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        options = parse(RapidOcrOptions, received.body.fields)
+        file = received.body.files.get("image_file") or received.body.files.get("image_data")
         if file is not None:
             found = document(file.data, file.filename)
         else:
-            text = call.body.fields.get("image_data") or call.body.fields.get("image_file") or ""
-            found = await call.context.sources.from_text(text, call.caller)
+            text = received.body.fields.get("image_data") or received.body.fields.get("image_file") or ""
+            found = await received.context.sources.from_text(text, received.caller)
         shown = _RapidOcrOutput(boxes=options.use_det is not False, text=options.use_rec is not False)
-        order = ordered(call, found, shown)
+        order = ordered(received, found, shown)
         if options.use_cls is None:
             return order
         task = replace(order.options.task, line_orientation=options.use_cls)

@@ -9,8 +9,8 @@ from typing import Any
 
 from starlette.responses import Response
 
+from inkgate.api.document_response import ReadRequest, ReceivedRequest
 from inkgate.api.errors import Problem
-from inkgate.api.exchange import Call, Order
 from inkgate.api.options import OcrOptions, parse
 from inkgate.api.sources import document
 from inkgate.codec import document_to_dict
@@ -23,12 +23,12 @@ from inkgate.types import Document, DocumentResult, Task
 class SimpleJson:
     """`{"image": "<base64>", ...options}`; the response is `{"text": "...", ...the document}`."""
 
-    async def order(self, call: Call) -> Order:
-        image = call.body.fields["image"]
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        image = received.body.fields["image"]
         if not isinstance(image, str):
             raise InputRejected("options_invalid", "`image` must be a string: base64, or a URL.")
-        found = await call.context.sources.from_text(image, call.caller)
-        return _simple(call, found, simple_json)
+        found = await received.context.sources.from_text(image, received.caller)
+        return _simple(received, found, simple_json)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
@@ -37,29 +37,31 @@ class SimpleJson:
 class SimpleMultipart:
     """A part `file`; the response is `{"result": "...", "text": "...", ...the document}`."""
 
-    async def order(self, call: Call) -> Order:
-        file = call.body.files.get("file")
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        file = received.body.files.get("file")
         if file is not None:
-            return _simple(call, document(file.data, file.filename), simple_multipart)
-        text = call.body.fields["file"]
+            return _simple(received, document(file.data, file.filename), simple_multipart)
+        text = received.body.fields["file"]
         if not text:
             raise InputRejected("file_missing", "The part `file` is empty and has no filename.")
-        return _simple(call, await call.context.sources.from_text(text, call.caller), simple_multipart)
+        return _simple(received, await received.context.sources.from_text(text, received.caller), simple_multipart)
 
     def problem(self, problem: Problem) -> Response:
         return problem.response()
 
 
-def ordered(call: Call, found: Document, show: Callable[[DocumentResult], Any]) -> Order:
+def ordered(received: ReceivedRequest, found: Document, show: Callable[[DocumentResult], Any]) -> ReadRequest:
     """The order for `found` with the options that all forms share."""
-    options = parse(OcrOptions, call.body.fields, call.query)
-    shape = options.shape(call.accept)
+    options = parse(OcrOptions, received.body.fields, received.query)
+    shape = options.shape(received.accept)
     task = Task(kind=options.task_kind(shape), fields=options.field_names(), language=options.language)
-    return Order(found, options.read_options(task), shape, show, coordinates=options.coordinates)
+    return ReadRequest(found, options.read_options(task), shape, show, coordinates=options.coordinates)
 
 
-def _simple(call: Call, found: Document, show: Callable[[Coordinates, DocumentResult], Any]) -> Order:
-    order = ordered(call, found, partial(show, Coordinates.UPRIGHT))
+def _simple(
+    received: ReceivedRequest, found: Document, show: Callable[[Coordinates, DocumentResult], Any]
+) -> ReadRequest:
+    order = ordered(received, found, partial(show, Coordinates.UPRIGHT))
     return order if order.coordinates is None else replace(order, show=partial(show, order.coordinates))
 
 

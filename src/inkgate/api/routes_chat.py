@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from inkgate.api.chat import ChatExchange
+from inkgate.api.chat import ChatResponse
 from inkgate.api.context import context_of
 from inkgate.api.error_forms import CHAT
 from inkgate.api.openapi_chat import CHAT_OPERATION
@@ -28,7 +28,7 @@ async def complete(request: Request) -> Response:
             f"The engine {engine!r} does not support chat completions. Start inkgate with an engine that uses a vLLM "
             "server, such as `--engine paddleocr-vl`.",
         )
-    return ChatExchange(context, upstream)
+    return ChatResponse(context, upstream)
 
 
 class AnswerChat:

@@ -9,9 +9,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api import uploads
-from inkgate.api.asking import asking_of
 from inkgate.api.context import caller_of, context_of
 from inkgate.api.files import StoredFile
+from inkgate.api.head import parse_head
 from inkgate.api.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.openapi_files import UPLOAD_BODY
 from inkgate.api.schemas_files import DeletedFile, FileList, SignedUrl, UploadedFile
@@ -37,9 +37,9 @@ async def upload(request: Request) -> UploadedFile:
     The body is read under the limits of the settings.
     """
     context = context_of(request)
-    arrival = asking_of(request, context.settings).arrival
-    async with context.service.limiter.admit(arrival) as permit:
-        with permit.receiving():
+    head = parse_head(request, context.settings)
+    async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
+        with admitted.receiving():
             body = await uploads.receive(request, context.settings.limits, context.bodies)
     part = body.files.get("file")
     if part is None:

@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.context import context_of
+from inkgate.api.document_response import DocumentResponse, Form
 from inkgate.api.error_forms import LAYOUT_PARSING
-from inkgate.api.exchange import Exchange, Form
 from inkgate.api.forms_layout_parsing import LayoutParsing
 from inkgate.api.openapi_layout_parsing import LAYOUT_PARSING_OPERATION
 from inkgate.api.uploads import UploadedBody
@@ -19,7 +19,7 @@ router = APIRouter(tags=["read"])
 @router.post(LAYOUT_PARSING, response_class=Response, **LAYOUT_PARSING_OPERATION)
 async def read(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
-    return Exchange(context_of(request), _form)
+    return DocumentResponse(context_of(request), _form)
 
 
 def _form(_: UploadedBody) -> Form:

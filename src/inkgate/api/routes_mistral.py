@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.context import context_of
-from inkgate.api.exchange import Exchange, Form
+from inkgate.api.document_response import DocumentResponse, Form
 from inkgate.api.forms_mistral import Mistral
 from inkgate.api.openapi_mistral import MISTRAL_OPERATION
 from inkgate.api.uploads import UploadedBody
@@ -18,7 +18,7 @@ router = APIRouter(tags=["read"])
 @router.post("/v1/ocr", response_class=Response, **MISTRAL_OPERATION)
 async def read(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
-    return Exchange(context_of(request), _form)
+    return DocumentResponse(context_of(request), _form)
 
 
 def _form(_: UploadedBody) -> Form:

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from inkgate.api.context import context_of
-from inkgate.api.exchange import Exchange, Form
+from inkgate.api.document_response import DocumentResponse, Form
 from inkgate.api.forms_paddlex import Paddlex
 from inkgate.api.forms_rapidocr import RapidOcrForm
 from inkgate.api.forms_simple import SimpleJson, SimpleMultipart
@@ -25,7 +25,7 @@ async def read(request: Request) -> Response:
 
     Takes the raw request, so that admission comes before reading the body.
     """
-    return Exchange(context_of(request), find_form)
+    return DocumentResponse(context_of(request), find_form)
 
 
 def find_form(body: UploadedBody) -> Form:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import cv2
@@ -11,12 +10,11 @@ from fastapi import APIRouter, Path, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
-from inkgate.api.asking import asking_of
 from inkgate.api.context import caller_of, context_of
+from inkgate.api.head import parse_head
 from inkgate.api.openapi import PROBLEM_RESPONSES, problems
 from inkgate.api.routes_files import FileId
 from inkgate.errors import EngineFailed
-from inkgate.serving.work import as_caller
 from inkgate.types import Document, Pixels
 
 router = APIRouter(prefix="/v1/files", tags=["files"], responses=PROBLEM_RESPONSES)
@@ -47,11 +45,10 @@ async def picture(
 ) -> Response:
     """The page is opened under the same limits as for reading."""
     context = context_of(request)
-    asking = asking_of(request, context.settings)
-    async with context.service.limiter.admit(replace(asking.arrival, body_bytes=0)):
+    head = parse_head(request, context.settings)
+    async with context.service.gateway.admit(head.caller) as admitted:
         file = context.files.get(file_id, caller_of(request))
-        with as_caller(asking.caller):
-            pixels = await context.service.reader.picture(Document(file.data, file.name), page, side)
+        pixels = await admitted.picture(Document(file.data, file.name), page, side)
         content = await context.threads.run(_encoded, pixels, int(turn))
     # A caller's own file: only the browser may cache it.
     headers = {"Cache-Control": "private, max-age=600", "X-Content-Type-Options": "nosniff"}

@@ -18,10 +18,11 @@ from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.upstream import Upstream
+from inkgate.gateway import Gateway
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
-from inkgate.serving.limiter import Limiter
 from inkgate.serving.readiness import Readiness
+from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
@@ -37,9 +38,8 @@ class Service:
     """Everything that an entry point (HTTP, command line, evaluation) needs."""
 
     settings: Settings
-    reader: Reader
+    gateway: Gateway
     engine: Engine
-    limiter: Limiter
     upstream: Upstream | None
     metrics: Metrics
     observer: Observer
@@ -73,11 +73,12 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
                 await engine.start()
                 parts.readiness.engine_started()
                 reader = Reader(opener, engine, settings.limits, memory.work_ended, parts.observer)
+                waiting_room = WaitingRoom(settings.serving.admission.waiting_chats)
+                gateway = Gateway(reader, parts.limiter, waiting_room, parts.observer)
                 yield Service(
                     settings,
-                    reader,
+                    gateway,
                     engine,
-                    parts.limiter,
                     parts.upstream,
                     metrics=parts.metrics,
                     observer=parts.observer,

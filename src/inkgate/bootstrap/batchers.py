@@ -10,6 +10,7 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from inkgate.caller import Priority
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Batching, BatchModel
 from inkgate.serving.batcher import Batcher, BatchFigures
@@ -74,10 +75,10 @@ class _Timed(Generic[ItemT, ResultT]):
         self._inner = inner
         self._observer = observer
 
-    async def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
+    async def predict(self, items: Sequence[ItemT], priority: Priority) -> list[ResultT]:
         """As Batching.predict."""
         begun = perf_counter()
-        results = await self._inner.predict(items)
+        results = await self._inner.predict(items, priority)
         if results:
             self._observer.stage("batch", perf_counter() - begun)
         return results

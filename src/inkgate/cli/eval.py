@@ -107,7 +107,7 @@ async def _measure(settings: Settings, plan: _EvaluationPlan) -> Evaluation:
 
     with _progress() as bars:
         async with running(settings) as service:
-            own = OwnReader(service.engine.name, service.reader, plan.pdf_text, plan.parallel)
+            own = OwnReader(service.engine.name, service.gateway, plan.pdf_text, plan.parallel)
             advance = _Bars(bars, plan.entries, [own.name, *(peer.name for peer in plan.peers)])
             scores = [await score(own, plan.entries, advance)]
             probes = await probe(own, plan.entries, advance)

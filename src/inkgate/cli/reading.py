@@ -10,13 +10,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from inkgate.bootstrap import running
+from inkgate.caller import NO_CALLER
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import remedy_here, say
 from inkgate.cli.outputs import Output
 from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection
 from inkgate.errors import CODES, InkgateError
-from inkgate.reader import Reader, ReadOptions
+from inkgate.gateway import Gateway
+from inkgate.reader import ReadOptions
 from inkgate.settings import PdfText, Settings
 from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, Task, TaskKind
 
@@ -73,7 +75,7 @@ async def read_documents(settings: Settings, order: ReadCommand) -> ReadTally:
             service = await stack.enter_async_context(running(_patient(settings)))
         for number, source in enumerate(order.sources, start=1):
             title = source.name if len(order.sources) == 1 else f"[{number}/{len(order.sources)}] {source.name}"
-            await _read_one(service.reader, order, source, title, tally)
+            await _read_one(service.gateway, order, source, title, tally)
     return tally
 
 
@@ -83,11 +85,11 @@ def _patient(settings: Settings) -> Settings:
     return settings.model_copy(update={"limits": settings.limits.model_copy(update={"time_s": NO_DEADLINE_S})})
 
 
-async def _read_one(reader: Reader, order: ReadCommand, source: InputDocument, title: str, tally: ReadTally) -> None:
+async def _read_one(gateway: Gateway, order: ReadCommand, source: InputDocument, title: str, tally: ReadTally) -> None:
     """Reads one document, writes its complete or partial results, and adds the outcome to `tally`."""
     problem = ""
     try:
-        result = await _result(reader, Document(source.data(), _printable(source.name)), order.options, title)
+        result = await _result(gateway, Document(source.data(), _printable(source.name)), order.options, title)
         for note in result.notes:
             say(f"{source.name}: {note}")
         if result.status is not DocumentStatus.FAILED:
@@ -116,9 +118,10 @@ def _add(tally: ReadTally, source: InputDocument, result: DocumentResult) -> Non
     ]
 
 
-async def _result(reader: Reader, document: Document, options: ReadOptions, title: str) -> DocumentResult:
+async def _result(gateway: Gateway, document: Document, options: ReadOptions, title: str) -> DocumentResult:
     with _bar(title) as advance:
-        async with reader.read(document, options) as reading:
+        admission = gateway.admit(NO_CALLER, len(document.data))
+        async with admission as admitted, admitted.read(document, options) as reading:
             pages = []
             advance(0, len(reading.selected))
             async for page in reading:

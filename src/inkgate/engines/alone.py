@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
+from inkgate.caller import Priority
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Batching, BatchModel
 
@@ -19,7 +20,7 @@ class UnbatchedModel(Generic[ItemT, ResultT]):
         self._model = model
         self._threads = threads
 
-    async def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
+    async def predict(self, items: Sequence[ItemT], priority: Priority) -> list[ResultT]:  # noqa: ARG002 - nothing waits
         """See Batching."""
         return await self._threads.run(self._model.predict, items)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inkgate.caller import Caller
 from inkgate.engines.base import Engine
 from inkgate.types import Page, PageResult, Task
 
@@ -20,9 +21,9 @@ class EngineWrapper:
         """As Engine.start."""
         await self._inner.start()
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read."""
-        return await self._inner.read(page, task)
+        return await self._inner.read(page, task, caller)
 
     async def stop(self) -> None:
         """As Engine.stop."""

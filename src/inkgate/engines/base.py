@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Protocol, TypeVar
 
+from inkgate.caller import Caller, Priority
 from inkgate.types import Page, PageResult, Task
 
 ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
@@ -24,7 +25,7 @@ class Engine(Protocol):
         """Loads models; returns once the first page can be read. Raises EngineFailed("engine_unavailable")."""
         ...
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """The page's content.
 
         Raises:
@@ -63,8 +64,8 @@ class BatchModel(Protocol[ItemT_contra, ResultT]):
 class Batching(Protocol[ItemT_contra, ResultT]):
     """Batches the calls of pages to a BatchModel: items requested at the same time share calls."""
 
-    async def predict(self, items: Sequence[ItemT_contra]) -> list[ResultT]:
-        """One result per item, in order. The priority is that of the request for which the task runs.
+    async def predict(self, items: Sequence[ItemT_contra], priority: Priority) -> list[ResultT]:
+        """One result per item, in order. Items of higher priority are in earlier batches.
 
         Raises:
             Overloaded: "service_full": the queue is full; "draining": the service is stopping.

@@ -7,6 +7,7 @@ from time import perf_counter
 
 import structlog
 
+from inkgate.caller import Caller
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.errors import InkgateError
@@ -33,18 +34,18 @@ class Fallback(EngineWrapper):
         await self._inner.stop()
         await self._other.stop()
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read of `inner`. A result of `other` has the attempts of both; if `other` fails too, `inner`'s is
         returned.
         """
-        result = await self._inner.read(page, task)
+        result = await self._inner.read(page, task, caller)
         if result.error is None or result.error.code not in TAKEN_OVER:
             return result
         log.warning("page_taken_over", page=page.index, by=self._other.name, code=result.error.code)
         change = f"engine {self._other.name}"
         begun = perf_counter()
         try:
-            second = await self._other.read(page, task)
+            second = await self._other.read(page, task, caller)
         except InkgateError as error:
             failed = Attempt(change, error.as_page_error(), (perf_counter() - begun) * 1000)
             return replace(result, attempts=(*result.attempts, failed))

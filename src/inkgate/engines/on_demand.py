@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 
+from inkgate.caller import Caller
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.types import Page, PageResult, Task
@@ -24,10 +25,10 @@ class OnDemand(EngineWrapper):
         self._started = False
         await self._inner.stop()
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. Also raises EngineFailed("engine_unavailable") if the engine can't be started."""
         async with self._starting:
             if not self._started:
                 await self._inner.start()
                 self._started = True
-        return await self._inner.read(page, task)
+        return await self._inner.read(page, task, caller)

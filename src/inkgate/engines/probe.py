@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
+from inkgate.caller import NO_CALLER
 from inkgate.engines.base import Engine
 from inkgate.errors import from_page_error
 from inkgate.types import Pixels, Size, Task, TextLayer
@@ -38,7 +39,7 @@ def blank_page_probe(engine: Engine) -> Probe:
     """A probe that has `engine`, without its wrappers, read a blank page."""
 
     async def probe() -> None:
-        result = await engine.read(BlankPage(), _TASK)
+        result = await engine.read(BlankPage(), _TASK, NO_CALLER)
         if result.error is not None:
             raise from_page_error(result.error)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
+from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
@@ -27,11 +28,11 @@ class TextLayerFirst(EngineWrapper):
         self._layout = layout
         self._threads = threads
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. The layout model runs on the rendered page, and only for Markdown and blocks."""
         layer = page.text_layer
         if layer is None or task.kind not in {TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT}:
-            return await self._inner.read(page, task)
+            return await self._inner.read(page, task, caller)
         timings: dict[str, float] = {}
         regions, cells = await self._seen(page, timings) if task.kind is TaskKind.PARSE else (None, [])
         started = perf_counter()

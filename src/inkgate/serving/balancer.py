@@ -15,7 +15,6 @@ import structlog
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.errors import EngineFailed, InkgateError
-from inkgate.serving.quarantine import content_being_read
 from inkgate.serving.replicas import Lease, Replica, ReplicaSet, ReplicaState
 
 log = structlog.get_logger(__name__)
@@ -174,7 +173,7 @@ class BalancedUpstream:
         for left in reversed(range(_TRIES)):
             replica = await self._available(call, tried)
             async with AsyncExitStack() as stack:
-                lease = self.set.lease(replica, call.tokens, content_being_read())
+                lease = self.set.lease(replica, call.tokens, call.content)
                 stack.callback(lease.end)
                 try:
                     answer = await _unless_stalled(lease, stack.enter_async_context(replica.server.send(call)))

@@ -14,11 +14,11 @@ from typing import Generic, ParamSpec, Protocol, TypeVar
 import anyio
 import structlog
 
+from inkgate.caller import Priority
 from inkgate.concurrency import loop_time
 from inkgate.engines.base import BatchModel
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.serving.batch_queue import Batch, BatchQueue, QueuedItem, Request
-from inkgate.serving.work import current_caller
 from inkgate.settings import BatchingSettings
 from inkgate.telemetry.tracing import shared_part, trace_context
 
@@ -182,14 +182,14 @@ class Batcher(Generic[ItemT, ResultT]):
             for asked in self._asked.values():
                 asked.fail(ended)
 
-    async def predict(self, items: Sequence[ItemT]) -> list[ResultT]:
+    async def predict(self, items: Sequence[ItemT], priority: Priority) -> list[ResultT]:
         """As Batching.predict."""
         if not items:
             return []
         self._admit(len(items))
         asked = _PendingItem[ItemT, ResultT](items)
         queue = self._queue
-        request = queue.push(self._pieces(items), current_caller().priority.rank, self._clock())
+        request = queue.push(self._pieces(items), priority.rank, self._clock())
         self._asked[request] = asked
         self.wake()
         try:

@@ -11,13 +11,13 @@ from time import perf_counter
 import orjson
 
 from inkgate import __version__
+from inkgate.caller import Caller
 from inkgate.codec import EXACT_VERSION, dump_page, load_page
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.errors import OVERLOAD_CODES, InkgateError
 from inkgate.serving.cache import Cache, CacheCodec, CacheSource
 from inkgate.serving.store import Store
-from inkgate.serving.work import current_caller
 from inkgate.types import Page, PageResult, Task
 
 OF_THE_ASKER = frozenset({*OVERLOAD_CODES, "deadline_exceeded", "service_timeout"})
@@ -65,13 +65,13 @@ class Cached(EngineWrapper):
         """Runs the shared reads until cancelled."""
         await self.cache.run()
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. A cached or shared result has the time it took in `timings_ms["cache"]`."""
-        if not page.content_key or current_caller().anew:
-            return await self._inner.read(page, task)
+        if not page.content_key or caller.anew:
+            return await self._inner.read(page, task, caller)
         begun = perf_counter()
-        run: Callable[[], Awaitable[PageResult]] = partial(self._inner.read, page, task)
-        result, source = await self.cache.get_or_run(self._key(page, task), run, current_caller().priority, page.hold)
+        run: Callable[[], Awaitable[PageResult]] = partial(self._inner.read, page, task, caller)
+        result, source = await self.cache.get_or_run(self._key(page, task), run, caller.priority, page.hold)
         if source is CacheSource.RUN:
             return result
         return replace(result, index=page.index, timings_ms={"cache": (perf_counter() - begun) * 1000})

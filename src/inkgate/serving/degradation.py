@@ -8,9 +8,9 @@ from enum import StrEnum
 import anyio
 import structlog
 
+from inkgate.caller import Priority
 from inkgate.errors import Overloaded
 from inkgate.serving.limiter import ANYBODY, Arrival, Limiter, Permit
-from inkgate.serving.work import Priority
 from inkgate.settings import DegradationSettings
 
 log = structlog.get_logger(__name__)

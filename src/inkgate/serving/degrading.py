@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from inkgate.caller import Caller
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.serving.degradation import Degradation, DegradationLevel
-from inkgate.serving.work import current_caller
 from inkgate.settings import DegradationSettings
 from inkgate.types import Page, PageResult, Task, TaskKind
 
@@ -24,9 +24,9 @@ class Degrading(EngineWrapper):
         self._settings = settings
         self._embedded = embedded
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read."""
-        levels = self._degradation.levels(current_caller().priority)
+        levels = self._degradation.levels(caller.priority)
         given_up: list[str] = []
         if DegradationLevel.IMAGE in levels:
             task = replace(task, image_scale=self._settings.image_scale)
@@ -38,7 +38,7 @@ class Degrading(EngineWrapper):
         if DegradationLevel.EMBEDDED in levels and self._embedded is not None and task.kind in _OF_EMBEDDED:
             engine = self._embedded
             given_up.append(DegradationLevel.EMBEDDED.value)
-        result = await engine.read(page, task)
+        result = await engine.read(page, task, caller)
         return replace(result, degraded=(*result.degraded, *given_up)) if given_up else result
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import anyio
 
+from inkgate.caller import Caller
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.serving.breaker import Breaker
-from inkgate.serving.work import current_caller
 from inkgate.types import Page, PageResult, Task
 
 
@@ -18,13 +18,13 @@ class Guarded(EngineWrapper):
         super().__init__(inner)
         self._breaker = breaker
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read.
 
         Raises:
             Overloaded: "engine_breaker_open".
         """
-        caller, begun = current_caller(), anyio.current_time()
+        begun = anyio.current_time()
 
         def timed_out() -> bool:
             """Whether the engine used most of the service's time limit and did not finish: it hangs or is too slow.
@@ -35,4 +35,4 @@ class Guarded(EngineWrapper):
             return not caller.deadline_given and now >= caller.deadline and now - begun >= caller.patience_s / 2
 
         async with self._breaker.guard(timed_out):
-            return await self._inner.read(page, task)
+            return await self._inner.read(page, task, caller)

@@ -7,7 +7,6 @@ A permit reports how the work ended. Rejected input, or a client that left, is n
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,8 +16,8 @@ from typing import Protocol, Self
 
 import anyio
 
-from inkgate.errors import InputRejected, Overloaded
-from inkgate.serving.work import Priority
+from inkgate.caller import Priority
+from inkgate.errors import InputRejected
 
 
 class WorkOutcome(StrEnum):
@@ -110,25 +109,3 @@ class Limiter(Protocol):
             Overloaded: there is no room; it says when to retry.
         """
         ...
-
-
-class FixedLimiter:
-    """Admits up to a fixed number of concurrent works."""
-
-    def __init__(self, max_in_flight: int, retry_after_s: float = 2.0) -> None:
-        self.in_flight = 0
-        self.ended: Counter[WorkOutcome] = Counter()
-        self._max_in_flight = max_in_flight
-        self._retry_after_s = retry_after_s
-
-    def admit(self, arrival: Arrival = ANYBODY) -> Permit:  # noqa: ARG002 - all are the same to it
-        if self.in_flight >= self._max_in_flight:
-            raise Overloaded(
-                "service_full", f"The service is full: {self.in_flight} documents are in flight.", self._retry_after_s
-            )
-        self.in_flight += 1
-        return Permit(self._leave)
-
-    def _leave(self, outcome: WorkOutcome) -> None:
-        self.in_flight -= 1
-        self.ended[outcome] += 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 
 import anyio
 import structlog
 
+from inkgate.caller import Caller
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.errors import InputRejected
@@ -19,12 +19,6 @@ from inkgate.types import Page, PageResult, Task
 log = structlog.get_logger(__name__)
 
 _ROUNDING = 1e-9
-_content: ContextVar[bytes] = ContextVar("content", default=b"")
-
-
-def content_being_read() -> bytes:
-    """The content key of the page that this task reads; empty if it reads none."""
-    return _content.get()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +91,10 @@ class Quarantine:
         async with AsyncExitStack() as stack:
             if self._blame_of(key) is not None:
                 await stack.enter_async_context(self._alone_for(key))
-            token, before = _content.set(key), self._blame.get(key)
-            try:
-                yield
-                if self._blame.get(key) == before:  # else a server died meanwhile, even if the page was partly read
-                    self._blame.pop(key, None)
-            finally:
-                _content.reset(token)
+            before = self._blame.get(key)
+            yield
+            if self._blame.get(key) == before:  # else a server died meanwhile, even if the page was partly read
+                self._blame.pop(key, None)
 
     @asynccontextmanager
     async def _alone_for(self, key: bytes) -> AsyncIterator[None]:
@@ -135,13 +126,13 @@ class Quarantined(EngineWrapper):
         super().__init__(inner)
         self._quarantine = quarantine
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read.
 
         Raises:
             InputRejected: "content_quarantined".
         """
         if not page.content_key:
-            return await self._inner.read(page, task)
+            return await self._inner.read(page, task, caller)
         async with self._quarantine.reading(page.content_key):
-            return await self._inner.read(page, task)
+            return await self._inner.read(page, task, caller)

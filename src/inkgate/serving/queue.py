@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 
+from inkgate.caller import Priority
 from inkgate.serving.fair import FairSharer, FairShares
 from inkgate.serving.heap import LazyHeap
-from inkgate.serving.work import Priority, Work
+from inkgate.serving.work import Work
 
 _PATIENCE = 20
 """Work without a deadline, or with a late one, is ordered in its flow as if due after this many ageing times."""

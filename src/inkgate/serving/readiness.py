@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import anyio
 import structlog
 
+from inkgate.caller import Caller
 from inkgate.engines.around import EngineWrapper
 from inkgate.engines.base import Engine
 from inkgate.engines.probe import Probe
@@ -56,13 +57,13 @@ class EngineProgress(EngineWrapper):
         """Seconds without progress while pages are at the engine; 0 without pages."""
         return self._clock() - max(self._since, self.progressed_at) if self.pages else 0.0
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read."""
         if not self.pages:
             self._since = self._clock()
         self.pages += 1
         try:
-            result = await self._inner.read(page, task)
+            result = await self._inner.read(page, task, caller)
             if result.error is None or result.error.code in OF_THE_PAGE:
                 self._read_at = self._clock()
             return result

@@ -15,7 +15,7 @@ from inkgate.errors import EngineFailed
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.scheduler import Scheduler, Slot
-from inkgate.serving.work import current_caller
+from inkgate.serving.work import Work
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
 from inkgate.telemetry.tracing import part
 
@@ -73,7 +73,7 @@ class ScheduledCalls:
         expected = replace(call, prompt_tokens=prompt_most, answer_tokens=most)
         margin = prompt_most - prompt_mean + most - mean
         growing = mean if call.streams else 0
-        work = current_caller().work(max(1, expected.tokens), margin, growing)
+        work = Work.for_caller(call.caller, max(1, expected.tokens), margin, growing)
         with part("call", kind=SpanKind.CLIENT):
             asked = perf_counter()
             async with self._scheduler.slot(work) as slot:

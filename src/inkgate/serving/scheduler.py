@@ -12,13 +12,14 @@ from typing import Protocol
 
 import anyio
 
+from inkgate.caller import Priority
 from inkgate.concurrency import loop_time
 from inkgate.errors import Overloaded
 from inkgate.serving.limiter import WorkOutcome, outcome_of
 from inkgate.serving.limits import Limit
 from inkgate.serving.queue import QueueEntry, WorkQueue
 from inkgate.serving.throughput import Throughput, ThroughputRate
-from inkgate.serving.work import Priority, Work
+from inkgate.serving.work import Work
 from inkgate.settings import SchedulingSettings
 
 _JITTER = 0.3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,8 +11,10 @@ import anyio
 import inkgate
 from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bench.accuracy.metrics import ReadLine
+from inkgate.caller import NO_CALLER
 from inkgate.coordinates import as_sent
-from inkgate.reader import Reader, ReadOptions
+from inkgate.gateway import Gateway
+from inkgate.reader import ReadOptions
 from inkgate.settings import PdfText
 from inkgate.types import Document, DocumentResult, PageResult, Task, TaskKind
 
@@ -67,21 +70,23 @@ class Candidate(Protocol):
 
 
 class OwnReader:
-    """inkgate's Reader, with the settings in use."""
+    """inkgate's Gateway, with the settings in use."""
 
     version = inkgate.__version__
 
-    def __init__(self, name: str, reader: Reader, pdf_text: PdfText | None = None, parallel: int = 1) -> None:
+    def __init__(self, name: str, gateway: Gateway, pdf_text: PdfText | None = None, parallel: int = 1) -> None:
         self.name = name
         self.parallel = parallel
-        self._reader = reader
+        self._gateway = gateway
         self._pdf_text = pdf_text
 
     async def read(self, entry: Entry) -> Transcript:
         """Read once: with PARSE where unit tests need Markdown, else with TEXT. Raises InkgateError."""
         task = Task(kind=TaskKind.PARSE if entry.tests else TaskKind.TEXT)
         document = Document(await anyio.Path(entry.file).read_bytes(), entry.file.name)
-        async with self._reader.read(document, ReadOptions(task=task, pdf_text=self._pdf_text)) as reading:
+        options = ReadOptions(task=task, pdf_text=self._pdf_text)
+        admission = self._gateway.admit(NO_CALLER, len(document.data), wait_s=math.inf)
+        async with admission as admitted, admitted.read(document, options) as reading:
             return transcript(await reading.all())
 
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import anyio
 
+from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.alone import unbatched
 from inkgate.engines.base import NewBatching
@@ -71,13 +72,15 @@ class PpOcr:
     async def stop(self) -> None:
         self._models = None
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. `timings_ms` has: render, orient, detect, recognize, layout, ruling, arrange."""
         if task.kind not in KINDS:
             raise InputRejected("task_unsupported", f"The embedded engine does not support {task.kind.value!r}.")
         if self._models is None:
             raise EngineFailed("engine_unavailable", "The embedded engine has not been started.")
-        reading = PageRead(self._models, self._layout, self._threads, self._detections, self._settings, task)
+        reading = PageRead(
+            self._models, self._layout, self._threads, self._detections, self._settings, task, caller.priority
+        )
         async with self._pages:
             try:
                 return await reading.read(page)

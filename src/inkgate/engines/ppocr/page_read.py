@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import TypeVar
 
+from inkgate.caller import Priority
 from inkgate.concurrency import Threads
 from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr import upright
@@ -51,7 +52,7 @@ class StageTimes:
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """Reads one page with the options of one task."""
+    """Reads one page with the options of one task. `priority`: of its lines in batches."""
 
     models: BatchedModels
     layout: Layout
@@ -59,6 +60,7 @@ class PageRead:
     detections: Threads
     settings: PpocrSettings
     task: Task
+    priority: Priority
     stages: StageTimes = field(default_factory=StageTimes)
 
     async def read(self, page: Page) -> PageResult:
@@ -137,7 +139,7 @@ class PageRead:
             return upright.is_upright(await self._read(asked), await self._read(turned))
 
     async def _read(self, found: Sequence[LineCrop]) -> list[RecognizedText]:
-        return await self.models.recognizer.predict([item.pixels for item in found])
+        return await self.models.recognizer.predict([item.pixels for item in found], self.priority)
 
     async def _recognize(self, view: _RotatedImage, scale: float) -> tuple[_RotatedImage, list[Line]]:
         """The page, upright according to its lines; and its legible lines, in page pixels, in no particular order."""
@@ -154,7 +156,7 @@ class PageRead:
     async def _look_twice(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> None:
         """Replaces upside-down lines by their rotated versions."""
         unsure = [at for at, (_, reading) in enumerate(read) if not text_lines.is_certain(reading)]
-        upside_down = await self.models.line_orientation.predict([read[at][0].pixels for at in unsure])
+        upside_down = await self.models.line_orientation.predict([read[at][0].pixels for at in unsure], self.priority)
         asked = zip(unsure, upside_down, strict=True)
         doubtful = [at for at, probability in asked if text_lines.may_be_upside_down(read[at][1], probability)]
         turned = await self.threads.run(text_lines.rotate_boxes, rgb, [read[index][0] for index in doubtful])

@@ -8,12 +8,13 @@ from time import perf_counter
 
 import anyio
 
+from inkgate.caller import Caller
 from inkgate.concurrency import single_error
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.assemble import Element, assemble_page
 from inkgate.engines.vllm.crop import PageCrop, crop_pixels
 from inkgate.engines.vllm.encode import is_blank
-from inkgate.engines.vllm.image_read import RETRIED, ImageRead, ImageReader, Picture, Timings
+from inkgate.engines.vllm.image_read import RETRIED, ImageRead, ImageReader, PageRequest, Picture
 from inkgate.engines.vllm.page_read import PageReader
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.engines.vllm.preset import Preset, PromptPlan
@@ -45,7 +46,7 @@ class ElementReader:
     layout: Layout
     embedded: Engine | None
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """The page's content. A block that failed has an `error`, and the page then has `elements_failed`.
 
         `timings_ms` has render and layout, and the sums over all blocks of encode, first_token, generate, parse.
@@ -57,23 +58,23 @@ class ElementReader:
         preset = self.images.preset
         by_block = task.kind in BY_BLOCK and not task.whole_page and not _is_line(page.size)
         if preset.elements is None or not by_block:
-            return await self.whole.read(page, task)
-        timings = Timings()
-        with timings.of("render"):
+            return await self.whole.read(page, task, caller)
+        request = PageRequest(caller, page.content_key)
+        with request.timings.of("render"):
             pixels = await page.pixels(self.images.settings.layout_longest_side)
-        with timings.of("layout"):
+        with request.timings.of("layout"):
             found = await self.images.threads.run(regions_of, self.layout, pixels.rgb, preset)
         if not found:
-            return await self.whole.read(page, task)
-        read = await self._all(page, task, pixels, found, timings)
+            return await self.whole.read(page, task, caller)
+        read = await self._all(page, task, pixels, found, request)
         failed = [element.failure for element in read if element.failure is not None]
         if len(failed) == sum(element.read is not None or element.failure is not None for element in read):
             raise failed[0]
-        result = assemble_page(read, page, task, timings.spent_ms)
+        result = assemble_page(read, page, task, request.timings.spent_ms)
         return replace(result, engine=self.images.preset.name)
 
     async def _all(
-        self, page: Page, task: Task, pixels: Pixels, regions: Sequence[Region], timings: Timings
+        self, page: Page, task: Task, pixels: Pixels, regions: Sequence[Region], request: PageRequest
     ) -> list[Element]:
         """The regions with their readings; boxes in page pixels."""
         read = [Element(region.scaled(pixels.scale)) for region in regions]
@@ -81,7 +82,7 @@ class ElementReader:
         async def one(number: int, region: Region, plan: PromptPlan) -> None:
             crop = PageCrop(page, crop_pixels(pixels.rgb, region.box), pixels.scale)
             plan = plan.reduced(task.image_scale, task.max_output_tokens)
-            read[number] = await self._element(f"block {number + 1}", read[number].region, crop, plan, timings)
+            read[number] = await self._element(f"block {number + 1}", read[number].region, crop, plan, request)
 
         with single_error():
             async with anyio.create_task_group() as tasks:
@@ -91,24 +92,26 @@ class ElementReader:
                         tasks.start_soon(one, number, region, plan)
         return read
 
-    async def _element(self, part: str, region: Region, crop: PageCrop, plan: PromptPlan, timings: Timings) -> Element:
+    async def _element(
+        self, part: str, region: Region, crop: PageCrop, plan: PromptPlan, request: PageRequest
+    ) -> Element:
         if await self.images.threads.run(is_blank, crop.rgb):
             return Element(region, ImageRead(ParsedAnswer("")))
         try:
-            read = await self.images.read(Picture(crop.rgb, crop.size, part), plan, timings)
+            read = await self.images.read(Picture(crop.rgb, crop.size, part), plan, request)
         except InkgateError as error:  # one block's failure must not fail the others
             return Element(region, failure=error)
         if read.error is not None and read.error.code in RETRIED and self.embedded is not None:
-            read = await _taken_over(self.embedded, crop, part, read)
+            read = await _taken_over(self.embedded, crop, part, read, request.caller)
         return Element(region, read, failure=read.error)
 
 
-async def _taken_over(engine: Engine, crop: PageCrop, part: str, read: ImageRead) -> ImageRead:
+async def _taken_over(engine: Engine, crop: PageCrop, part: str, read: ImageRead, caller: Caller) -> ImageRead:
     """The block as read by the embedded engine; if that fails, `read` with one more attempt."""
     begun = perf_counter()
     change = f"{part}, engine {engine.name}"
     try:
-        page = await engine.read(crop, Task(detect_rotation=False))
+        page = await engine.read(crop, Task(detect_rotation=False), caller)
     except InkgateError as error:
         failed = Attempt(change, error.as_page_error(), (perf_counter() - begun) * 1000)
         return replace(read, attempts=(*read.attempts, failed))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
+from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.client import ChatClient, ServerTimeouts, model_unknown_error
@@ -85,13 +86,13 @@ class Vllm:
         self._reader = None
         await self._upstream.close()
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. An incomplete answer has `error` set, see PageReader and ElementReader."""
         self._preset.plan(task.kind, task.fields, task.language)  # reports an unsupported task before anything else
         if self._reader is None:
             raise EngineFailed("engine_unavailable", "The engine has not been started.")
         async with self._pages:
-            return await self._reader.read(page, task)
+            return await self._reader.read(page, task, caller)
 
     def _reader_of(self, images: ImageReader) -> PageReader | ElementReader:
         whole = PageReader(images)

@@ -6,11 +6,12 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import structlog
 
+from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.vllm.ask import ModelReply, ask
 from inkgate.engines.vllm.client import ChatClient
@@ -73,6 +74,21 @@ class ImageRead:
 
 
 @dataclass(frozen=True, slots=True)
+class PageRequest:
+    """The read of a page that images belong to.
+
+    Attributes:
+        caller: on whose behalf it is read.
+        content: the page's content key.
+        timings: wall time spent on it by stage.
+    """
+
+    caller: Caller
+    content: bytes = b""
+    timings: Timings = field(default_factory=Timings)
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """An image to be read.
 
@@ -105,10 +121,10 @@ class ImageReader:
     client: ChatClient
     threads: Threads
 
-    async def read(self, picture: Picture, plan: PromptPlan, timings: Timings) -> ImageRead:
+    async def read(self, picture: Picture, plan: PromptPlan, request: PageRequest) -> ImageRead:
         """The first complete answer; if no attempt gives one, the longest, with `error`.
 
-        Adds to `timings`: encode, first_token, generate, parse.
+        Adds to `request.timings`: encode, first_token, generate, parse.
 
         Raises:
             InputRejected: the server refuses the image, or its shape is not supported by the model.
@@ -118,10 +134,10 @@ class ImageReader:
         best: ImageRead | None = None
         image: EncodedImage | None = None
         for step in self._steps(plan):
-            with timings.of("encode"):
+            with request.timings.of("encode"):
                 image = await self._image(picture, step.plan, image)
             try:
-                found = await self._step(picture, step, image, timings, attempts)
+                found = await self._step(picture, step, image, request, attempts)
             except InkgateError:
                 if best is None:
                     raise
@@ -178,14 +194,14 @@ class ImageReader:
         return await self.threads.run(encode, picture.rgb, target, self.settings.jpeg_quality, enlarge=enlarge)
 
     async def _step(
-        self, picture: Picture, step: _Step, image: EncodedImage, timings: Timings, attempts: list[Attempt]
+        self, picture: Picture, step: _Step, image: EncodedImage, request: PageRequest, attempts: list[Attempt]
     ) -> ImageRead:
         """One attempt, repeated once if the server was lost. Adds to `attempts`."""
         for again in (False, True):
             change = ", ".join(part for part in (picture.part, step.change, "again" if again else "") if part)
             begun = perf_counter()
             try:
-                found = await self._asked(picture, step.plan, image, timings)
+                found = await self._ask(picture, step.plan, image, request)
             except InkgateError as error:
                 attempts.append(_attempt(change, error, begun))
                 if again or error.code not in LOST:
@@ -196,21 +212,22 @@ class ImageReader:
             return found
         raise AssertionError("the second round returns or raises")
 
-    async def _asked(self, picture: Picture, plan: PromptPlan, image: EncodedImage, timings: Timings) -> ImageRead:
-        request = self.request(plan, image.url)
-        reply = await ask(self.client, request, self._about(plan, picture.size, request, image))
-        timings.add("first_token", reply.first_token_ms)
-        timings.add("generate", reply.whole_ms - reply.first_token_ms)
-        with timings.of("parse"):
+    async def _ask(self, picture: Picture, plan: PromptPlan, image: EncodedImage, request: PageRequest) -> ImageRead:
+        body = self.request(plan, image.url)
+        call = replace(self._call(plan, picture.size, body, image), caller=request.caller, content=request.content)
+        reply = await ask(self.client, body, call)
+        request.timings.add("first_token", reply.first_token_ms)
+        request.timings.add("generate", reply.whole_ms - reply.first_token_ms)
+        with request.timings.of("parse"):
             return await self.threads.run(_understood, reply, plan, picture.size)
 
-    def _about(self, plan: PromptPlan, size: Size, request: Mapping[str, object], image: EncodedImage) -> ModelCall:
+    def _call(self, plan: PromptPlan, size: Size, body: Mapping[str, object], image: EncodedImage) -> ModelCall:
         """The call's metadata: the exact number of image tokens, and the maximum length of the answer."""
         tokens = plan.limits.tokens(size)
         return ModelCall(
             b"",
             prompt_tokens=tokens + len(plan.prompt) // _PROMPT_CHARACTERS + _TEMPLATE_TOKENS,
-            answer_tokens=_most_tokens(request),
+            answer_tokens=_most_tokens(body),
             kind=f"{self.preset.name} {plan.prompt[:_KIND]} {tokens.bit_length()}",
             key=hashlib.blake2b(image.url.encode(), digest_size=16).digest(),
         )

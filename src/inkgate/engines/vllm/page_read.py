@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inkgate.caller import Caller
 from inkgate.engines.vllm.encode import is_blank
-from inkgate.engines.vllm.image_read import ImageRead, ImageReader, Picture, Timings
+from inkgate.engines.vllm.image_read import ImageRead, ImageReader, PageRequest, Picture, Timings
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.types import Page, PageResult, Task, TaskKind
 
@@ -16,7 +17,7 @@ class PageReader:
 
     images: ImageReader
 
-    async def read(self, page: Page, task: Task) -> PageResult:
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """The page's content. `timings_ms` has: render, encode, first_token, generate, parse.
 
         An answer that reaches its token limit, or that repeats itself in every retry of the preset, is returned with
@@ -28,16 +29,16 @@ class PageReader:
         """
         plan = self.images.preset.plan(task.kind, task.fields, task.language)
         plan = plan.reduced(task.image_scale, task.max_output_tokens)
-        timings = Timings()
-        with timings.of("render"):
+        request = PageRequest(caller, page.content_key)
+        with request.timings.of("render"):
             target = plan.limits.resized(page.size)
             pixels = await page.pixels(max(target.width, target.height))
             blank = await self.images.threads.run(is_blank, pixels.rgb)
         if blank:
             read = ImageRead(ParsedAnswer(""))
         else:
-            read = await self.images.read(Picture(pixels.rgb, page.size), plan, timings)
-        return page_result(self.images.preset.name, page, task, read, timings)
+            read = await self.images.read(Picture(pixels.rgb, page.size), plan, request)
+        return page_result(self.images.preset.name, page, task, read, request.timings)
 
 
 def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: Timings) -> PageResult:

@@ -10,6 +10,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+from inkgate.caller import NO_CALLER, Caller
+
 
 def _nothing() -> None:
     """Does nothing."""
@@ -43,6 +45,8 @@ class ModelCall:
         key: of its content: calls with the same key go to the same server, which has cached their image, if that costs
             nothing. Empty: the content will not be sent again.
         streams: whether its answer is streamed token by token.
+        caller: on whose behalf it is made.
+        content: the content key of the page that it reads; empty if it reads none.
         sent: called each time the call is sent to a server: the wait before that is not the server's time.
     """
 
@@ -53,6 +57,8 @@ class ModelCall:
     kind: str = ""
     key: bytes = b""
     streams: bool = True
+    caller: Caller = NO_CALLER
+    content: bytes = b""
     sent: Callable[[], None] = _nothing
 
     @property

@@ -10,9 +10,8 @@ from starlette.requests import Request
 from inkgate.api.context import caller_of
 from inkgate.api.errors import request_id_of
 from inkgate.api.lengths import announced_bytes
+from inkgate.caller import Caller, Priority
 from inkgate.errors import InputRejected
-from inkgate.serving.limiter import Arrival
-from inkgate.serving.work import Caller, Priority
 from inkgate.settings import Settings
 
 PRIORITY_HEADER = "X-Inkgate-Priority"
@@ -22,18 +21,20 @@ _ANEW = ("no-store", "no-cache")
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """A request as seen by admission and by the engine.
+class RequestHead:
+    """A request, before its body is received.
 
-    `wait_s`: how long it waits for admission, in seconds; None if it has no such header.
+    Attributes:
+        body_bytes: its Content-Length; the maximum body size if it has none.
+        wait_s: how long it waits for admission, in seconds; None if it has no such header.
     """
 
-    arrival: Arrival
     caller: Caller
+    body_bytes: int
     wait_s: float | None = None
 
 
-def asking_of(request: Request, settings: Settings) -> Asking:
+def parse_head(request: Request, settings: Settings) -> RequestHead:
     """Caller, priority and deadline from the head of `request`.
 
     The priority is the header's, but no higher than `serving.scheduling.priorities` allows the caller. The deadline is
@@ -51,10 +52,6 @@ def asking_of(request: Request, settings: Settings) -> Asking:
     allowed = settings.serving.scheduling.priorities.get(tenant)
     given = [Priority(priority) for priority in (named, allowed) if priority is not None]
     priority = max(given, key=lambda priority: priority.rank, default=Priority.NORMAL)
-    # The priority of an unknown document is not known at admission, so admission does not refuse it for a wait that
-    # only lower priorities have.
-    at_door = priority if given else Priority.INTERACTIVE
-    arrival = Arrival(tenant, at_door, _body_bytes(request, settings), deadline)
     anew = any(word in request.headers.get("cache-control", "").lower() for word in _ANEW)
     caller = Caller(
         tenant,
@@ -66,7 +63,7 @@ def asking_of(request: Request, settings: Settings) -> Asking:
         anew,
         deadline_given=timeout_s <= settings.limits.time_s,
     )
-    return Asking(arrival, caller, _wait_s(request))
+    return RequestHead(caller, _body_bytes(request, settings), _wait_s(request))
 
 
 def _timeout_s(request: Request) -> float:

@@ -13,9 +13,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from inkgate.api import uploads
-from inkgate.api.asking import asking_of
-from inkgate.api.context import Context, caller_of
+from inkgate.api.context import Context
 from inkgate.api.errors import Problem, request_id_of
+from inkgate.api.head import parse_head
 from inkgate.api.leaving import cancelled_when_left
 from inkgate.api.negotiation import Native, Shape
 from inkgate.api.stream import stream_pages
@@ -23,17 +23,16 @@ from inkgate.api.uploads import UploadedBody
 from inkgate.codec import page_to_dict
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import render
-from inkgate.errors import InkgateError, from_page_error
+from inkgate.errors import InkgateError
+from inkgate.gateway import Admitted
 from inkgate.reader import ReadOptions
-from inkgate.serving.limiter import Permit
-from inkgate.serving.work import as_caller
-from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult
+from inkgate.types import Document, DocumentResult, PageResult
 
 STATUS_HEADER = "X-Inkgate-Status"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ReceivedRequest:
     """A request whose body has arrived."""
 
     context: Context
@@ -44,7 +43,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ReadRequest:
     """What to read, and the response's format.
 
     Attributes:
@@ -70,8 +69,8 @@ class Order:
 class Form(Protocol):
     """A form of request: parses requests and formats errors."""
 
-    async def order(self, call: Call) -> Order:
-        """Parses `call`. Raises InputRejected."""
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        """Parses the request. Raises InputRejected."""
         ...
 
     def problem(self, problem: Problem) -> Response:
@@ -79,9 +78,9 @@ class Form(Protocol):
         ...
 
 
-class Exchange(Response):
-    """Handles the whole request within the response, so that one task holds the permit, the document and the connection
-    from the first byte to the last. A stream keeps its permit until it ends.
+class DocumentResponse(Response):
+    """Handles the whole request within the response, so that one task holds the slot, the document and the connection
+    from the first byte to the last. A stream keeps its slot until it ends.
     """
 
     def __init__(self, context: Context, find_form: Callable[[UploadedBody], Form]) -> None:
@@ -90,31 +89,26 @@ class Exchange(Response):
         self._find_form = find_form
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
+        request, context = Request(scope, receive), self._context
         form: Form | None = None
         try:
-            asking = asking_of(request, self._context.settings)
-            async with self._context.service.limiter.admit(asking.arrival) as permit:
-                begun = perf_counter()
-                with permit.receiving():
-                    body = await uploads.receive(request, self._context.settings.limits, self._context.bodies)
-                self._context.service.observer.stage("receive", perf_counter() - begun)
+            head = parse_head(request, context.settings)
+            async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
+                with admitted.receiving():
+                    body = await uploads.receive(request, context.settings.limits, context.bodies)
                 form = self._find_form(body)
-                call = Call(
-                    self._context, body, request.query_params, request.headers.get("accept"), caller_of(request)
-                )
-                with as_caller(asking.caller):
-                    async with cancelled_when_left(receive):
-                        order = await form.order(call)
-                        # Frees the body before reading: as base64, it is a third larger than the file.
-                        del body, call
-                        permit.holds(len(order.document.data))
-                        self._context.service.observer.upload(len(order.document.data))
-                        answer = await self._answer(order, permit, request_id_of(request), send)
-                        del order
+                accept = request.headers.get("accept")
+                received = ReceivedRequest(context, body, request.query_params, accept, head.caller.tenant)
+                async with cancelled_when_left(receive):
+                    asked = await form.parse(received)
+                    # Frees the body before reading: as base64, it is a third larger than the file.
+                    del body, received
+                    admitted.received(len(asked.document.data))
+                    answer = await self._answer(asked, admitted, request_id_of(request), send)
+                    del asked
                 # In flight until the client has received it.
                 if answer is not None:
-                    permit.holds(len(answer.body))
+                    admitted.holds(len(answer.body))
                     await answer(scope, receive, send)
                 return
         except InkgateError as error:
@@ -124,28 +118,22 @@ class Exchange(Response):
             answer = form.problem(Problem.of(error, request_id_of(request)))
         await answer(scope, receive, send)
 
-    async def _answer(self, order: Order, permit: Permit, request_id: str, send: Send) -> Response | None:
+    async def _answer(self, asked: ReadRequest, admitted: Admitted, request_id: str, send: Send) -> Response | None:
         """The response to send; None if it was streamed."""
-        async with self._context.service.reader.read(order.document, order.options) as reading:
-            if order.shape is Native.NDJSON:
-                await stream_pages(reading, order.line, permit, request_id, send)
+        async with admitted.read(asked.document, asked.options) as reading:
+            if asked.shape is Native.NDJSON:
+                await stream_pages(reading, asked.line, admitted, request_id, send)
                 return None
             result = await reading.all()
-        if result.status is DocumentStatus.FAILED:
-            raise failure_of(result)
+        if reading.failure is not None:
+            raise reading.failure
         begun = perf_counter()
-        content, media_type = await self._context.threads.run(_rendered, order, result)
+        content, media_type = await self._context.threads.run(_rendered, asked, result)
         self._context.service.observer.stage("assemble", perf_counter() - begun)
         return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
 
 
-def failure_of(result: DocumentResult) -> InkgateError:
-    """The first page's error if no page of the document was read."""
-    first = next(page.error for page in result.pages if page.error is not None)
-    return from_page_error(first)
-
-
-def _rendered(order: Order, result: DocumentResult) -> tuple[bytes, str]:
-    if isinstance(order.shape, Native):
-        return orjson.dumps(order.show(result)), "application/json"
-    return render(result, order.shape, order.coordinates), order.shape.media_type
+def _rendered(asked: ReadRequest, result: DocumentResult) -> tuple[bytes, str]:
+    if isinstance(asked.shape, Native):
+        return orjson.dumps(asked.show(result)), "application/json"
+    return render(result, asked.shape, asked.coordinates), asked.shape.media_type

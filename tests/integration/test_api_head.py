@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 import pytest
 
-from inkgate.serving.work import Caller, Priority, current_caller
+from inkgate.caller import Caller, Priority
 from inkgate.types import Page, PageResult, Task
 from support.api_client import pdf, png, running_api
 from support.fake_engine import FakeEngine
@@ -21,10 +21,10 @@ class RecordingEngine(FakeEngine):
         self.callers: list[Caller] = []
         self.left_s: list[float] = []
 
-    async def read(self, page: Page, task: Task) -> PageResult:
-        self.callers.append(current_caller())
-        self.left_s.append(current_caller().deadline - anyio.current_time())
-        return await super().read(page, task)
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        self.callers.append(caller)
+        self.left_s.append(caller.deadline - anyio.current_time())
+        return await super().read(page, task, caller)
 
 
 async def heard(

@@ -1,0 +1,121 @@
+"""The one way in: every document and chat request is admitted here, read on behalf of its caller, and accounted for.
+
+    async with gateway.admit(caller) as admitted:  # may raise Overloaded, before any body is read
+        document = await receive(...)
+        async with admitted.read(document, options) as reading:
+            async for page in reading: ...  # or: result = await reading.all()
+
+The slot is held until the outer block is left, and its outcome is reported there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from inkgate.caller import Caller, Priority
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
+from inkgate.reader import Reader, Reading, ReadOptions
+from inkgate.serving.limiter import Arrival, Limiter, Permit, WorkOutcome, outcome_of
+from inkgate.serving.waiting_room import WaitingRoom
+from inkgate.telemetry.observer import Observer
+from inkgate.types import Document, Pixels
+
+
+class Admitted:
+    """A request in flight, until the block of `Gateway.admit` is left.
+
+    Attributes:
+        caller: on whose behalf everything here is done.
+    """
+
+    def __init__(self, gateway: Gateway, caller: Caller, permit: Permit) -> None:
+        self.caller = caller
+        self._gateway = gateway
+        self._permit = permit
+
+    @contextmanager
+    def receiving(self) -> Iterator[None]:
+        """Context for receiving the body. A slow upload may be evicted in favour of other tenants.
+
+        Raises:
+            Overloaded: "share_exceeded": it was evicted.
+        """
+        begun = perf_counter()
+        with self._permit.receiving():
+            yield
+        self._gateway.observer.stage("receive", perf_counter() - begun)
+
+    def received(self, byte_count: int) -> None:
+        """Counts the upload, and charges its size from now on."""
+        self.holds(byte_count)
+        self._gateway.observer.upload(byte_count)
+
+    def holds(self, byte_count: int) -> None:
+        """Sets the bytes that the request keeps in memory, such as its body or its response."""
+        self._permit.holds(byte_count)
+
+    @asynccontextmanager
+    async def read(self, document: Document, options: ReadOptions) -> AsyncIterator[Reading]:
+        """A Reading of `document`. Leaving the block reports the outcome, and cancels pages that are still being read.
+
+        Raises:
+            InputRejected: the document can't be opened, or `options.pages` doesn't fit it.
+        """
+        async with self._gateway.reader.read(document, options, self.caller) as reading:
+            yield reading
+        if (failure := reading.failure) is not None:
+            self.report(outcome_of(failure))
+
+    async def picture(self, document: Document, page: int, longest_side: int) -> Pixels:
+        """The pixels of page number `page`; see Reader.picture."""
+        return await self._gateway.reader.picture(document, page, longest_side, self.caller)
+
+    def send(self, upstream: Upstream, call: ModelCall) -> AbstractAsyncContextManager[ModelAnswer]:
+        """The answer of `upstream` to a request that is relayed to it; see Upstream.send."""
+        return upstream.send(replace(call, caller=self.caller))
+
+    def report(self, outcome: WorkOutcome) -> None:
+        """Sets the outcome where no exception does, such as a response that ends with an error."""
+        self._permit.report(outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Admits requests and reads their documents. Used from one event loop.
+
+    Attributes:
+        reader: reads documents that are admitted.
+        limiter: admits or refuses.
+        waiting_room: where requests wait that may.
+        observer: gets uploads and the time that receiving them takes.
+    """
+
+    reader: Reader
+    limiter: Limiter
+    waiting_room: WaitingRoom
+    observer: Observer
+
+    @asynccontextmanager
+    async def admit(
+        self,
+        caller: Caller,
+        body_bytes: int = 0,
+        wait_s: float = 0.0,
+        watched: Callable[[], AbstractAsyncContextManager[None]] = nullcontext,
+    ) -> AsyncIterator[Admitted]:
+        """Admits a request of `body_bytes`, its size if known and else the maximum, before its body is received.
+
+        `wait_s`: how long it may wait for room. `watched`: context around that wait, which may end it.
+
+        Raises:
+            Overloaded: there is no room; it says when to retry.
+        """
+        # The priority of an unknown document is not known yet, so it is not refused for a wait that only lower
+        # priorities have.
+        priority = caller.priority if caller.priority_given else Priority.INTERACTIVE
+        arrival = Arrival(caller.tenant, priority, body_bytes, caller.deadline)
+        async with await self.waiting_room.admit(self.limiter, arrival, wait_s, watched) as permit:
+            yield Admitted(self, caller, permit)
