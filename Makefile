@@ -51,6 +51,7 @@ check: setup-dev ## check format, lint, types, imports, module sizes, generated 
 	$(BIN)/python scripts/write_docs.py --check
 	$(BIN)/python scripts/write_dashboards.py --check
 	$(BIN)/python scripts/write_columns_head.py --check
+	$(BIN)/python scripts/write_blocking_client.py --check
 	@$(MAKE) --no-print-directory site
 
 format: setup-dev ## format the code and fix what lint can fix

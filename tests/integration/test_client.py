@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import io
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile, SpooledTemporaryFile
+from typing import Any, BinaryIO
 
 import httpx
 import orjson
 import pytest
 from PIL import Image
 
-from inkgate.client import AsyncInkgateClient, File, FileUnreadable, InkgateClient, ReadAs, ServiceError
+from inkgate.client import (
+    AsyncInkgateClient,
+    AsyncPages,
+    File,
+    FileUnreadable,
+    InkgateClient,
+    Pages,
+    ReadAs,
+    ServiceError,
+)
+from inkgate.client.files import BinaryFile
 from inkgate.errors import EngineFailed
 from inkgate.types import TaskKind
 from support.api_client import Api, png, running_api
@@ -40,14 +55,6 @@ async def test_a_document_comes_back_with_its_pages_lines_and_blocks() -> None:
         assert await client.engine() == "fake"
         assert await client.models() == ("fake",)
         assert (await client.state()).build.engine
-
-
-@anyio_test
-async def test_a_path_is_read_under_its_name(tmp_path: Path) -> None:
-    file = tmp_path / "scan.png"
-    file.write_bytes(png())
-    async with running_api() as api, client_of(api) as client:
-        assert (await client.read(file)).name == "scan.png"
 
 
 @anyio_test
@@ -217,31 +224,126 @@ def test_a_service_that_is_not_there_is_told_so() -> None:
         client.engine()
 
 
+class OwnPath:
+    """A path that is no pathlib.Path."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __fspath__(self) -> str:
+        return str(self._path)
+
+
+def named_pipe_end(path: Path) -> BinaryIO:
+    """The reading end of a pipe that holds the file; its `name` is a number."""
+    reading, writing = os.pipe()
+    os.write(writing, path.read_bytes())
+    os.close(writing)
+    return os.fdopen(reading, "rb")
+
+
+def rewound(file: Any) -> BinaryFile:  # noqa: ANN401 - tempfile's classes
+    file.write(b"its bytes")
+    file.seek(0)
+    found: BinaryFile = file
+    return found
+
+
+FILES: dict[str, tuple[Callable[[Path], File], str]] = {
+    "str": (str, "scan.png"),
+    "Path": (lambda path: path, "scan.png"),
+    "PathLike": (OwnPath, "scan.png"),
+    "bytes": (lambda path: path.read_bytes(), "document"),
+    "bytearray": (lambda path: bytearray(path.read_bytes()), "document"),
+    "memoryview": (lambda path: memoryview(path.read_bytes()), "document"),
+    "open file": (lambda path: path.open("rb"), "scan.png"),
+    "unbuffered file": (lambda path: path.open("rb", buffering=0), "scan.png"),
+    "file opened by a path in bytes": (lambda path: open(os.fsencode(path), "rb"), "scan.png"),  # noqa: PTH123, SIM115
+    "BytesIO": (lambda path: io.BytesIO(path.read_bytes()), "document"),
+    "pipe": (named_pipe_end, "document"),
+    "temporary file": (lambda path: rewound(NamedTemporaryFile(prefix=path.name)), "scan.png"),  # noqa: SIM115
+    "spooled file": (lambda path: rewound(SpooledTemporaryFile(prefix=path.name)), "document"),  # noqa: SIM115
+}
+"""What a document may be, made from a path, and the beginning of the name under which it is sent."""
+
+
+@pytest.mark.parametrize("kind", FILES)
 @anyio_test
-async def test_paths_bytes_and_open_files_are_read(tmp_path: Path) -> None:
+async def test_paths_bytes_and_file_objects_are_sent_by_both_clients(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "scan.png"
+    path.write_bytes(b"its bytes")
+    make, name = FILES[kind]
+    sent: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.content)
+        return httpx.Response(200, content=PAGE + SUMMARY if request.url.path == "/ocr" else b'{"id":"7"}')
+
+    transport = httpx.MockTransport(answer)
+    with InkgateClient("http://inkgate.localhost", transport=transport) as client:
+        with opened(make(path)) as file:
+            assert client.upload(file) == "7"
+        with opened(make(path)) as file, client.stream(file, name="other.png") as pages:
+            assert [page.index for page in pages] == [0]
+    async with AsyncInkgateClient("http://inkgate.localhost", transport=transport) as awaited:
+        with opened(make(path)) as file:
+            assert await awaited.upload(file) == "7"
+        with opened(make(path)) as file:
+            async with awaited.stream(file, name="other.png") as awaited_pages:
+                assert [page.index async for page in awaited_pages] == [0]
+    names = [name, "other.png"] * 2
+    assert [f'filename="{name}'.encode() in body for name, body in zip(names, sent, strict=True)] == [True] * 4
+    assert all(b"its bytes" in body for body in sent)
+
+
+@contextmanager
+def opened(file: File) -> Iterator[File]:
+    """`file`, closed at the end of the block if it is one."""
+    try:
+        yield file
+    finally:
+        if not isinstance(file, bytes | bytearray | memoryview):
+            getattr(file, "close", lambda: None)()
+
+
+@anyio_test
+async def test_a_file_object_is_read_from_where_it_is_and_stays_open() -> None:
+    sent: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.content)
+        return httpx.Response(200, content=b'{"id":"7"}')
+
+    transport = httpx.MockTransport(answer)
+    file, awaited_file = io.BytesIO(b"skipped, sent"), io.BytesIO(b"skipped, sent")
+    file.seek(9)
+    awaited_file.seek(9)
+    with InkgateClient("http://inkgate.localhost", transport=transport) as client:
+        client.upload(file)
+    async with AsyncInkgateClient("http://inkgate.localhost", transport=transport) as awaited:
+        await awaited.upload(awaited_file)
+    assert [(b"sent" in body, b"skipped" in body) for body in sent] == [(True, False)] * 2
+    assert (file.closed, awaited_file.closed) == (False, False)
+
+
+@anyio_test
+async def test_the_service_names_documents_by_their_files(tmp_path: Path) -> None:
     path = tmp_path / "scan.png"
     path.write_bytes(png())
     async with running_api() as api, client_of(api) as client:
         with path.open("rb") as file:
-            named: list[File] = [path, str(path), file]
-            assert [(await client.read(given)).name for given in named] == ["scan.png"] * 3
-        bare: list[File] = [png(), bytearray(png()), memoryview(png()), io.BytesIO(png())]
-        assert [(await client.read(given)).name for given in bare] == ["document"] * 4
+            assert [(await client.read(given)).name for given in (path, str(path), file)] == ["scan.png"] * 3
+        assert (await client.read(png())).name == "document"
         assert (await client.read(str(path), name="other.png")).name == "other.png"
 
 
-def test_a_path_may_be_a_string(tmp_path: Path) -> None:
-    sent = []
+def test_both_clients_have_the_same_methods() -> None:
+    def methods(of: type) -> dict[str, list[str]]:
+        public = {name: method for name, method in vars(of).items() if callable(method) and name[0] != "_"}
+        return {name: list(inspect.signature(method).parameters) for name, method in public.items()}
 
-    def answer(request: httpx.Request) -> httpx.Response:
-        sent.append(request.read())
-        return httpx.Response(200, content=b'{"id":"7"}')
-
-    (tmp_path / "scan.png").write_bytes(b"its bytes")
-    with InkgateClient("http://inkgate.localhost", transport=httpx.MockTransport(answer)) as client:
-        assert client.upload(str(tmp_path / "scan.png")) == "7"
-    assert b'filename="scan.png"' in sent[0]
-    assert b"its bytes" in sent[0]
+    assert methods(InkgateClient) == methods(AsyncInkgateClient)
+    assert methods(Pages) == methods(AsyncPages)
 
 
 @pytest.mark.parametrize("name", ["nowhere.pdf", "", "nul\0byte"])

@@ -9,12 +9,12 @@ ServiceError; FileUnreadable, a subclass, means that the file can't be read.
 
 from __future__ import annotations
 
-from inkgate.client.awaited import AsyncInkgateClient
-from inkgate.client.blocking import InkgateClient
+from inkgate.client.awaited import AsyncInkgateClient, AsyncPages
+from inkgate.client.blocking import InkgateClient, Pages
 from inkgate.client.errors import FileUnreadable, ServiceError
 from inkgate.client.files import File
 from inkgate.client.requests import ClientRequest, ReadAs
-from inkgate.client.streams import AsyncPages, Pages, Summary
+from inkgate.client.streams import Summary
 
 __all__ = [
     "AsyncInkgateClient",

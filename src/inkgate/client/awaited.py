@@ -1,8 +1,8 @@
-"""The asynchronous client, with the same methods as the blocking one."""
+"""The asynchronous client. scripts/write_blocking_client.py writes the blocking one from it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
@@ -12,16 +12,44 @@ import httpx
 from inkgate.client import requests
 from inkgate.client.errors import refusal_error, service_errors
 from inkgate.client.files import File, load
-from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
-from inkgate.client.streams import AsyncPages
-from inkgate.codec import parse_document
+from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs, ResultT
+from inkgate.client.streams import PageStream, Summary, count_pages
+from inkgate.codec import parse_document, parse_page
 from inkgate.concurrency import Threads
 from inkgate.telemetry.state import State
-from inkgate.types import DocumentResult
+from inkgate.types import DocumentResult, PageResult
+
+
+class AsyncPages:
+    """The pages of a document as they are read; iterate once with `async for`. `count`: their number, None if unknown.
+    `summary` is available after the last page.
+    """
+
+    def __init__(self, answer: httpx.Response, url: str) -> None:
+        self.count = count_pages(answer)
+        self._answer = answer
+        self._url = url
+        self._stream = PageStream(url)
+
+    @property
+    def summary(self) -> Summary:
+        return self._stream.summary
+
+    async def __aiter__(self) -> AsyncIterator[PageResult]:
+        async for line in self.lines():
+            yield requests.parse(parse_page, self._answer, self._url, line)
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The pages as JSON. Raises ServiceError if the document failed or the stream broke off."""
+        with service_errors(self._url):
+            async for chunk in self._answer.aiter_bytes():
+                for line in self._stream.cut(chunk):
+                    yield line
+        _ = self.summary
 
 
 class AsyncInkgateClient:
-    """Client of the service at `url`. Close it, or use it with `async with`."""
+    """Client of the service at `url`. Close it, or use it as a context manager."""
 
     def __init__(
         self,
@@ -41,7 +69,7 @@ class AsyncInkgateClient:
         """
         self.url = url.rstrip("/")
         self._read_timeout_s = read_timeout_s
-        self._files = Threads("client_files", 4)
+        self._threads = Threads("client_files", 4)
         # trust_env=False: proxies of the environment are for the internet, not for one's own service.
         with service_errors(self.url):
             self._http = httpx.AsyncClient(
@@ -71,7 +99,7 @@ class AsyncInkgateClient:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
         ask = requests.reading(await self._loaded(file, name), read_as, "json", self._read_timeout_s)
-        return requests.parse(parse_document, await self._answer(ask), self.url)
+        return await self._parsed(parse_document, ask)
 
     async def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
         """As `read`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
@@ -98,7 +126,7 @@ class AsyncInkgateClient:
         """Uploads a file, which the service keeps for an hour. Returns its ID. Raises ServiceError."""
         loaded = await self._loaded(file, name)
         ask = ClientRequest("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)
-        return requests.parse(requests.parse_uploaded, await self._answer(ask), self.url).id
+        return (await self._parsed(requests.parse_uploaded, ask)).id
 
     async def file(self, file_id: str) -> bytes:
         """The bytes of an uploaded file. Raises ServiceError."""
@@ -116,13 +144,11 @@ class AsyncInkgateClient:
 
     async def engine(self) -> str:
         """The name of the service's engine. Raises ServiceError."""
-        return requests.parse(
-            requests.parse_health, await self._answer(ClientRequest("GET", "/health")), self.url
-        ).engine
+        return (await self._parsed(requests.parse_health, ClientRequest("GET", "/health"))).engine
 
     async def models(self) -> tuple[str, ...]:
         """The models of the model servers, else the engine's name. Raises ServiceError."""
-        answer = requests.parse(requests.parse_models, await self._answer(ClientRequest("GET", "/v1/models")), self.url)
+        answer = await self._parsed(requests.parse_models, ClientRequest("GET", "/v1/models"))
         return tuple(model.id for model in answer.data)
 
     async def state(self) -> State:
@@ -131,7 +157,10 @@ class AsyncInkgateClient:
         Raises:
             ServiceError: the service can't be reached, refuses the key, or is not an inkgate of this version.
         """
-        return requests.parse(requests.parse_state, await self._answer(ClientRequest("GET", "/state")), self.url)
+        return await self._parsed(requests.parse_state, ClientRequest("GET", "/state"))
+
+    async def _parsed(self, read: Callable[[bytes], ResultT], ask: ClientRequest) -> ResultT:
+        return requests.parse(read, await self._answer(ask), self.url)
 
     async def _answer(self, ask: ClientRequest) -> httpx.Response:
         with service_errors(self.url):
@@ -141,4 +170,4 @@ class AsyncInkgateClient:
         return answer
 
     async def _loaded(self, file: File, name: str) -> tuple[str, bytes]:
-        return await self._files.run(load, file, name)
+        return await self._threads.run(load, file, name)

@@ -1,8 +1,8 @@
-"""The blocking client."""
+"""The blocking client. Written by scripts/write_blocking_client.py from awaited.py: change it there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -12,15 +12,42 @@ import httpx
 from inkgate.client import requests
 from inkgate.client.errors import refusal_error, service_errors
 from inkgate.client.files import File, load
-from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs
-from inkgate.client.streams import Pages
-from inkgate.codec import parse_document
+from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs, ResultT
+from inkgate.client.streams import PageStream, Summary, count_pages
+from inkgate.codec import parse_document, parse_page
 from inkgate.telemetry.state import State
-from inkgate.types import DocumentResult
+from inkgate.types import DocumentResult, PageResult
+
+
+class Pages:
+    """The pages of a document as they are read; iterate once with `for`. `count`: their number, None if unknown.
+    `summary` is available after the last page.
+    """
+
+    def __init__(self, answer: httpx.Response, url: str) -> None:
+        self.count = count_pages(answer)
+        self._answer = answer
+        self._url = url
+        self._stream = PageStream(url)
+
+    @property
+    def summary(self) -> Summary:
+        return self._stream.summary
+
+    def __iter__(self) -> Iterator[PageResult]:
+        for line in self.lines():
+            yield requests.parse(parse_page, self._answer, self._url, line)
+
+    def lines(self) -> Iterator[bytes]:
+        """The pages as JSON. Raises ServiceError if the document failed or the stream broke off."""
+        with service_errors(self._url):
+            for chunk in self._answer.iter_bytes():
+                yield from self._stream.cut(chunk)
+        _ = self.summary
 
 
 class InkgateClient:
-    """Client of the service at `url`. Blocking. Close it, or use it as a context manager."""
+    """Client of the service at `url`. Close it, or use it as a context manager."""
 
     def __init__(
         self,
@@ -68,19 +95,19 @@ class InkgateClient:
         Raises:
             ServiceError: nothing could be read. If only some pages failed, they have an `error` instead.
         """
-        ask = requests.reading(load(file, name), read_as, "json", self._read_timeout_s)
-        return requests.parse(parse_document, self._answer(ask), self.url)
+        ask = requests.reading(self._loaded(file, name), read_as, "json", self._read_timeout_s)
+        return self._parsed(parse_document, ask)
 
     def read_in(self, file: File, format: str, read_as: ReadAs = TEXT, name: str = "") -> bytes:  # noqa: A002 - the option's name
         """As `read`, as a file in `format` (`text`, `markdown`, `json`, `hocr` or `alto`). Raises ServiceError."""
-        ask = requests.reading(load(file, name), read_as, format, self._read_timeout_s)
+        ask = requests.reading(self._loaded(file, name), read_as, format, self._read_timeout_s)
         answer = self._answer(ask)
         return answer.content if format == "hocr" else requests.content(answer, self.url)
 
     @contextmanager
     def stream(self, file: File, read_as: ReadAs = TEXT, name: str = "") -> Iterator[Pages]:
         """The pages of `file` as they are read. Leaving the block early cancels the request. Raises ServiceError."""
-        ask = requests.reading(load(file, name), read_as, "ndjson", self._read_timeout_s)
+        ask = requests.reading(self._loaded(file, name), read_as, "ndjson", self._read_timeout_s)
         with service_errors(self.url):
             answer = self._http.send(ask.build(self._http), stream=True)
         try:
@@ -94,10 +121,9 @@ class InkgateClient:
 
     def upload(self, file: File, name: str = "") -> str:
         """Uploads a file, which the service keeps for an hour. Returns its ID. Raises ServiceError."""
-        ask = ClientRequest(
-            "POST", "/v1/files", data={"purpose": "ocr"}, file=load(file, name), wait_s=self._read_timeout_s
-        )
-        return requests.parse(requests.parse_uploaded, self._answer(ask), self.url).id
+        loaded = self._loaded(file, name)
+        ask = ClientRequest("POST", "/v1/files", data={"purpose": "ocr"}, file=loaded, wait_s=self._read_timeout_s)
+        return self._parsed(requests.parse_uploaded, ask).id
 
     def file(self, file_id: str) -> bytes:
         """The bytes of an uploaded file. Raises ServiceError."""
@@ -115,12 +141,11 @@ class InkgateClient:
 
     def engine(self) -> str:
         """The name of the service's engine. Raises ServiceError."""
-        answer = self._answer(ClientRequest("GET", "/health"))
-        return requests.parse(requests.parse_health, answer, self.url).engine
+        return self._parsed(requests.parse_health, ClientRequest("GET", "/health")).engine
 
     def models(self) -> tuple[str, ...]:
         """The models of the model servers, else the engine's name. Raises ServiceError."""
-        answer = requests.parse(requests.parse_models, self._answer(ClientRequest("GET", "/v1/models")), self.url)
+        answer = self._parsed(requests.parse_models, ClientRequest("GET", "/v1/models"))
         return tuple(model.id for model in answer.data)
 
     def state(self) -> State:
@@ -129,7 +154,10 @@ class InkgateClient:
         Raises:
             ServiceError: the service can't be reached, refuses the key, or is not an inkgate of this version.
         """
-        return requests.parse(requests.parse_state, self._answer(ClientRequest("GET", "/state")), self.url)
+        return self._parsed(requests.parse_state, ClientRequest("GET", "/state"))
+
+    def _parsed(self, read: Callable[[bytes], ResultT], ask: ClientRequest) -> ResultT:
+        return requests.parse(read, self._answer(ask), self.url)
 
     def _answer(self, ask: ClientRequest) -> httpx.Response:
         with service_errors(self.url):
@@ -137,3 +165,6 @@ class InkgateClient:
         if not answer.is_success:
             raise refusal_error(self.url, ask.path, answer)
         return answer
+
+    def _loaded(self, file: File, name: str) -> tuple[str, bytes]:
+        return load(file, name)

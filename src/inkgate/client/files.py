@@ -51,7 +51,7 @@ def _bytes_of(file: BinaryFile) -> bytes:
 
 def _name_of(file: BinaryFile) -> str:
     name: object = getattr(file, "name", None)  # io.BytesIO has none; a pipe's is a number
-    return Path(name).name if isinstance(name, str) else "document"
+    return Path(os.fsdecode(name)).name if isinstance(name, str | bytes) else "document"
 
 
 def _shown(file: object) -> str:
