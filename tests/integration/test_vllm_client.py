@@ -11,10 +11,10 @@ import anyio.lowlevel
 import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
-from inkgate.engines.vllm.client import ChatClient, ServerTimeouts
+from inkgate.engines.vllm.client import ChatClient
+from inkgate.engines.vllm.protocol import Delta, ServerTimeouts, TokenUsage
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import ModelCall
-from inkgate.engines.vllm.wire import Delta, TokenUsage
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from support.stub_upstream import Reply, error_reply, running_stub
 
@@ -99,8 +99,8 @@ async def test_the_key_is_sent() -> None:
         (Reply(body=b"data: {not json\n\n", content_type="text/event-stream"), "upstream_garbled", "event"),
         (Reply(body=b'data: {"choices": [7]}\n\n', content_type="text/event-stream"), "upstream_garbled", "event"),
         (Reply(body=b"data: " + b"x" * 5_000_000, content_type="text/event-stream"), "upstream_garbled", "too long"),
-        (Reply(body=b"", content_type="text/event-stream"), "upstream_cut_off", "ended its answer before"),
-        (Reply(["half of it"], broken="end"), "upstream_cut_off", "ended its answer before"),
+        (Reply(body=b"", content_type="text/event-stream"), "upstream_cut_off", "ended before it was complete"),
+        (Reply(["half of it"], broken="end"), "upstream_cut_off", "ended before it was complete"),
         (Reply(["half of it"], broken="close"), "upstream_cut_off", "broke"),
         (
             Reply(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.api.chat import _WholeLines
 from inkgate.api.chat_request import MAX_IMAGES, parse_chat, rename_model
 from inkgate.api.served import ServedModels
+from inkgate.engines.vllm.protocol import EventLines
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InputRejected
 from support.chat_requests import RECORDED
@@ -139,7 +139,7 @@ def test_only_the_model_is_replaced(fields: dict[str, object], old: str, new: st
 
 @given(st.lists(st.sampled_from([b"data: x\n\n", b"da", b"ta: y", b"\n", b"\r\n", b"\n\n"])))
 def test_a_stream_is_let_through_in_whole_lines_and_nothing_is_lost(chunks: list[bytes]) -> None:
-    lines = _WholeLines()
+    lines = EventLines()
     passed = [lines.feed(chunk) for chunk in chunks]
     assert b"".join(passed) + lines.rest == b"".join(chunks)
     assert all(not piece or piece.endswith(b"\n") for piece in passed)
@@ -149,7 +149,7 @@ def test_a_stream_is_let_through_in_whole_lines_and_nothing_is_lost(chunks: list
 def test_the_end_of_a_stream_is_seen_wherever_it_is_cut_and_nowhere_else(end: bytes) -> None:
     text = b'data: {"text": "[DONE]"}\n\ndata: {"text": "data: [DONE]"}\n\n: data: [DONE]\n\n'
     for at in range(len(text + end)):
-        lines = _WholeLines()
+        lines = EventLines()
         lines.feed((text + end)[:at])
         assert not lines.done or at >= len(text) + len(b"data:[DONE]")
         lines.feed((text + end)[at:])
@@ -157,12 +157,18 @@ def test_the_end_of_a_stream_is_seen_wherever_it_is_cut_and_nowhere_else(end: by
 
 
 def test_a_line_of_any_length_is_one_line() -> None:
-    lines = _WholeLines()
+    lines = EventLines()
     assert lines.feed(b"data: " + b"x" * 2_000_000)
     lines.feed(b"data: [DONE]\n")
     assert not lines.done
     lines.feed(b"data: [DONE]\n")
     assert lines.done
+
+
+def test_payloads_of_a_line_of_any_length_are_refused() -> None:
+    with pytest.raises(EngineFailed) as refused:
+        list(EventLines().payloads(b"data: " + b"x" * 2_000_000))
+    assert refused.value.code == "upstream_garbled"
 
 
 class _ListedModels:

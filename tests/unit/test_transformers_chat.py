@@ -13,7 +13,7 @@ from inkgate.engines.transformers.chat import DONE, chat_prompt_of, event_of, ev
 from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, GenerationEnd, TransformersSampling
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset
-from inkgate.engines.vllm.wire import Delta, EventLines, GeneratedToken, TokenUsage, delta_of
+from inkgate.engines.vllm.protocol import Delta, EventLines, GeneratedToken, TokenUsage, delta_of
 from inkgate.errors import InputRejected
 from inkgate.types import TaskKind
 from support.images import encoded
@@ -92,12 +92,14 @@ def test_events_are_understood_as_those_of_a_server() -> None:
         + event_of(GeneratedPiece("20417", -0.5))
         + events_of(GenerationEnd("length", 12, 2))
     )
-    payloads = list(EventLines().feed(stream))
+    lines = EventLines()
+    payloads = list(lines.payloads(stream))
 
-    assert [delta_of(payload) for payload in payloads[:-1]] == [
+    assert [delta_of(payload) for payload in payloads] == [
         Delta("Straße ", (GeneratedToken("Straße ".encode(), -0.25),)),
         Delta("20417", (GeneratedToken(b"20417", -0.5),)),
         Delta(finish_reason="length"),
         Delta(usage=TokenUsage(12, 2)),
     ]
-    assert b"data: " + payloads[-1] + b"\n\n" == DONE
+    assert lines.done
+    assert stream.endswith(DONE)

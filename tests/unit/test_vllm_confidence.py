@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.engines.vllm.confidence import Confidence, scored_words
-from inkgate.engines.vllm.wire import GeneratedToken
+from inkgate.engines.vllm.protocol import GeneratedToken
 
 SURE, UNSURE = -0.01, -1.0
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,9 +22,18 @@ from inkgate.api.errors import Problem, internal_error
 from inkgate.api.head import parse_head
 from inkgate.api.leaving import EarlyBody, cancelled_when_left
 from inkgate.caller import Caller
+from inkgate.engines.vllm.protocol import (
+    IGNORED_HEADER,
+    EventLines,
+    ServerTimeouts,
+    TokenDeadline,
+    check_is_chat,
+    cut_off_error,
+    event_error,
+    is_stream,
+)
 from inkgate.engines.vllm.refusals import chat_error
 from inkgate.engines.vllm.upstream import ModelAnswer, Upstream
-from inkgate.engines.vllm.wire import IGNORED_HEADER, event_error
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.gateway import Admitted
 from inkgate.serving.limiter import WorkOutcome, outcome_of
@@ -33,12 +41,9 @@ from inkgate.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-EVENTS = "text/event-stream"
 _MAX_ANSWER = 64_000_000
 """Maximum bytes of a response that is not streamed, as it is held in memory until complete. 10,000 tokens with 20
 log-probabilities each have 20 MB."""
-_MAX_LINE = 1_000_000
-_DONE = re.compile(rb"^data: ?\[DONE\]\r?$", re.MULTILINE)
 _ERROR = b'"error"'
 """Appears in an event only if it is an error: within text the quotes have backslashes."""
 _SHOWN = 100
@@ -136,30 +141,26 @@ class _Relay:
 
     async def _in_time(self, upstream: Upstream, asked: ChatRequest) -> None:
         """As `answer`, with time limits for the whole response, the first token, and each pause between tokens."""
-        last_moment = self.admitted.caller.deadline
-        patience = self.settings.engine.vllm.first_token_s if asked.stream else math.inf
+        vllm, last_moment = self.settings.engine.vllm, self.admitted.caller.deadline
+        first_token_s = vllm.first_token_s if asked.stream else math.inf
+        due = TokenDeadline(ServerTimeouts(first_token_s, vllm.progress_s), last_moment)
         whole: tuple[list[tuple[bytes, bytes]], bytes] | None = None
-        with anyio.CancelScope(deadline=last_moment) as scope:
-
-            def sent() -> None:
-                scope.deadline = min(last_moment, anyio.current_time() + patience)
-
-            async with self.admitted.send(upstream, asked.call(sent)) as answer:
+        with due.scope() as scope:
+            async with self.admitted.send(upstream, asked.call(due.sent)) as answer:
                 self.noted["upstream_status"] = answer.status
-                _check_is_chat(answer)
-                if answer.status < 400 and answer.headers.get("content-type", "").startswith(EVENTS):
-                    await self._stream(answer, scope, last_moment)
+                check_is_chat(answer)
+                if answer.status < 400 and is_stream(answer):
+                    await self._stream(answer, due)
                 else:
                     whole = await self._whole(answer, asked.model)
             if whole is not None:  # A slow client must not keep the model server's request open.
-                scope.deadline = last_moment
+                due.suspend()
                 await self._send_whole(answer.status, *whole)
         if not scope.cancelled_caught:
             return
         if anyio.current_time() >= last_moment:
             raise self.admitted.caller.timeout_error("The model server did not finish within the time limit.")
-        awaited = "next token" if self.begun else "first token"
-        raise EngineFailed("upstream_stalled", f"The {awaited} did not arrive in time.")
+        raise due.stalled_error()
 
     async def _whole(self, answer: ModelAnswer, model: str) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
         """Headers and body to send; None if an error was sent instead."""
@@ -199,11 +200,11 @@ class _Relay:
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(told))]
         await self._send_whole(answer.status, headers, told)
 
-    async def _stream(self, answer: ModelAnswer, scope: anyio.CancelScope, last_moment: float) -> None:
+    async def _stream(self, answer: ModelAnswer, due: TokenDeadline) -> None:
         """Sends events as they arrive. The time limits exclude the client's reading time."""
-        lines = _WholeLines()
+        lines = EventLines()
         async for chunk in answer.chunks:
-            scope.deadline = last_moment
+            due.suspend()
             if not self.begun:
                 self.begun = True
                 # Without X-Accel-Buffering, nginx would buffer the events.
@@ -212,10 +213,10 @@ class _Relay:
             await self.send(
                 {"type": "http.response.body", "body": self._translated(lines.feed(chunk)), "more_body": True}
             )
-            scope.deadline = min(last_moment, anyio.current_time() + self.settings.engine.vllm.progress_s)
+            due.progressed()
         if not lines.done:
-            raise EngineFailed("upstream_cut_off", "The model server's response ended before it was complete.")
-        scope.deadline = last_moment
+            raise cut_off_error()
+        due.suspend()
         await self.send({"type": "http.response.body", "body": lines.rest})
 
     def _translated(self, lines: bytes) -> bytes:
@@ -242,38 +243,6 @@ class _Relay:
         await self.send({"type": "http.response.body", "body": event})
 
 
-class _WholeLines:
-    """Passes complete lines of a stream, so that an error can follow a stream that breaks off.
-
-    Attributes:
-        rest: the beginning of the incomplete line.
-    """
-
-    def __init__(self) -> None:
-        self.rest = b""
-        self._done = False
-        self._within = False
-
-    @property
-    def done(self) -> bool:
-        """Whether a [DONE] line has arrived. Text of the response may also contain the word."""
-        return self._done or (not self._within and _DONE.match(self.rest) is not None)
-
-    def feed(self, chunk: bytes) -> bytes:
-        """The part of the stream that may be sent now."""
-        data = self.rest + chunk if self.rest else chunk
-        end = data.rfind(b"\n") + 1
-        if len(data) - end > _MAX_LINE:
-            end = len(data)
-        self.rest = data[end:]
-        passed = data if end == len(data) else data[:end]
-        if passed:
-            start = passed.find(b"\n") + 1 if self._within else 0
-            self._done = self._done or _DONE.search(passed, start) is not None
-            self._within = not passed.endswith(b"\n")
-        return passed
-
-
 def _kept(answer: ModelAnswer, ignored: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
     """The headers of `answer` that describe its body, without those of the connection to the model server.
 
@@ -284,19 +253,3 @@ def _kept(answer: ModelAnswer, ignored: tuple[str, ...]) -> list[tuple[bytes, by
     if named := ", ".join(dict.fromkeys(filter(None, names))):
         kept[IGNORED_HEADER] = named
     return [(name.encode(), value.encode("latin-1")) for name, value in kept.items()]
-
-
-def _check_is_chat(answer: ModelAnswer) -> None:
-    """Accepts responses, and the model server's errors about the request.
-
-    Raises:
-        EngineFailed: the server refuses inkgate's key, or is not a model server.
-    """
-    if answer.status in {401, 403}:
-        raise EngineFailed(
-            "upstream_denied",
-            f"The model server answered with status {answer.status}: it did not accept inkgate's API key.",
-        )
-    kind = answer.headers.get("content-type", "")
-    if answer.status == 200 and not kind.startswith((EVENTS, "application/json")):
-        raise EngineFailed("upstream_garbled", "The model server's response is neither JSON nor an event stream.")

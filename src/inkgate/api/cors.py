@@ -14,7 +14,7 @@ from inkgate.api.document_response import STATUS_HEADER
 from inkgate.api.head import PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER
 from inkgate.api.request_id import HEADER as REQUEST_ID_HEADER
 from inkgate.api.stream import PAGES_HEADER
-from inkgate.engines.vllm.wire import IGNORED_HEADER
+from inkgate.engines.vllm.protocol import IGNORED_HEADER
 
 _HEADERS = (
     *("Authorization", "X-API-Key", "Content-Type", "Cache-Control", "Idempotency-Key", "User-Agent"),

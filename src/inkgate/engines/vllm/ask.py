@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from inkgate.engines.vllm.client import UNKNOWN, ChatClient
+from inkgate.engines.vllm.protocol import GeneratedToken
 from inkgate.engines.vllm.runaway import RepeatedTail, RepetitionLimits, RunawayGuard, repeating_tail
 from inkgate.engines.vllm.upstream import ModelCall
-from inkgate.engines.vllm.wire import GeneratedToken
 from inkgate.errors import EngineFailed
 
 _SUSPECT = RepetitionLimits(run_span=300, line_span=600, blank_span=1500, cells=60, rows=60, table_span=4000)

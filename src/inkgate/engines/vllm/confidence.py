@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 
-from inkgate.engines.vllm.wire import GeneratedToken
+from inkgate.engines.vllm.protocol import GeneratedToken
 from inkgate.types import TextWord
 
 _REPLACED = "\ufffd".encode()

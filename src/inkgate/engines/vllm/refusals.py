@@ -52,10 +52,17 @@ def upstream_error(status: int, body: bytes) -> InkgateError:
     if status in _REFUSED:
         return InputRejected("upstream_rejected", reason or f"The model server refused the request ({status}).")
     if status in {401, 403}:
-        return EngineFailed("upstream_denied", f"The model server rejected inkgate's API key ({status}).")
+        return denied_error(status)
     if status in {429, 503}:
         return EngineFailed("upstream_busy", f"The model server is full ({status}).")
     return EngineFailed("upstream_failed", f"The model server failed ({status}).")
+
+
+def denied_error(status: int) -> EngineFailed:
+    """The error for a server that refuses inkgate's key."""
+    return EngineFailed(
+        "upstream_denied", f"The model server answered with status {status}: it did not accept inkgate's API key."
+    )
 
 
 def chat_error(status: int, body: bytes, model: str) -> InkgateError:

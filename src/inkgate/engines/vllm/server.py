@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,9 +18,15 @@ from opentelemetry.trace import get_current_span
 
 from inkgate.engines.vllm.encode import probe_image
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
+from inkgate.engines.vllm.protocol import (
+    IGNORED_HEADER,
+    error_body,
+    garbled_error,
+    refuses_mm_kwargs,
+    without_mm_kwargs,
+)
 from inkgate.engines.vllm.refusals import upstream_error
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, ServedModelName
-from inkgate.engines.vllm.wire import IGNORED_HEADER, garbled_error, refuses_mm_kwargs, without_mm_kwargs
 from inkgate.errors import EngineFailed
 from inkgate.telemetry.tracing import outgoing_headers
 
@@ -33,7 +39,6 @@ _LIST_S = 10.0
 _METRICS_S = 10.0
 _METRICS_BYTES = 8 << 20
 """vLLM 0.32 has 57 kB for one engine."""
-_ERROR_BYTES = 65_536
 _REFUSAL_S = 600.0
 """For this many seconds a server that refused `mm_processor_kwargs` gets none: it may be restarted with another flag. A
 server that refuses connections is being restarted."""
@@ -144,7 +149,7 @@ class ModelServer:
         async with AsyncExitStack() as stack:
             answer = await stack.enter_async_context(self._posted(call, body, ignored))
             if answer.status == 400:
-                begun = await _start_of(answer.chunks)
+                begun = await error_body(answer)
                 body, refused = without_mm_kwargs(body) if refuses_mm_kwargs(answer.status, begun) else (body, ())
                 if refused:
                     log.info("model_server_refuses_mm_kwargs", url=self.base_url, left_out=refused)
@@ -224,17 +229,6 @@ class ModelServer:
         """The error. Also forgets what is known of the server, which may be another one next time."""
         self._without_mm_kwargs_until = -math.inf
         return EngineFailed("upstream_unreachable", "Can't connect to the model server.")
-
-
-async def _start_of(chunks: AsyncIterator[bytes]) -> bytes:
-    """An error's body, cut to the usual length of errors."""
-    begun = b""
-    with suppress(EngineFailed):  # a part of the body is enough: the status decides
-        async for chunk in chunks:
-            begun += chunk
-            if len(begun) > _ERROR_BYTES:
-                break
-    return begun
 
 
 async def _after(begun: bytes, rest: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
