@@ -35,15 +35,15 @@ from inkgate.bench.accuracy.candidates import OwnReader
 from inkgate.bench.accuracy.manifest import Entry, load_manifest, load_text
 from inkgate.bench.accuracy.metrics import Token, token_of
 from inkgate.bench.accuracy.scores import FileScore, score
-from inkgate.bootstrap.engines import embedded_engine, runtime_of
 from inkgate.caller import Caller, Priority
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
+from inkgate.engines.choose import embedded_engine, runtime_of
 from inkgate.gateway import Gateway
 from inkgate.layout.cdla import CdlaLayout
+from inkgate.pipeline.policies import Degrading
 from inkgate.reader import Reader
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
-from inkgate.serving.degrading import Degrading
 from inkgate.serving.limiter import ANYBODY, Arrival, Permit
 from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import PdfText, Settings

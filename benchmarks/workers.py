@@ -28,19 +28,19 @@ import numpy as np
 from benchmarks.engines.closed import Read, closed_loop
 from benchmarks.engines.sample import data_of, documents
 from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bootstrap.batchers import Batchers
-from inkgate.bootstrap.engines import embedded_engine, page_layout, runtime_of
 from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.caller import NO_CALLER
 from inkgate.children import python_command
 from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
+from inkgate.engines.choose import embedded_engine, page_layout, runtime_of
 from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.workers.pool import PoolSettings, WorkerPool
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.layout.arrange import arrange
+from inkgate.serving.batchers import Batchers
 from inkgate.settings import load_settings
 from inkgate.types import Document, PageResult, Size, Task
 

@@ -54,7 +54,7 @@ FAULTS = (
         "work of low priority starves",
     ),
     Fault(
-        "serving/cached.py",
+        "pipeline/cached.py",
         "self._inner.name, self._revision, task, *seen)",
         "self._inner.name, self._revision, *seen)",
         "a page asked for as Markdown is answered with the cached plain text",
@@ -90,7 +90,7 @@ FAULTS = (
         "interactive pages are degraded as early as batches",
     ),
     Fault(
-        "serving/balancer.py",
+        "engines/vllm/balancer.py",
         "replica = await self._available(call, tried)",
         "replica = await self._available(call, None)",
         "a call that failed is retried on the server that failed it",

@@ -12,7 +12,7 @@ from benchmarks.engines.own import DEFAULT, started
 from benchmarks.engines.steps import TOGETHER
 from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bench.accuracy.peers import CORES
-from inkgate.bootstrap.engines import runtime_of
+from inkgate.engines.choose import runtime_of
 
 
 @dataclass(frozen=True)

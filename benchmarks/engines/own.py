@@ -12,16 +12,16 @@ import anyio
 from benchmarks.engines.closed import Read
 from benchmarks.engines.sample import data_of
 from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bootstrap.batchers import Batchers
-from inkgate.bootstrap.engines import embedded_engine, page_layout, runtime_of
 from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
-from inkgate.engines.alone import unbatched
 from inkgate.engines.base import Engine
+from inkgate.engines.choose import embedded_engine, page_layout, runtime_of
 from inkgate.runtimes.base import ColumnModel, Model, Runtime
 from inkgate.runtimes.onnx import OnnxColumns
 from inkgate.serving.batcher import BatchFigures
+from inkgate.serving.batchers import Batchers
+from inkgate.serving.batching import unbatched
 from inkgate.settings import Settings, load_settings
 from inkgate.types import Document, Task
 

@@ -12,11 +12,11 @@ from benchmarks.simulate.scenario import Link
 from benchmarks.simulate.server import ServerGone
 from benchmarks.simulate.workload import PageWork, Request
 from inkgate.caller import Caller
+from inkgate.engines.vllm.pressure import PressureGauge
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit, Limit
-from inkgate.serving.pressure import PressureGauge
 from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler, Slot
 from inkgate.serving.work import Work

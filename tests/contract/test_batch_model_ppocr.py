@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inkgate.engines.base import BatchModel
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, TextBoxes
 from inkgate.engines.ppocr.models import PpocrModels
 from inkgate.engines.ppocr.page_orientation import Rotation
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.runtimes.choose import open_runtime
+from inkgate.serving.batching import BatchModel
 from inkgate.settings import Precision, RuntimeName
 from support.ppocr import drawn, drawn_line
 

@@ -15,15 +15,16 @@ from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
-from inkgate.engines.text_layer import TextLayerFirst
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import InputRejected
 from inkgate.layout.cdla import CdlaLayout
+from inkgate.pipeline.cached import Cached, page_cache
+from inkgate.pipeline.policies import Quarantined
+from inkgate.pipeline.text_layer import TextLayerFirst
 from inkgate.runtimes.choose import open_runtime
-from inkgate.serving.cached import Cached
-from inkgate.serving.quarantine import Quarantine, Quarantined
+from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.store import MemoryStore
 from inkgate.settings import PpocrSettings, Precision, RuntimeName, VllmSettings
 from inkgate.types import PageResult, Pixels, Size, Task, TaskKind
@@ -59,7 +60,7 @@ def built(name: str) -> Iterator[Engine]:
                 replace(preset, tasks=tasks, elements=None, classes={}), VllmSettings(), ModelServer(stub.url, 5)
             )
     elif name == "cached":
-        yield Cached(Quarantined(ppocr, Quarantine()), MemoryStore(1_000_000), 60.0, "")
+        yield Cached(Quarantined(ppocr, Quarantine()), page_cache(MemoryStore(1_000_000), 60.0), "")
     else:
         yield ppocr if name == "ppocr" else TextLayerFirst(ppocr, layout, Threads("text_layer", 1))
 
@@ -73,7 +74,7 @@ async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
     with built(request.param) as engine:
         async with anyio.create_task_group() as background:
             if isinstance(engine, Cached):
-                background.start_soon(engine.run)
+                background.start_soon(engine.cache.run)
             await engine.start()
             yield engine
             await engine.stop()

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from inkgate.documents.open import Opener
-from inkgate.engines.probe import BlankPage
 from inkgate.engines.vllm.crop import PageCrop
+from inkgate.pipeline.readiness import BlankPage
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Page
 from support.images import encoded

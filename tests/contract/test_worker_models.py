@@ -10,11 +10,11 @@ import anyio
 import numpy as np
 import pytest
 
-from inkgate.engines.base import BatchModel
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions
 from inkgate.engines.ppocr.models import PpocrModels
 from inkgate.engines.ppocr.worker import models_of, worker_pool
 from inkgate.runtimes.choose import open_runtime
+from inkgate.serving.batching import BatchModel
 from inkgate.settings import PpocrSettings, Precision, RuntimeName
 from support.engine_worker import RunningPool, running
 from support.ppocr import drawn, drawn_line

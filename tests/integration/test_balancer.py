@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 
+from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.balancer import BalancedUpstream, BalancerSettings
 from inkgate.serving.replicas import ReplicaState
 from support.stub_upstream import Reply, Request, StubUpstream, error_reply, running_stub
 
@@ -176,20 +176,6 @@ async def test_leaving_reaches_the_server() -> None:
                     break
             await stub.wait_until_left()
             assert found.set.replicas[0].outstanding == 0
-
-
-async def test_draining_lets_what_has_begun_end() -> None:
-    with ExitStack() as stack:
-        slow, other = pair(stack, Reply(["on "], endless=True))
-        async with balanced([slow.url, other.url]) as found, anyio.create_task_group() as tasks:  # noqa: SIM117 - tasks outlive it
-            async with found.send(CALL) as answer:
-                await anext(answer.chunks)
-                tasks.start_soon(found.drain, slow.url)
-                await until(found, ReplicaState.DRAINING, ReplicaState.UP)
-                assert {(await asked(found))[0] for _ in range(3)} == {200}
-                assert (len(slow.seen), len(other.seen)) == (1, 3)
-        found.readmit(slow.url)
-        assert found.set.replicas[0].state is ReplicaState.UP
 
 
 async def test_models_are_those_of_a_server_that_answers() -> None:

@@ -13,9 +13,9 @@ import pytest
 from redis.asyncio import Redis
 
 from inkgate.caller import NO_CALLER
+from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
 from inkgate.serving.cache import CacheSource
-from inkgate.serving.cached import Cached
 from inkgate.serving.store import BreakingStore
 from inkgate.storage.redis import RedisStore
 from inkgate.types import PageResult, Task
@@ -42,13 +42,15 @@ class Service:
         self.engine = ScriptedEngine()
         self.breaker = Breaker("redis", SOON)
         self.redis = RedisStore(url)
-        self.cached = Cached(self.engine, BreakingStore(self.redis, self.breaker, get_s, put_s=0.3), 60.0, "")
+        self.cached = Cached(
+            self.engine, page_cache(BreakingStore(self.redis, self.breaker, get_s, put_s=0.3), 60.0), ""
+        )
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(tasks.cancel_scope.cancel)
-        tasks.start_soon(self.cached.run)
+        tasks.start_soon(self.cached.cache.run)
         await anyio.lowlevel.checkpoint()
         return self
 

@@ -14,8 +14,8 @@ from PIL import Image
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import EngineFailed, InkgateError
+from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.reader import Reader, ReadOptions
-from inkgate.serving.cached import Cached
 from inkgate.serving.store import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Page, PageResult, Task
@@ -66,9 +66,9 @@ class PixelsFirst(ScriptedEngine):
 @asynccontextmanager
 async def running_reader(*, cached: bool) -> AsyncIterator[Reader]:
     engine = PixelsFirst(fail)
-    shared = Cached(engine, MemoryStore(100_000), 60.0, "")
+    shared = Cached(engine, page_cache(MemoryStore(100_000), 60.0), "")
     async with Opener(LimitSettings(), PdfSettings(workers=1)) as opener, anyio.create_task_group() as tasks:
-        tasks.start_soon(shared.run)
+        tasks.start_soon(shared.cache.run)
         yield Reader(opener, shared if cached else engine, LimitSettings())
         tasks.cancel_scope.cancel()
 

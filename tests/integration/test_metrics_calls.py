@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER
+from inkgate.engines.vllm.scheduled_calls import ScheduledCalls
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import ModelCall
+from inkgate.pipeline.policies import ScheduledPages
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.rate import TokenRate
-from inkgate.serving.scheduled_calls import ScheduledCalls
-from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import DegradationSettings, SchedulingSettings
 from inkgate.telemetry.metrics import Metrics

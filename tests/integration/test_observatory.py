@@ -21,8 +21,8 @@ from pydantic import TypeAdapter
 
 from inkgate.api.app import create_app
 from inkgate.bootstrap import Service, running
-from inkgate.bootstrap.observatory import Observatory
 from inkgate.bootstrap.stack import build_parts
+from inkgate.bootstrap.state import StateReader
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.settings import load_settings
 from inkgate.telemetry.state import CacheState, PdfJobs, State
@@ -241,11 +241,11 @@ async def test_a_service_that_is_not_started(tmp_path: Path) -> None:
     }
     settings = load_settings(None, engine=own, cache={"redis_url": f"redis://:{SECRET}@localhost"})
     parts = build_parts(settings)
-    observatory = Observatory(parts.observed, settings, parts.metrics, Pdf(), lambda: 1000.0)
+    observatory = StateReader(parts.state_objects, settings, parts.metrics, Pdf(), lambda: 1000.0)
     observatory.ask_also(parts.readiness.known_reasons)
     observatory.ask_also(lambda: ["it is Sunday"])
-    assert parts.observed.breaker is not None
-    parts.observed.breaker.trip("a GPU is too hot")
+    assert parts.state_objects.breaker is not None
+    parts.state_objects.breaker.trip("a GPU is too hot")
     state = observatory.state()
     named = [(each.kind, each.pid, each.started) for each in state.processes]
     assert named == [("gateway", os.getpid(), 1), ("pdf", 0, 4), ("vllm", 0, 1)]

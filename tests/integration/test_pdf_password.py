@@ -12,8 +12,8 @@ from inkgate.caller import NO_CALLER
 from inkgate.client.requests import ReadAs, reading
 from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
+from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.reader import ReadOptions
-from inkgate.serving.cached import Cached
 from inkgate.serving.store import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Task
@@ -62,9 +62,9 @@ async def test_no_password_opens_what_needs_another_or_is_ignored_where_none_is_
 
 async def test_a_page_that_was_kept_is_not_for_who_does_not_know_the_password() -> None:
     engine = ScriptedEngine()
-    cached = Cached(engine, MemoryStore(100_000), 60.0, "")
+    cached = Cached(engine, page_cache(MemoryStore(100_000), 60.0), "")
     async with Opener(LimitSettings(), PdfSettings(workers=1)) as opener, anyio.create_task_group() as tasks:
-        tasks.start_soon(cached.run)
+        tasks.start_soon(cached.cache.run)
 
         async def read(password: str) -> str:
             async with opener.open(Document(LOCKED), password=password) as opened:

@@ -9,10 +9,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from inkgate.bootstrap.batchers import Batchers
 from inkgate.caller import NO_CALLER
-from inkgate.engines.alone import unbatched
-from inkgate.engines.base import NewBatching
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.errors import EngineFailed
 from inkgate.layout.cdla import CdlaLayout
@@ -20,6 +17,8 @@ from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.onnx import OnnxRuntime
 from inkgate.serving.batcher import BatchFigures
+from inkgate.serving.batchers import Batchers
+from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import BatchingSettings, PpocrSettings, Precision, RuntimeName
 from inkgate.types import PageResult, RgbArray, Task
 from support.ppocr import ArrayPage, drawn

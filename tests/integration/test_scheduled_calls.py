@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from inkgate.caller import Caller, Priority
+from inkgate.engines.vllm.scheduled_calls import ScheduledCalls
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import InputRejected, Overloaded
@@ -18,7 +19,6 @@ from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.rate import TokenRate
-from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import SchedulingSettings
 from support.stub_upstream import Reply, Request, Script, StubUpstream, error_reply, running_stub

@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import InkgateError
-from inkgate.serving.cached import Cached
+from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.serving.store import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Page, PageResult, Task
@@ -69,8 +69,8 @@ class Service:
         self.answered = 0
         self._opener = opener
         self._tasks = tasks
-        self._cached = Cached(engine, MemoryStore(1_000_000), 60.0, "")
-        tasks.start_soon(self._cached.run)
+        self._cached = Cached(engine, page_cache(MemoryStore(1_000_000), 60.0), "")
+        tasks.start_soon(self._cached.cache.run)
 
     async def ask(self, colour: str, begin: anyio.Event | None = None) -> None:
         """Opens the PDF, and asks for its page when `begin` is set."""

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from inkgate.bootstrap import build_parts
-from inkgate.bootstrap.engines import page_layout
 from inkgate.caller import NO_CALLER
+from inkgate.engines.choose import page_layout
 from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.server import ModelServer

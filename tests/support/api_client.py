@@ -21,11 +21,11 @@ from inkgate.api.context import Context
 from inkgate.api.fetch import Fetcher
 from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
-from inkgate.engines.probe import blank_page_probe
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.gateway import Gateway
+from inkgate.pipeline.policies import EngineProgress
+from inkgate.pipeline.readiness import Readiness, blank_page_probe
 from inkgate.reader import Reader
-from inkgate.serving.readiness import EngineProgress, Readiness
 from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings, load_settings
 from inkgate.supervision import Supervisor
@@ -90,7 +90,7 @@ async def running_api(
             Opener(settings.limits, settings.pdf) as opener,
             _background() as background,
         ):
-            readiness = Readiness(EngineProgress(engine), blank_page_probe(engine), list, settings.limits.time_s)
+            readiness = Readiness(engine.name, EngineProgress(), blank_page_probe(engine), list, settings.limits.time_s)
             background.start_soon(readiness.run)
             readiness.engine_started()
             reader = Reader(opener, engine, settings.limits, observer=observer)

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from inkgate.caller import Priority
-from inkgate.engines.alone import unbatched
+from inkgate.serving.batching import unbatched
 
 pytestmark = pytest.mark.anyio
 

@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
+from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.balancer import BalancedUpstream, BalancerSettings
 from inkgate.serving.replicas import ReplicaState
 
 pytestmark = pytest.mark.anyio

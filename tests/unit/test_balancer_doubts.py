@@ -9,10 +9,10 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.balancer import BalancedUpstream, BalancerSettings
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.replicas import ReplicaState
 

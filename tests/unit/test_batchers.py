@@ -8,8 +8,8 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from inkgate.bootstrap.batchers import Batchers
 from inkgate.caller import Priority
+from inkgate.serving.batchers import Batchers
 from inkgate.settings import BatchingSettings
 from inkgate.telemetry.metrics import Metrics
 

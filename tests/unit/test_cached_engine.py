@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
-from inkgate.serving.cached import Cached
+from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.serving.store import MemoryStore
 from inkgate.types import Block, BlockType, Page, PageError, PageResult, Size, Task, TaskKind, TextLayer
 from support.scripted_engine import KeyedPage, ScriptedEngine
@@ -42,8 +42,8 @@ def engine() -> Degrading:
 @pytest.fixture
 async def cached(store: MemoryStore, engine: Degrading) -> AsyncIterator[Cached]:
     async with anyio.create_task_group() as tasks:
-        cached = Cached(engine, store, 60.0, "revision 1")
-        tasks.start_soon(cached.run)
+        cached = Cached(engine, page_cache(store, 60.0), "revision 1")
+        tasks.start_soon(cached.cache.run)
         await checkpoint()
         yield cached
         tasks.cancel_scope.cancel()
@@ -55,7 +55,7 @@ async def test_a_thousand_reads_over_a_hundred_pages_are_a_hundred(store: Memory
             await checkpoint()
 
     engine = ScriptedEngine(a_moment)
-    cached = Cached(engine, store, 60.0, "")
+    cached = Cached(engine, page_cache(store, 60.0), "")
     read: list[PageResult] = []
     upcoming = iter([index for index in range(100) for _ in range(10)])
 
@@ -66,7 +66,7 @@ async def test_a_thousand_reads_over_a_hundred_pages_are_a_hundred(store: Memory
             read.append(result)
 
     async with anyio.create_task_group() as background:
-        background.start_soon(cached.run)
+        background.start_soon(cached.cache.run)
         await checkpoint()
         async with anyio.create_task_group() as workers:
             for _ in range(16):
@@ -118,8 +118,8 @@ async def test_another_engine_or_revision_does_not_take_what_this_one_kept(
     timings = []
     async with anyio.create_task_group() as tasks:
         for inner, revision in others:
-            other = Cached(inner, store, 60.0, revision)
-            tasks.start_soon(other.run)
+            other = Cached(inner, page_cache(store, 60.0), revision)
+            tasks.start_soon(other.cache.run)
             await checkpoint()
             timings.append(list((await other.read(KeyedPage(b"a"), Task(), NO_CALLER)).timings_ms))
         tasks.cancel_scope.cancel()
@@ -181,7 +181,7 @@ class GatedEngine(ScriptedEngine):
 
 async def _asked(engine: GatedEngine, callers: list[Caller]) -> list[PageResult | str]:
     """What each of `callers` gets who ask for the same page, one after the other, before it is read."""
-    cached = Cached(engine, MemoryStore(1_000_000), 60.0, "")
+    cached = Cached(engine, page_cache(MemoryStore(1_000_000), 60.0), "")
     answers: list[PageResult | str] = [""] * len(callers)
 
     async def ask(place: int) -> None:
@@ -191,7 +191,7 @@ async def _asked(engine: GatedEngine, callers: list[Caller]) -> list[PageResult 
             answers[place] = error.code
 
     async with anyio.create_task_group() as background:
-        background.start_soon(cached.run)
+        background.start_soon(cached.cache.run)
         await checkpoint()
         async with anyio.create_task_group() as tasks:
             for place in range(len(callers)):

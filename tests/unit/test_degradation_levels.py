@@ -8,8 +8,8 @@ import pytest
 
 from inkgate.caller import Caller, Priority
 from inkgate.errors import Overloaded
+from inkgate.pipeline.policies import Degrading
 from inkgate.serving.degradation import Degradation, DegradationLevel, SheddingLimiter
-from inkgate.serving.degrading import Degrading
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.work import Work
 from inkgate.settings import DegradationSettings

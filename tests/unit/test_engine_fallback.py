@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.engines.fallback import Fallback
-from inkgate.engines.on_demand import OnDemand
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.pipeline.fallback import Fallback, OnDemand
 from inkgate.types import Attempt, Page, PageResult, Task
 from support.ppocr import ArrayPage
 

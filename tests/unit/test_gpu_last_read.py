@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from inkgate.bootstrap.gpus import LastRead, gpu_background
+from inkgate.serving.gpu_watch import LastRead, gpu_background
 from inkgate.settings import Settings
 from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable
 from support.gpu import RecordedGpu

@@ -11,9 +11,8 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
-from inkgate.bootstrap.gpus import LastRead, gpu_watch, last_read
 from inkgate.serving.breaker import Breaker, BreakerState
-from inkgate.serving.gpu_watch import GpuWatch
+from inkgate.serving.gpu_watch import GpuWatch, LastRead, gpu_watch, last_read
 from inkgate.settings import EngineSettings, GpuMonitoring, GpuSettings, ServingSettings, Settings, VllmSettings
 from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable
 from support.clock import Clock

@@ -9,8 +9,8 @@ import pytest
 
 from inkgate.caller import NO_CALLER, Caller
 from inkgate.errors import EngineFailed, InputRejected, Overloaded
+from inkgate.pipeline.policies import Guarded
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
-from inkgate.serving.guarded import Guarded
 from inkgate.types import Task
 from support.clock import Clock
 from support.scripted_engine import KeyedPage, ScriptedEngine

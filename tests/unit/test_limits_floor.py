@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from inkgate.engines.vllm.pressure import PressureGauge
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit
-from inkgate.serving.pressure import Pressure, PressureGauge
+from inkgate.serving.pressure import Pressure
 from inkgate.settings import AdaptiveSettings
 from support.clock import Clock
 from support.plant import TICK_S, Plant

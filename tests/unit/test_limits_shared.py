@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from inkgate.engines.vllm.pressure import PressureGauge
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit
-from inkgate.serving.pressure import PressureGauge
 from inkgate.settings import AdaptiveSettings
 from support.plant import TICK_S, Plant
 

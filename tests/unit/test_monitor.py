@@ -9,14 +9,14 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from inkgate.engines.vllm.balancer import Server
 from inkgate.engines.vllm.metrics import ServerReading
+from inkgate.engines.vllm.monitor import EachServer, Monitor
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
-from inkgate.serving.balancer import Server
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit
-from inkgate.serving.monitor import EachServer, Monitor
 from inkgate.serving.rate import TokenRate
 from inkgate.serving.replicas import Replica, ReplicaSet, ReplicaState
 from inkgate.serving.scheduler import Scheduler

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
-from inkgate.serving.pressure import Baselines, Pressure, PressureGauge, PressureTargets
+from inkgate.engines.vllm.pressure import Baselines, PressureGauge
+from inkgate.serving.pressure import Pressure, PressureTargets
 
 QUIET = ServerReading(kv_usage=0.0)
 

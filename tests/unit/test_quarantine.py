@@ -11,15 +11,12 @@ from anyio.lowlevel import checkpoint
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.bootstrap.stack import build_parts
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.engines.around import EngineWrapper
 from inkgate.errors import EngineFailed, InputRejected
+from inkgate.pipeline.policies import Quarantined, ScheduledPages
 from inkgate.serving.degradation import Degradation
-from inkgate.serving.guarded import Guarded
-from inkgate.serving.quarantine import Quarantine, Quarantined, QuarantineSettings
-from inkgate.serving.scheduled_pages import ScheduledPages
-from inkgate.settings import DegradationSettings, load_settings
+from inkgate.serving.quarantine import Quarantine, QuarantineSettings
+from inkgate.settings import DegradationSettings
 from inkgate.types import Page, PageResult, Task
 from support.scheduling import SchedulerBench
 from support.scripted_engine import KeyedPage, ScriptedEngine
@@ -232,14 +229,3 @@ async def test_suspects_wait_without_a_place_at_the_engine() -> None:
         assert (read, house.scheduler.in_flight) == ([7], 1)
         go.set()
     assert read == [7, 0, 1, 2]
-
-
-def test_the_service_has_suspects_wait_before_they_take_a_place() -> None:
-    engine = build_parts(
-        load_settings(None, engine={"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}})
-    ).engine
-    order = []
-    while isinstance(engine, EngineWrapper):
-        order.append(type(engine))
-        engine = engine._inner
-    assert order.index(Quarantined) < order.index(ScheduledPages) < order.index(Guarded)

@@ -9,14 +9,13 @@ import anyio
 import pytest
 
 from inkgate.caller import NO_CALLER, Caller
-from inkgate.engines.probe import BlankPage, blank_page_probe
 from inkgate.errors import EngineFailed
+from inkgate.pipeline.policies import EngineProgress, ProgressRecorded, ScheduledPages
+from inkgate.pipeline.readiness import BlankPage, Readiness, blank_page_probe
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.rate import TokenRate
-from inkgate.serving.readiness import EngineProgress, Readiness
-from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import DegradationSettings, SchedulingSettings
 from inkgate.types import Page, PageResult, Task
@@ -60,11 +59,13 @@ class Service:
         self.faults: list[str] = []
         self.responded_at = float("-inf")
         self.probes = 0
-        progress = EngineProgress(engine, lambda: self.responded_at, self.clock)
+        progress = EngineProgress(lambda: self.responded_at, self.clock)
         scheduler = Scheduler(FixedLimit(1), Ledger(None), TokenRate(), SchedulingSettings())
-        self.pages = ScheduledPages(progress, scheduler, Degradation(DegradationSettings(), lambda: None))
+        self.pages = ScheduledPages(
+            ProgressRecorded(engine, progress), scheduler, Degradation(DegradationSettings(), lambda: None)
+        )
         self.probe_engine = FakeEngine()
-        self.readiness = Readiness(progress, self._probe, lambda: self.faults, STUCK_S, self.clock)
+        self.readiness = Readiness(engine.name, progress, self._probe, lambda: self.faults, STUCK_S, self.clock)
 
     async def _probe(self) -> None:
         self.probes += 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from inkgate.bootstrap.shown_settings import MASK, shown_flags, shown_settings, without_password
 from inkgate.settings import Settings, load_settings
+from inkgate.settings.shown import MASK, shown_flags, shown_settings, without_password
 
 HASH = "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8"
 SETTINGS: dict[str, dict[str, object]] = {

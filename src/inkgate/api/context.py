@@ -21,14 +21,14 @@ from inkgate.engines.base import Engine
 from inkgate.engines.vllm.images import ImageLimits
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.gateway import Gateway
-from inkgate.serving.readiness import Readiness
+from inkgate.pipeline.readiness import Readiness
 from inkgate.settings import Settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state import State
 
 
-class Observatory(Protocol):
+class StateSource(Protocol):
     """Reports the service's state."""
 
     def state(self, *, history: bool = True) -> State:
@@ -63,7 +63,7 @@ class Service(Protocol):
         ...
 
     @property
-    def observatory(self) -> Observatory: ...
+    def observatory(self) -> StateSource: ...
 
     @property
     def readiness(self) -> Readiness: ...

@@ -1,6 +1,6 @@
 """The composition root: the only package that creates concrete classes, starts them and stops them, in order.
 
-`engines` builds the engines, `stack` the policies around them.
+`stack` builds the parts, `state` reads them for State.
 """
 
 from __future__ import annotations
@@ -11,17 +11,16 @@ from dataclasses import dataclass
 
 import anyio
 
-from inkgate.bootstrap.observatory import Observatory
-from inkgate.bootstrap.parts import Parts
-from inkgate.bootstrap.stack import build_parts
+from inkgate.bootstrap.stack import ServiceParts, build_parts
+from inkgate.bootstrap.state import StateReader
 from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.gateway import Gateway
+from inkgate.pipeline.readiness import Readiness
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
-from inkgate.serving.readiness import Readiness
 from inkgate.serving.waiting_room import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
@@ -30,7 +29,7 @@ from inkgate.telemetry.observer import Observer
 from inkgate.telemetry.state_collector import StateCollector
 from inkgate.telemetry.tracing import tracer_of
 
-__all__ = ["Parts", "Service", "build_parts", "running", "serve"]
+__all__ = ["Service", "ServiceParts", "build_parts", "running", "serve"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Service:
     upstream: Upstream | None
     metrics: Metrics
     observer: Observer
-    observatory: Observatory
+    observatory: StateReader
     supervisor: Supervisor
     readiness: Readiness
 
@@ -64,7 +63,7 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
             Opener(settings.limits, settings.pdf, parts.supervisor) as opener,
             anyio.create_task_group() as background,
         ):
-            observatory = Observatory(parts.observed, settings, parts.metrics, opener)
+            observatory = StateReader(parts.state_objects, settings, parts.metrics, opener)
             observatory.ask_also(parts.readiness.known_reasons)
             own = (BackgroundTask("memory_return", memory.run), BackgroundTask("history", observatory.run))
             for task in (*own, *parts.background):
@@ -106,10 +105,10 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
     # Imported here, so that reading files from the command line doesn't load a web framework.
     from inkgate.api import app, metrics_server, server
     from inkgate.api.webpage import WebPage
-    from inkgate.bootstrap import webpage
+    from inkgate.ui import loading
 
     with tracer_of(settings.tracing) as tracer, single_error():
-        async with webpage.loading(settings) as page_loaded, running(settings) as service:
+        async with loading.loading(settings) as page_loaded, running(settings) as service:
             page = WebPage(coming=await page_loaded())
             application = app.create_app(service, settings, page=page, tracer=tracer)
             service.readiness.ask()
@@ -117,6 +116,6 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
             collectors = (service.metrics, StateCollector(service.observatory.state))
             async with (
                 metrics_server.serve_metrics(settings.metrics, collectors, settings.server.port, service.supervisor),
-                webpage.beside(page, on_ready, service.supervisor, settings.server.root_path) as ready,
+                loading.beside(page, on_ready, service.supervisor, settings.server.root_path) as ready,
             ):
                 await server.serve(application, settings, on_ready=ready)

@@ -1,45 +1,77 @@
-"""Builds the stack that reads pages: an engine, and policies around it."""
+"""Builds the parts of the service from its settings: the engine, the stack around it, admission, and their tasks."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
-from inkgate.bootstrap.background import Background
-from inkgate.bootstrap.batchers import Batchers
-from inkgate.bootstrap.build import build_of
-from inkgate.bootstrap.engines import Embedded, embedded_engine, page_layout, reading, runtime_of
-from inkgate.bootstrap.gpus import gpu_background, last_read
-from inkgate.bootstrap.model_names import others, own_model
-from inkgate.bootstrap.observed import KeptPages, Observed, faults
-from inkgate.bootstrap.parts import Parts, Reading
-from inkgate.bootstrap.places import embedded_places
+import anyio
+
+from inkgate.bootstrap.state import KeptPages, StateObjects, build_of, faults
 from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
-from inkgate.engines.on_demand import OnDemand
-from inkgate.engines.probe import Probe, blank_page_probe
-from inkgate.engines.text_layer import TextLayerFirst
+from inkgate.engines.choose import (
+    ChosenEngine,
+    Embedded,
+    choose_engine,
+    embedded_engine,
+    others,
+    own_model,
+    page_layout,
+    runtime_of,
+)
+from inkgate.engines.vllm.upstream import Upstream
+from inkgate.pipeline import Policies, build_pipeline
+from inkgate.pipeline.cached import page_cache
+from inkgate.pipeline.fallback import OnDemand
+from inkgate.pipeline.policies import EngineProgress
+from inkgate.pipeline.readiness import Probe, Readiness, blank_page_probe
 from inkgate.serving.admission import AdmissionLimiter
+from inkgate.serving.aimd import AimdLimit
+from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker
-from inkgate.serving.cached import Cached
 from inkgate.serving.degradation import Degradation, SheddingLimiter
-from inkgate.serving.degrading import Degrading
-from inkgate.serving.guarded import Guarded
+from inkgate.serving.gpu_watch import gpu_background, last_read
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limits import FixedLimit
-from inkgate.serving.quarantine import Quarantine, Quarantined
+from inkgate.serving.limiter import Limiter
+from inkgate.serving.limits import FixedLimit, Limit
+from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.rate import TokenRate
-from inkgate.serving.readiness import EngineProgress, Readiness
-from inkgate.serving.scheduled_pages import ScheduledPages
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import SPARING, BreakingStore, MemoryStore
 from inkgate.settings import CacheSettings, Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.observer import NO_OBSERVER, Observer, SafeObserver, TracingObserver
+from inkgate.telemetry.processors import Processors
 
 
-def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Parts:
+@dataclass(frozen=True, slots=True)
+class ServiceParts:
+    """The engine, the admission limiter and what belongs to them, not started yet.
+
+    Attributes:
+        background: tasks that run from before the engine starts until after it stops, and end by cancellation.
+        metrics: empty if the settings disable metrics.
+        observer: `metrics`, traces, both, or none.
+        state_objects: what State is read from.
+        supervisor: runs `background`.
+        readiness: of the service.
+    """
+
+    engine: Engine
+    limiter: Limiter
+    upstream: Upstream | None
+    background: tuple[BackgroundTask, ...]
+    metrics: Metrics
+    observer: Observer
+    state_objects: StateObjects
+    supervisor: Supervisor
+    readiness: Readiness
+
+
+def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> ServiceParts:
     """The parts that the settings choose. `supervisor` runs background tasks.
 
     Raises:
@@ -47,64 +79,81 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Par
         EngineFailed: "layout_model_unusable".
     """
     revision, settings = _revision(settings), with_workers(settings)
-    ppocr = settings.engine.ppocr
-    runtime = runtime_of(settings)
-    layout = page_layout(settings, runtime)
+    ppocr, vllm = settings.engine.ppocr, settings.engine.vllm
     metrics = Metrics()
     observer = _observer(settings, metrics)
     supervisor = supervisor or Supervisor()
+
+    runtime = runtime_of(settings)
+    layout = page_layout(settings, runtime)
     batchers = Batchers(ppocr.batching, observer, supervisor)
     workers = pool_of(ppocr, supervisor)
     own = embedded_engine(settings, layout, workers or runtime, batchers)
     quarantine = Quarantine()
+    embedded: Engine | None = None
+    limit: Limit
     if settings.engine.name == "ppocr":
-        places, looking = embedded_places(ppocr.concurrent_pages)
-        embedded, found = None, Reading(own, model=own_model(runtime), background=looking)
+        limit, looking = _embedded_limit(ppocr.concurrent_pages)
+        chosen = ChosenEngine(own, model=own_model(runtime), background=looking)
     else:
-        embedded = OnDemand(own) if settings.engine.vllm.fallback else None
-        found = reading(settings, Embedded(layout, embedded), quarantine.died, observer)
-        places = FixedLimit(settings.engine.vllm.concurrent_pages)
-    engine: Engine = found.engine
-    breaker: Breaker | None = None
+        embedded = OnDemand(own) if vllm.fallback else None
+        chosen = choose_engine(settings, Embedded(layout, embedded), quarantine.died, observer)
+        limit = FixedLimit(vllm.concurrent_pages)
+    remote = chosen.upstream is not None
+
+    breaker = Breaker(chosen.engine.name) if remote else None
     gpus = last_read(settings)
-    own_tasks = () if workers is None else (BackgroundTask("engine_workers", workers.run, needed=True),)
-    background: Background = (*own_tasks, BackgroundTask("batchers", batchers.run, needed=True), *found.background)
-    if found.upstream is not None:
-        breaker = Breaker(engine.name)
-        engine = Guarded(engine, breaker)
-    background = (*background, *gpu_background(settings, gpus, breaker))
-    scheduler = Scheduler(places, Ledger(None), TokenRate(), settings.serving.scheduling)
+    scheduler = Scheduler(limit, Ledger(None), TokenRate(), settings.serving.scheduling)
     degradation = Degradation(settings.serving.degradation, lambda: scheduler.queue_s)
-    progress, probe = _progress(Degrading(engine, degradation, settings.serving.degradation, embedded), found)
-    engine = ScheduledPages(progress, scheduler, degradation, observer)
-    if found.upstream is not None:
-        engine = Quarantined(engine, quarantine)
-    engine = TextLayerFirst(engine, layout, Threads("text_layer", ppocr.concurrent_pages))
-    kept: KeptPages | None = None
-    if settings.cache.enabled:
-        cached, kept = _cached(engine, settings.cache, revision)
-        engine, background = cached, (*background, BackgroundTask("shared_reads", cached.run))
+    progress, probe = _progress(chosen)
+    kept = _kept_pages(settings.cache) if settings.cache.enabled else None
+    policies = Policies(
+        layout,
+        Threads("text_layer", ppocr.concurrent_pages),
+        scheduler,
+        progress,
+        degradation,
+        settings.serving.degradation,
+        cache=None if kept is None else kept.cache,
+        revision=revision,
+        quarantine=quarantine if remote else None,
+        breaker=breaker,
+        embedded=embedded,
+        observer=observer,
+    )
+    pipeline = build_pipeline(chosen.engine, policies)
+
+    name = chosen.engine.name
     limiter = AdmissionLimiter(settings.limits.max_in_flight, settings.serving.admission, scheduler)
-    metrics.reads_with(engine.name, {**others(own_model(runtime)), engine.name: found.model})
-    door = SheddingLimiter(limiter, degradation)
-    observed = Observed(
-        build_of(engine.name, found.model, runtime.name),
+    shedding = SheddingLimiter(limiter, degradation)
+    metrics.reads_with(name, {**others(own_model(runtime)), name: chosen.model})
+    objects = StateObjects(
+        build_of(pipeline.names, chosen.model, runtime.name),
         runtime,
         limiter,
-        door,
+        shedding,
         scheduler,
         degradation,
         batchers,
         kept,
         breaker,
         workers,
-        found.servers,
+        chosen.servers,
         gpus,
         supervisor,
     )
-    readiness = Readiness(progress, probe, partial(faults, observed), settings.limits.time_s)
-    tasks = (*background, BackgroundTask("readiness", readiness.run))
-    return Parts(engine, door, found.upstream, tasks, metrics, observer, observed, supervisor, readiness)
+    readiness = Readiness(name, progress, probe, partial(faults, objects), settings.limits.time_s)
+    tasks = (
+        *(() if workers is None else (BackgroundTask("engine_workers", workers.run, needed=True),)),
+        BackgroundTask("batchers", batchers.run, needed=True),
+        *chosen.background,
+        *gpu_background(settings, gpus, breaker),
+        *(() if kept is None else (BackgroundTask("shared_reads", kept.cache.run),)),
+        BackgroundTask("readiness", readiness.run),
+    )
+    return ServiceParts(
+        pipeline.engine, shedding, chosen.upstream, tasks, metrics, observer, objects, supervisor, readiness
+    )
 
 
 def _observer(settings: Settings, metrics: Metrics) -> Observer:
@@ -115,28 +164,42 @@ def _observer(settings: Settings, metrics: Metrics) -> Observer:
     return observer if observer is NO_OBSERVER else SafeObserver(observer)
 
 
-def _progress(engine: Engine, found: Reading) -> tuple[EngineProgress, Probe]:
-    """The progress of pages at `engine`, and a probe that bypasses the queue."""
-    if found.servers is None:
-        return EngineProgress(engine), blank_page_probe(found.engine)
-    balanced = found.servers.balanced
-    return EngineProgress(engine, lambda: balanced.responded_at), balanced.probe
+def _progress(chosen: ChosenEngine) -> tuple[EngineProgress, Probe]:
+    """The progress of pages at the engine, and a probe that bypasses the queue."""
+    if chosen.servers is None:
+        return EngineProgress(), blank_page_probe(chosen.engine)
+    balanced = chosen.servers.balanced
+    return EngineProgress(lambda: balanced.responded_at), balanced.probe
 
 
-def _cached(engine: Engine, cache: CacheSettings, revision: str) -> tuple[Cached, KeptPages]:
-    url = cache.redis_url.get_secret_value()
+def _embedded_limit(most: int) -> tuple[Limit, tuple[BackgroundTask, ...]]:
+    """A limit of at most `most` pages, and the background task that measures processor utilization for it."""
+    processors = Processors()
+
+    async def look() -> None:
+        threads = Threads("processors", 1)
+        while True:
+            await anyio.sleep(_LOOK_EVERY_S)
+            await threads.run(processors.look)
+
+    return AimdLimit(most, lambda: processors.busy), (BackgroundTask("processors", look),)
+
+
+_LOOK_EVERY_S = 1.0
+
+
+def _kept_pages(settings: CacheSettings) -> KeptPages:
+    """The cache, in memory or in Redis."""
+    url = settings.redis_url.get_secret_value()
     if not url:
-        memory = MemoryStore(int(cache.max_mb * 1_000_000))
-        cached = Cached(engine, memory, cache.ttl_s, revision)
-        return cached, KeptPages(cached.cache, memory)
+        memory = MemoryStore(int(settings.max_mb * 1_000_000))
+        return KeptPages(page_cache(memory, settings.ttl_s), memory)
     # Imported here: the Redis client is an extra.
     from inkgate.storage.redis import RedisStore
 
     breaker = Breaker("redis", SPARING)
-    cached = Cached(
-        engine, BreakingStore(RedisStore(url, secret=cache.secret.get_secret_value()), breaker), cache.ttl_s, revision
-    )
-    return cached, KeptPages(cached.cache, breaker=breaker)
+    store = BreakingStore(RedisStore(url, secret=settings.secret.get_secret_value()), breaker)
+    return KeptPages(page_cache(store, settings.ttl_s), breaker=breaker)
 
 
 def _revision(settings: Settings) -> str:

@@ -83,6 +83,8 @@ def _facts(state: State, *, running: bool) -> Iterator[tuple[str, str]]:
     build, points = state.build, recent(state)
     made_of = ", ".join(part for part in (build.model, build.inference_engine) if part)
     yield "engine", build.engine + (f" ({made_of})" if made_of else "")
+    if build.pipeline:
+        yield "layers", " > ".join(build.pipeline)
     if not running:
         gpus = ", ".join(f"GPU {gpu.index} {gpu.name}".strip() for gpu in state.gpus) or "no readable GPU"
         yield "machine", f"{_count(build.cores, 'core')}, {amount(build.memory_bytes, 'bytes')} of memory, {gpus}"

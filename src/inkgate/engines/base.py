@@ -1,16 +1,11 @@
-"""The ports of this folder: engines that read pages, and models whose items are batched."""
+"""The ports of this folder, and the base of what wraps an engine."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
-from inkgate.caller import Caller, Priority
+from inkgate.caller import Caller
 from inkgate.types import Page, PageResult, Task
-
-ItemT_contra = TypeVar("ItemT_contra", contravariant=True)
-ResultT = TypeVar("ResultT")
-ItemT = TypeVar("ItemT")
 
 
 class Engine(Protocol):
@@ -39,45 +34,24 @@ class Engine(Protocol):
         ...
 
 
-class BatchModel(Protocol[ItemT_contra, ResultT]):
-    """A blocking model whose cost per item is lower in batches."""
+class EngineWrapper:
+    """An Engine that forwards everything to `inner`; subclasses override what they change."""
 
-    def predict(self, items: Sequence[ItemT_contra]) -> list[ResultT]:
-        """One result per item, in order, independent of the other items. Safe from many threads."""
-        ...
+    def __init__(self, inner: Engine) -> None:
+        self._inner = inner
 
-    def shape_of(self, item: ItemT_contra) -> Hashable:
-        """Items with equal shapes can share a call: the size they are padded to, and each option that `predict` applies
-        to the whole batch. Cheap: called on the event loop.
-        """
-        ...
+    @property
+    def name(self) -> str:
+        return self._inner.name
 
-    def cost(self, item: ItemT_contra) -> int:
-        """Pixels of the model's input that the item uses, including padding; at least 1."""
-        ...
+    async def start(self) -> None:
+        """As Engine.start."""
+        await self._inner.start()
 
-    def content(self, item: ItemT_contra) -> int:
-        """Pixels of the item without padding."""
-        ...
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        """As Engine.read."""
+        return await self._inner.read(page, task, caller)
 
-
-class Batching(Protocol[ItemT_contra, ResultT]):
-    """Batches the calls of pages to a BatchModel: items requested at the same time share calls."""
-
-    async def predict(self, items: Sequence[ItemT_contra], priority: Priority) -> list[ResultT]:
-        """One result per item, in order. Items of higher priority are in earlier batches.
-
-        Raises:
-            Overloaded: "service_full": the queue is full; "draining": the service is stopping.
-            EngineFailed: "engine_unavailable": the service has not started, or has stopped.
-            Exception: what the model raised for one of these items.
-        """
-        ...
-
-
-class NewBatching(Protocol):
-    """Makes the Batching of a model."""
-
-    def __call__(self, model: BatchModel[ItemT, ResultT], name: str) -> Batching[ItemT, ResultT]:
-        """`name`: the model's display name."""
-        ...
+    async def stop(self) -> None:
+        """As Engine.stop."""
+        await self._inner.stop()

@@ -16,9 +16,9 @@ import structlog
 
 from inkgate.caller import Priority
 from inkgate.concurrency import loop_time
-from inkgate.engines.base import BatchModel
 from inkgate.errors import EngineFailed, InkgateError, Overloaded
 from inkgate.serving.batch_queue import Batch, BatchQueue, QueuedItem, Request
+from inkgate.serving.batching import BatchModel
 from inkgate.settings import BatchingSettings
 from inkgate.telemetry.tracing import shared_part, trace_context
 

@@ -10,11 +10,7 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-from inkgate.caller import Caller
-from inkgate.engines.around import EngineWrapper
-from inkgate.engines.base import Engine
 from inkgate.errors import InputRejected
-from inkgate.types import Page, PageResult, Task
 
 log = structlog.get_logger(__name__)
 
@@ -114,25 +110,3 @@ class Quarantine:
             del self._blame[key]
             return None
         return blame
-
-
-class Quarantined(EngineWrapper):
-    """An Engine around an Engine: refuses pages in quarantine. Crashes are reported to `quarantine.died`.
-
-    It wraps the scheduler, so that suspects that wait for each other take no slots at the engine.
-    """
-
-    def __init__(self, inner: Engine, quarantine: Quarantine) -> None:
-        super().__init__(inner)
-        self._quarantine = quarantine
-
-    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read.
-
-        Raises:
-            InputRejected: "content_quarantined".
-        """
-        if not page.content_key:
-            return await self._inner.read(page, task, caller)
-        async with self._quarantine.reading(page.content_key):
-            return await self._inner.read(page, task, caller)

@@ -14,11 +14,10 @@ ServerT = TypeVar("ServerT")
 
 
 class ReplicaState(StrEnum):
-    """`up`: takes calls; `out`: failed or stalled, and is probed; `draining`: finishes its calls."""
+    """`up`: takes calls; `out`: failed or stalled, and is probed."""
 
     UP = "up"
     OUT = "out"
-    DRAINING = "draining"
 
 
 class Replica(Generic[ServerT]):
@@ -143,7 +142,7 @@ class ReplicaSet(Generic[ServerT]):
         return Lease(replica, tokens, self._clock, content)
 
     def seems_stalled(self, replica: Replica[ServerT]) -> bool:
-        """Whether it is up or draining, has calls, and sent nothing to any of them for `stalled_s`."""
+        """Whether it is up, has calls, and sent nothing to any of them for `stalled_s`."""
         silent_s = self._clock() - replica.progressed_at
         return replica.state is not ReplicaState.OUT and bool(replica.leases) and silent_s >= self._stalled_s
 

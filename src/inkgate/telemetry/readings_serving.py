@@ -10,7 +10,7 @@ Rows = Iterator[tuple[tuple[str, ...], float]]
 Reading = Callable[[State], Rows]
 
 _BREAKER_STATES = ("closed", "open", "half_open")
-_REPLICA_STATES = ("up", "out", "draining")
+_REPLICA_STATES = ("up", "out")
 
 
 def one(value: Callable[[State], float | None]) -> Reading:

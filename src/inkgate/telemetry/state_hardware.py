@@ -18,6 +18,7 @@ class Build:
         model: with its version, such as `PP-OCRv6 small`, or the name under which vLLM serves it.
         inference_engine: such as `openvino bf16`, `vllm` or `transformers`.
         cores: that this process may use.
+        pipeline: the layers that a page passes, outermost first, with the engine as the last.
         accelerators: by name (`uvloop`, `openvino`, `cuda`, `tensorrt`), whether each is in use.
         fell_back: why models meant for a GPU run on the CPU; empty if they don't.
     """
@@ -32,6 +33,7 @@ class Build:
     memory_bytes: int
     accelerators: Mapping[str, bool] = field(default_factory=dict)
     fell_back: str = ""
+    pipeline: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,6 @@ import anyio
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
-from inkgate.engines.alone import unbatched
-from inkgate.engines.base import NewBatching
 from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
 from inkgate.engines.ppocr.page_read import PageRead
 from inkgate.engines.ppocr.worker import models_of
@@ -17,6 +15,7 @@ from inkgate.engines.workers.pool import WorkerPool
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.base import Layout
 from inkgate.runtimes.base import Runtime
+from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import PpocrSettings
 from inkgate.types import Page, PageResult, Task, TaskKind
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inkgate.engines.base import Batching, BatchModel
 from inkgate.engines.ppocr.detection import DetectionInput, TextBoxes, TextDetector
 from inkgate.engines.ppocr.line_orientation import LineOrientation
 from inkgate.engines.ppocr.page_orientation import PageOrientation, Rotation
 from inkgate.engines.ppocr.recognition import RecognizedText, TextRecognizer
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
+from inkgate.serving.batching import Batching, BatchModel
 from inkgate.types import RgbArray
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from inkgate.engines.around import EngineWrapper
-from inkgate.engines.base import Engine
+from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.engines.transformers.in_process import InProcessUpstream
 from inkgate.engines.vllm.preset import Preset
 from inkgate.errors import InputRejected

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import anyio
 
-from inkgate.engines.around import EngineWrapper
-from inkgate.engines.base import Engine
+from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from inkgate.bootstrap.calls import model_servers
-from inkgate.bootstrap.model_names import loaded_model, served_model
-from inkgate.bootstrap.parts import Reading
-from inkgate.engines.alone import unbatched
-from inkgate.engines.base import Engine, NewBatching
-from inkgate.engines.fallback import Fallback
+from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.shape_ranges import shape_ranges
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.engine import TransformersEngine, call_settings, weights_of
 from inkgate.engines.transformers.in_process import InProcessUpstream
+from inkgate.engines.vllm.balancer import OnOut
 from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.managed.command import server_command
 from inkgate.engines.vllm.managed.engine import ManagedEngine
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset, preset_names
+from inkgate.engines.vllm.servers import ModelServers, model_servers
+from inkgate.engines.vllm.upstream import Upstream
 from inkgate.engines.workers.pool import WorkerPool
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Layout
@@ -32,10 +31,51 @@ from inkgate.runtimes.base import Runtime
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.providers import ProviderRequest
-from inkgate.serving.balancer import OnOut
-from inkgate.settings import EngineSettings, Settings
+from inkgate.serving.batching import NewBatching, unbatched
+from inkgate.settings import EngineSettings, Settings, TransformersSettings, VllmSettings
 from inkgate.supervision import BackgroundTask
+from inkgate.telemetry.metrics import NO_MODEL, ModelName
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
+
+_PPOCR = "PP-OCRv6 small"
+
+
+def own_model(runtime: Runtime) -> ModelName:
+    """The embedded engine's model."""
+    return ModelName(_PPOCR, runtime.name)
+
+
+def served_model(preset: Preset, vllm: VllmSettings) -> ModelName:
+    """A model on vLLM, by its name on the server."""
+    return ModelName(vllm.model or preset.served_names[0], "vllm")
+
+
+def loaded_model(preset: Preset, transformers: TransformersSettings) -> ModelName:
+    """A model in this process."""
+    return ModelName(transformers.model or preset.served_names[0], "transformers")
+
+
+def others(own: ModelName) -> Mapping[str, ModelName]:
+    """Models of other engines that may read pages, by engine name. `own`: of the embedded engine."""
+    return {"ppocr": own, "text_layer": NO_MODEL}
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenEngine:
+    """An engine without policies.
+
+    Attributes:
+        upstream: its model servers, for chat requests that are passed through; None if it has none.
+        background: tasks that run from before the engine starts until after it stops.
+        model: its model, as named in the settings.
+        servers: the parts of `upstream`.
+    """
+
+    engine: Engine
+    upstream: Upstream | None = None
+    background: tuple[BackgroundTask, ...] = ()
+    model: ModelName = NO_MODEL
+    servers: ModelServers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +117,9 @@ def page_layout(settings: Settings, runtime: Runtime) -> Layout:
     return DocLayout(Path(chosen.model), threads, chosen.min_confidence)
 
 
-def reading(settings: Settings, embedded: Embedded, on_out: OnOut, observer: Observer = NO_OBSERVER) -> Reading:
+def choose_engine(
+    settings: Settings, embedded: Embedded, on_out: OnOut, observer: Observer = NO_OBSERVER
+) -> ChosenEngine:
     """The engine that the settings choose, unless it is the embedded one. `on_out`: see BalancedUpstream.
 
     Raises:
@@ -85,16 +127,12 @@ def reading(settings: Settings, embedded: Embedded, on_out: OnOut, observer: Obs
     """
     engine = settings.engine
     if engine.name == "transformers":
-        found = _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), embedded)
-    else:
-        found = _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), embedded, on_out, observer)
-    if embedded.engine is None:
-        return found
-    return replace(found, engine=Fallback(found.engine, embedded.engine))
+        return _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), embedded)
+    return _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), embedded, on_out, observer)
 
 
 def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
-    """The preset `named` if the engine is `generic`, else the one with the engine's name. Raises as `reading`."""
+    """The preset `named` if the engine is `generic`, else the one with the engine's name. Raises as `choose_engine`."""
     if engine.name == generic and not named:
         detail = f"The engine `{generic}` needs a model: set `engine.{generic}.preset`."
         raise InputRejected("engine_incomplete", detail)
@@ -109,16 +147,16 @@ def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
         raise InputRejected("engine_unknown", f"Unknown engine {name!r}. Available engines: {names}.") from error
 
 
-def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) -> Reading:
-    """The engine for a model in this process. Raises as `reading`."""
+def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) -> ChosenEngine:
+    """The engine for a model in this process. Raises as `choose_engine`."""
     own = engine.transformers
     model = InProcessUpstream(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
     inner = Vllm(preset, call_settings(own, engine.vllm), model, BlockReaders(embedded.layout, embedded.engine))
     background = (BackgroundTask("transformers", model.run, needed=True),)
-    return Reading(TransformersEngine(model, inner), background=background, model=loaded_model(preset, own))
+    return ChosenEngine(TransformersEngine(model, inner), background=background, model=loaded_model(preset, own))
 
 
-def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut, observer: Observer) -> Reading:
+def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut, observer: Observer) -> ChosenEngine:
     """The engine for a model on vLLM, managed or external."""
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()
@@ -134,4 +172,4 @@ def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut,
                 *background,
             ),
         )
-    return Reading(engine, servers.upstream, background, served_model(preset, vllm), servers)
+    return ChosenEngine(engine, servers.upstream, background, served_model(preset, vllm), servers)

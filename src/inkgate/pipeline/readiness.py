@@ -3,20 +3,54 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import anyio
+import numpy as np
 import structlog
 
-from inkgate.caller import Caller
-from inkgate.engines.around import EngineWrapper
+from inkgate.caller import NO_CALLER
 from inkgate.engines.base import Engine
-from inkgate.engines.probe import Probe
-from inkgate.errors import InkgateError
-from inkgate.serving.breaker import OF_THE_PAGE
-from inkgate.types import Page, PageResult, Task
+from inkgate.errors import InkgateError, from_page_error
+from inkgate.pipeline.policies import EngineProgress
+from inkgate.types import Pixels, Size, Task, TextLayer
 
 log = structlog.get_logger(__name__)
+
+_SIDE = 64
+_TASK = Task(detect_rotation=False, line_orientation=False)
+
+Probe = Callable[[], Awaitable[None]]
+"""Returns once the engine has done real work; raises its error. Bypasses all queues of pages."""
+
+
+class BlankPage:
+    """A small white page."""
+
+    index = 0
+    size = Size(_SIDE, _SIDE)
+    dpi: float | None = None
+    text_layer: TextLayer | None = None
+    content_key = b""  # never cached: each probe must be read
+
+    def hold(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:  # noqa: ARG002 - the port's signature
+        return Pixels(np.full((_SIDE, _SIDE, 3), 255, np.uint8))
+
+
+def blank_page_probe(engine: Engine) -> Probe:
+    """A probe that has `engine`, without its wrappers, read a blank page."""
+
+    async def probe() -> None:
+        result = await engine.read(BlankPage(), _TASK, NO_CALLER)
+        if result.error is not None:
+            raise from_page_error(result.error)
+
+    return probe
+
 
 _FRESH_S = 10.0
 """A page that was read or a probe that succeeded proves readiness for this long."""
@@ -26,51 +60,6 @@ _WAIT_S = 0.5
 """How long `reasons` waits for a probe."""
 
 
-class EngineProgress(EngineWrapper):
-    """An Engine around an Engine: records its last progress and the number of pages in it.
-
-    Attributes:
-        pages: number of pages at the engine.
-    """
-
-    def __init__(
-        self,
-        inner: Engine,
-        responded_at: Callable[[], float] = lambda: -math.inf,
-        clock: Callable[[], float] = anyio.current_time,
-    ) -> None:
-        """`responded_at`: when a model server last sent part of a response. `clock` in seconds."""
-        super().__init__(inner)
-        self.pages = 0
-        self._responded_at = responded_at
-        self._clock = clock
-        self._read_at = -math.inf
-        self._since = -math.inf
-
-    @property
-    def progressed_at(self) -> float:
-        """Clock time in seconds when a page was last read or part of a response arrived."""
-        return max(self._read_at, self._responded_at())
-
-    @property
-    def stuck_s(self) -> float:
-        """Seconds without progress while pages are at the engine; 0 without pages."""
-        return self._clock() - max(self._since, self.progressed_at) if self.pages else 0.0
-
-    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
-        """As Engine.read."""
-        if not self.pages:
-            self._since = self._clock()
-        self.pages += 1
-        try:
-            result = await self._inner.read(page, task, caller)
-            if result.error is None or result.error.code in OF_THE_PAGE:
-                self._read_at = self._clock()
-            return result
-        finally:
-            self.pages -= 1
-
-
 class Readiness:
     """Ready means: a page was read recently, or the last probe succeeded. So a busy service stays ready, and one that
     hangs does not. Its background task is `run`: it sends probes, one at a time, while no pages are read.
@@ -78,15 +67,17 @@ class Readiness:
 
     def __init__(
         self,
+        engine: str,
         progress: EngineProgress,
         probe: Probe,
         faults: Callable[[], Sequence[str]],
         stuck_s: float,
         clock: Callable[[], float] = anyio.current_time,
     ) -> None:
-        """`faults`: known reasons why no page can be read. `stuck_s`: not ready once pages have been at the engine for
-        this long without progress. `clock` in seconds.
+        """`engine`: its name. `faults`: known reasons why no page can be read. `stuck_s`: not ready once pages have
+        been at the engine for this long without progress. `clock` in seconds.
         """
+        self._engine = engine
         self._progress = progress
         self._probe = probe
         self._faults = faults
@@ -133,7 +124,7 @@ class Readiness:
         """As `reasons`, without waiting for a probe. If the last probe failed, requests another."""
         if faults := list(self._faults()):
             return faults
-        name, now = self._progress.name, self._clock()
+        name, now = self._engine, self._clock()
         if self._progress.stuck_s >= self._stuck_s:
             return [f"engine: {name} has {self._progress.pages} pages and read none for {self._stuck_s:g} seconds"]
         if self._fresh:
@@ -159,7 +150,7 @@ class Readiness:
         except InkgateError as error:
             self._failure = f"failed on a test page: {error.code}"
         except Exception:  # whatever an engine raises, a failed probe means "not ready"
-            log.exception("readiness_probe_failed", engine=self._progress.name)
+            log.exception("readiness_probe_failed", engine=self._engine)
             self._failure = "failed on a test page"
         else:
             self._failure = ""

@@ -12,8 +12,8 @@ from anyio.abc import TaskGroup
 
 from inkgate.caller import Priority
 from inkgate.concurrency import Threads
-from inkgate.engines.base import Batching, BatchModel
 from inkgate.serving.batcher import Batcher, BatchFigures
+from inkgate.serving.batching import Batching, BatchModel
 from inkgate.settings import BatchingSettings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.observer import NO_OBSERVER, Observer

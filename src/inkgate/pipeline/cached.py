@@ -13,8 +13,7 @@ import orjson
 from inkgate import __version__
 from inkgate.caller import Caller
 from inkgate.codec import EXACT_VERSION, dump_page, load_page
-from inkgate.engines.around import EngineWrapper
-from inkgate.engines.base import Engine
+from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import OVERLOAD_CODES, InkgateError
 from inkgate.serving.cache import Cache, CacheCodec, CacheSource
 from inkgate.serving.store import Store
@@ -41,11 +40,16 @@ def _dumps(result: PageResult) -> bytes:
     return dump_page(replace(result, index=0, timings_ms={}))
 
 
-PAGES = CacheCodec(_dumps, load_page, _keep, _of_the_asker)
+_PAGES = CacheCodec(_dumps, load_page, _keep, _of_the_asker)
+
+
+def page_cache(store: Store, ttl_s: float) -> Cache[PageResult]:
+    """A cache of page results, each kept for `ttl_s` seconds. Its `run` must be running when pages are read."""
+    return Cache(store, _PAGES, ttl_s)
 
 
 class Cached(EngineWrapper):
-    """An Engine around an Engine with a cache of its results. Its background task is `run`.
+    """An Engine around an Engine with a cache of its results.
 
     Two requests are identical if content (`Page.content_key`), task and engine are equal. Concurrent identical reads of
     the same priority are shared, so nobody waits for a less urgent read. The read uses the page, deadline and share of
@@ -53,17 +57,13 @@ class Cached(EngineWrapper):
     deadline or share ends the read, the others start again.
     """
 
-    def __init__(self, inner: Engine, store: Store, ttl_s: float, revision: str) -> None:
+    def __init__(self, inner: Engine, cache: Cache[PageResult], revision: str) -> None:
         """`revision`: identifies everything else that changes results: the model's revision and the engine's settings.
         Services that share a store share results of equal revisions.
         """
-        self.cache: Cache[PageResult] = Cache(store, PAGES, ttl_s)
         super().__init__(inner)
+        self.cache = cache
         self._revision = revision
-
-    async def run(self) -> None:
-        """Runs the shared reads until cancelled."""
-        await self.cache.run()
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read. A cached or shared result has the time it took in `timings_ms["cache"]`."""

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
+import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import Protocol
 
 import anyio
+import psutil
 
-from inkgate.bootstrap.calls import ModelServers
-from inkgate.bootstrap.observed import KeptPages, Observed
-from inkgate.bootstrap.shown_settings import shown_flags, shown_settings, without_password
+from inkgate import __version__
+from inkgate.engines.ppocr.engine import PpOcr
+from inkgate.engines.vllm.balancer import Server
 from inkgate.engines.vllm.managed import supervisor
-from inkgate.serving.balancer import Server
+from inkgate.engines.vllm.servers import ModelServers
+from inkgate.engines.workers.pool import WorkerPool
+from inkgate.engines.workers.shares import usable_cpus
+from inkgate.runtimes.base import Runtime
+from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batcher import BatchFigures
-from inkgate.serving.breaker import Breaker
-from inkgate.serving.cache import CacheSource
-from inkgate.serving.degradation import DEGRADATION_LEVELS
+from inkgate.serving.batchers import Batchers
+from inkgate.serving.breaker import Breaker, BreakerState
+from inkgate.serving.cache import Cache, CacheSource
+from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, SheddingLimiter
+from inkgate.serving.gpu_watch import LastRead
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.replicas import Replica, ReplicaState
 from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.store import MemoryStore
 from inkgate.settings import Settings
+from inkgate.settings.shown import shown_flags, shown_settings, without_password
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.history import History, WorkDone
+from inkgate.telemetry.metrics import ModelName
 from inkgate.telemetry.processes import Processes, ProcessSlot, machine
 from inkgate.telemetry.state import (
     AdmissionState,
     Batches,
     BreakerReading,
+    Build,
     CacheState,
     PdfJobs,
     Queue,
@@ -37,6 +50,74 @@ from inkgate.telemetry.state import (
     State,
     TaskReading,
 )
+from inkgate.types import PageResult
+
+
+def build_of(pipeline: tuple[str, ...], model: ModelName, runtime: str) -> Build:
+    """The Build. `pipeline`: the layers, with the engine's name as the last. `model`: its model. `runtime`: of the
+    embedded engine's models.
+    """
+    return Build(
+        version=__version__,
+        engine=pipeline[-1],
+        model=model.version,
+        inference_engine=model.inference_engine,
+        python=platform.python_version(),
+        platform=f"{platform.system()} {platform.machine()}",
+        pipeline=pipeline,
+        cores=len(usable_cpus()),
+        memory_bytes=psutil.virtual_memory().total,
+        accelerators={"uvloop": find_spec("uvloop") is not None, "openvino": runtime.startswith("openvino")},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPages:
+    """The cache of page results.
+
+    Attributes:
+        store: None for a remote store, which has `breaker` before it.
+    """
+
+    cache: Cache[PageResult]
+    store: MemoryStore | None = None
+    breaker: Breaker | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StateObjects:
+    """The parts of the service; None for those that it does not use.
+
+    Attributes:
+        breaker: of the engine.
+        workers: of the embedded engine.
+    """
+
+    build: Build
+    runtime: Runtime
+    admission: AdmissionLimiter
+    door: SheddingLimiter
+    pages: Scheduler
+    degradation: Degradation
+    batchers: Batchers
+    kept: KeptPages | None = None
+    breaker: Breaker | None = None
+    workers: WorkerPool | None = None
+    servers: ModelServers | None = None
+    gpus: LastRead | None = None
+    supervisor: Supervisor | None = None
+
+
+def faults(seen: StateObjects) -> list[str]:
+    """Known reasons why no page can be read, without a probe of the engine."""
+    found = []
+    if seen.breaker is not None and seen.breaker.state is BreakerState.OPEN:
+        found.append(f"engine: calls to {seen.breaker.name} are stopped: {seen.breaker.why}")
+    if seen.servers is not None and not seen.servers.monitor.up:
+        found.append("engine: no model server takes calls")
+    if seen.workers is not None and seen.build.engine == PpOcr.name and not seen.workers.pids:
+        found.append("engine: none of its workers is ready")
+    return found + ([] if seen.supervisor is None else seen.supervisor.complaints(needed=True))
 
 
 class PdfWork(Protocol):
@@ -61,14 +142,14 @@ def now() -> float:
     return datetime.now(UTC).timestamp()
 
 
-class Observatory:
+class StateReader:
     """Reads the parts, which don't depend on it. Used from one event loop; a State takes about a millisecond.
 
     Its background task is `run`: it records the history.
     """
 
     def __init__(
-        self, observed: Observed, settings: Settings, work: WorkDone, pdf: PdfWork, clock: Callable[[], float] = now
+        self, observed: StateObjects, settings: Settings, work: WorkDone, pdf: PdfWork, clock: Callable[[], float] = now
     ) -> None:
         """`clock`: seconds since the epoch."""
         self._observed = observed

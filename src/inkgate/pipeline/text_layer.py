@@ -6,8 +6,7 @@ from time import perf_counter
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
-from inkgate.engines.around import EngineWrapper
-from inkgate.engines.base import Engine
+from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.layout.arrange import Arrangement, arrange
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.ruling import find_cells, scaled

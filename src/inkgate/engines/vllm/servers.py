@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from inkgate.bootstrap.background import Background
+from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings, OnOut, Server
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
+from inkgate.engines.vllm.monitor import EachServer, Monitor
+from inkgate.engines.vllm.scheduled_calls import ScheduledCalls
 from inkgate.engines.vllm.server import ModelServer
-from inkgate.serving.balancer import BalancedUpstream, BalancerSettings, OnOut, Server
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import AdaptiveLimit, FixedLimit
-from inkgate.serving.monitor import EachServer, Monitor
 from inkgate.serving.rate import TokenRate
 from inkgate.serving.replicas import Replica
-from inkgate.serving.scheduled_calls import ScheduledCalls
 from inkgate.serving.scheduler import Scheduler
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask
@@ -32,7 +31,7 @@ class ModelServers:
     """
 
     upstream: ScheduledCalls
-    background: Background
+    background: tuple[BackgroundTask, ...]
     scheduler: Scheduler
     ledger: Ledger
     monitor: Monitor

@@ -9,12 +9,13 @@ import anyio
 import structlog
 from anyio.abc import TaskGroup
 
+from inkgate.engines.vllm.balancer import Server
 from inkgate.engines.vllm.metrics import ServerReading
-from inkgate.serving.balancer import Server
+from inkgate.engines.vllm.pressure import PressureGauge
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import AdaptiveLimit, Limit
-from inkgate.serving.pressure import Pressure, PressureGauge
+from inkgate.serving.pressure import Pressure
 from inkgate.serving.replicas import Replica, ReplicaState
 from inkgate.serving.scheduler import Scheduler
 

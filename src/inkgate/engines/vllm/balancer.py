@@ -197,19 +197,6 @@ class BalancedUpstream:
                 yield ModelAnswer(answer.status, answer.headers, chunks)
                 return
 
-    async def drain(self, name: str) -> None:
-        """Sends no more calls to the server at this address; returns when its calls are done."""
-        (replica,) = [replica for replica in self.set.replicas if replica.name == name]
-        replica.set_state(ReplicaState.DRAINING)
-        while replica.leases:
-            await replica.changed.wait()
-
-    def readmit(self, name: str) -> None:
-        """Undoes `drain`."""
-        (replica,) = [replica for replica in self.set.replicas if replica.name == name]
-        if replica.state is ReplicaState.DRAINING:
-            replica.set_state(ReplicaState.UP)
-
     async def run(self) -> None:
         """Finds stalled servers and probes those that are out, until `close` or cancellation."""
         with anyio.CancelScope() as self._watching:

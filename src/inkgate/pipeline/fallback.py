@@ -1,15 +1,15 @@
-"""Reads a page with another engine after the model repeated itself on every retry."""
+"""Other engines for pages on which the model fails: asked after it, and started when first needed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from time import perf_counter
 
+import anyio
 import structlog
 
 from inkgate.caller import Caller
-from inkgate.engines.around import EngineWrapper
-from inkgate.engines.base import Engine
+from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import InkgateError
 from inkgate.types import Attempt, Page, PageResult, Task
 
@@ -52,3 +52,27 @@ class Fallback(EngineWrapper):
         taken = Attempt(change, second.error, (perf_counter() - begun) * 1000)
         kept = result if second.error is not None else second
         return replace(kept, attempts=(*result.attempts, *second.attempts, taken))
+
+
+class OnDemand(EngineWrapper):
+    """Starts `inner` on the first page. May be used in several places."""
+
+    def __init__(self, inner: Engine) -> None:
+        super().__init__(inner)
+        self._starting = anyio.Lock()
+        self._started = False
+
+    async def start(self) -> None:
+        """Does nothing; the first `read` starts the engine."""
+
+    async def stop(self) -> None:
+        self._started = False
+        await self._inner.stop()
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        """As Engine.read. Also raises EngineFailed("engine_unavailable") if the engine can't be started."""
+        async with self._starting:
+            if not self._started:
+                await self._inner.start()
+                self._started = True
+        return await self._inner.read(page, task, caller)

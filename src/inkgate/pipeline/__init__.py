@@ -1,0 +1,104 @@
+"""The stack that reads pages, as one table: an engine, and the policies around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from inkgate.concurrency import Threads
+from inkgate.engines.base import Engine
+from inkgate.layout.base import Layout
+from inkgate.pipeline.cached import Cached
+from inkgate.pipeline.fallback import Fallback
+from inkgate.pipeline.policies import (
+    Degrading,
+    EngineProgress,
+    Guarded,
+    ProgressRecorded,
+    Quarantined,
+    ScheduledPages,
+)
+from inkgate.pipeline.text_layer import TextLayerFirst
+from inkgate.serving.breaker import Breaker
+from inkgate.serving.cache import Cache
+from inkgate.serving.degradation import Degradation
+from inkgate.serving.quarantine import Quarantine
+from inkgate.serving.scheduler import Scheduler
+from inkgate.settings import DegradationSettings
+from inkgate.telemetry.observer import NO_OBSERVER, Observer
+from inkgate.types import PageResult
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What the layers of a stack work with.
+
+    Attributes:
+        layout, layout_threads: for pages that are answered from their text layer.
+        cache: of page results; None: pages are not cached.
+        revision: identifies everything else that changes results; see Cached.
+        quarantine: of pages that crash model servers; None for an engine without model servers.
+        breaker: of the engine; None for an engine without model servers.
+        embedded: the engine that reads what the model can't, and batches under load; None: there is no other.
+    """
+
+    layout: Layout
+    layout_threads: Threads
+    scheduler: Scheduler
+    progress: EngineProgress
+    degradation: Degradation
+    degradation_settings: DegradationSettings
+    cache: Cache[PageResult] | None = None
+    revision: str = ""
+    quarantine: Quarantine | None = None
+    breaker: Breaker | None = None
+    embedded: Engine | None = None
+    observer: Observer = NO_OBSERVER
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A line of the table. `wrap`: puts the layer around an engine; None: it is not used."""
+
+    name: str
+    wrap: Callable[[Engine], Engine] | None
+
+
+def layers_of(policies: Policies) -> tuple[Layer, ...]:
+    """All layers, outermost first."""
+    p = policies
+    degrade = partial(Degrading, degradation=p.degradation, settings=p.degradation_settings, embedded=p.embedded)
+    schedule = partial(ScheduledPages, scheduler=p.scheduler, degradation=p.degradation, observer=p.observer)
+    return (
+        Layer("cache", None if p.cache is None else partial(Cached, cache=p.cache, revision=p.revision)),
+        Layer("text layer", partial(TextLayerFirst, layout=p.layout, threads=p.layout_threads)),
+        Layer("quarantine", None if p.quarantine is None else partial(Quarantined, quarantine=p.quarantine)),
+        Layer("scheduler", schedule),
+        Layer("progress", partial(ProgressRecorded, progress=p.progress)),
+        Layer("degradation", degrade),
+        Layer("breaker", None if p.breaker is None else partial(Guarded, breaker=p.breaker)),
+        Layer("fallback", None if p.embedded is None else partial(Fallback, other=p.embedded)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A stack.
+
+    Attributes:
+        engine: the outermost layer.
+        names: of the layers in use, outermost first, and of the engine.
+    """
+
+    engine: Engine
+    names: tuple[str, ...]
+
+
+def build_pipeline(engine: Engine, policies: Policies) -> Pipeline:
+    """The stack around `engine`."""
+    used = [(layer.name, layer.wrap) for layer in layers_of(policies) if layer.wrap is not None]
+    outermost = engine
+    for _, wrap in reversed(used):
+        outermost = wrap(outermost)
+    return Pipeline(outermost, (*(name for name, _ in used), engine.name))

@@ -1,0 +1,66 @@
+"""The stack that reads pages is what its table says."""
+
+from __future__ import annotations
+
+import pytest
+
+from inkgate.bootstrap.stack import build_parts
+from inkgate.engines.base import Engine, EngineWrapper
+from inkgate.pipeline.cached import Cached
+from inkgate.pipeline.fallback import Fallback
+from inkgate.pipeline.policies import Degrading, Guarded, ProgressRecorded, Quarantined, ScheduledPages
+from inkgate.pipeline.text_layer import TextLayerFirst
+from inkgate.settings import load_settings
+
+WRAPPERS: dict[str, type[EngineWrapper]] = {
+    "cache": Cached,
+    "text layer": TextLayerFirst,
+    "quarantine": Quarantined,
+    "scheduler": ScheduledPages,
+    "progress": ProgressRecorded,
+    "degradation": Degrading,
+    "breaker": Guarded,
+    "fallback": Fallback,
+}
+VLLM: dict[str, object] = {"name": "paddleocr-vl", "vllm": {"urls": ["http://127.0.0.1:9/v1"]}}
+ON_CPU = ("text layer", "scheduler", "progress", "degradation")
+ON_VLLM = ("text layer", "quarantine", "scheduler", "progress", "degradation", "breaker")
+
+
+def layers(engine: Engine) -> list[type[Engine]]:
+    """The types of the wrappers, outermost first."""
+    found: list[type[Engine]] = []
+    while isinstance(engine, EngineWrapper) and type(engine) in WRAPPERS.values():
+        found.append(type(engine))
+        engine = engine._inner
+    return found
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ({}, ("cache", *ON_CPU, "ppocr")),
+        ({"cache": {"enabled": False}}, (*ON_CPU, "ppocr")),
+        ({"engine": VLLM}, ("cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6")),
+        (
+            {"engine": {**VLLM, "vllm": {"urls": ["http://127.0.0.1:9/v1"], "fallback": False}}},
+            ("cache", *ON_VLLM, "paddleocr-vl-1.6"),
+        ),
+        (
+            {"engine": VLLM, "cache": {"redis_url": "redis://127.0.0.1:9"}},
+            ("cache", *ON_VLLM, "fallback", "paddleocr-vl-1.6"),
+        ),
+        (
+            {"engine": {"name": "transformers", "transformers": {"preset": "paddleocr-vl"}}},
+            ("cache", *ON_CPU, "fallback", "paddleocr-vl-1.6"),
+        ),
+    ],
+    ids=["embedded", "no cache", "vllm", "vllm alone", "vllm and redis", "transformers"],
+)
+def test_the_stack_that_is_shown_is_the_one_that_reads(
+    flags: dict[str, dict[str, object]], expected: tuple[str, ...]
+) -> None:
+    parts = build_parts(load_settings(None, **flags))
+    *shown, engine = parts.state_objects.build.pipeline
+    assert ((*shown, engine), parts.engine.name) == (expected, engine)
+    assert layers(parts.engine) == [WRAPPERS[name] for name in shown]
