@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -87,6 +87,15 @@ class Supervisor:
         """Messages about tasks that keep failing: the `needed` ones, or the others."""
         failing = (task for task in self._tasks.values() if task.needed == needed and self.keeps_failing(task))
         return [f"background: {task.name} keeps failing" for task in failing]
+
+    @asynccontextmanager
+    async def running(self, tasks: Iterable[BackgroundTask]) -> AsyncIterator[None]:
+        """Runs the tasks during the block, and cancels them when it is left."""
+        async with anyio.create_task_group() as group:
+            for task in tasks:
+                group.start_soon(self.keep, task)
+            yield
+            group.cancel_scope.cancel()
 
     async def keep(self, task: BackgroundTask) -> None:
         """Runs the task until it returns or this is cancelled. Exceptions are logged and counted, and the task is

@@ -45,7 +45,7 @@ async def test_a_client_that_left_is_499() -> None:
 async def test_neither_documents_nor_keys_are_logged() -> None:
     key = "sk-very-secret"
     async with running_api(auth={"key_hashes": [hashlib.sha256(key.encode()).hexdigest()]}) as api:
-        object.__setattr__(api.context.service, "reader", None)
+        object.__setattr__(api.context.service.gateway, "reader", None)
         answer = await api.client.post("/ocr", json={"image": b64(png())}, headers={"authorization": f"Bearer {key}"})
     assert answer.status_code == 500
     told = json.dumps(api.logs, default=str)

@@ -150,7 +150,7 @@ async def test_an_unexpected_error_shows_nothing_of_its_inside() -> None:
         name = "broken"
 
     async with running_api() as api:
-        object.__setattr__(api.context.service, "reader", Broken())
+        object.__setattr__(api.context.service.gateway, "reader", Broken())
         answer = await api.client.post("/ocr", files={"file": png()})
     assert (answer.status_code, answer.json()["code"]) == (500, "internal")
     assert "Broken" not in answer.text

@@ -94,7 +94,7 @@ async def logged(stub: StubUpstream, *, breaks: bool = False) -> tuple[list[dict
     async with running(settings) as service:
         app = create_app(service, settings)
         if breaks:
-            object.__setattr__(app.state.context.service, "reader", None)
+            object.__setattr__(app.state.context.service.gateway, "reader", None)
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(
             transport=transport, base_url="http://inkgate.localhost", headers=HEADERS

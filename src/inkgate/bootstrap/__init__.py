@@ -9,13 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-import anyio
-
 from inkgate.bootstrap.stack import ServiceParts, build_parts
 from inkgate.bootstrap.state import StateReader
 from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
-from inkgate.engines.base import Engine
+from inkgate.engines.base import Engine, started
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.gateway import Gateway
 from inkgate.pipeline.readiness import Readiness
@@ -56,39 +54,27 @@ async def running(settings: Settings, supervisor: Supervisor | None = None) -> A
         EngineFailed: the engine did not start, or the layout model is unusable.
     """
     parts = build_parts(settings, supervisor)
-    engine = parts.engine
     memory = MemoryReturn()
+    opener = Opener(settings.limits, settings.pdf, parts.supervisor)
+    observatory = StateReader(parts.state_objects, settings, parts.metrics, opener)
+    observatory.ask_also(parts.readiness.known_reasons)
+    own = (BackgroundTask("memory_return", memory.run), BackgroundTask("history", observatory.run))
     with single_error():
-        async with (
-            Opener(settings.limits, settings.pdf, parts.supervisor) as opener,
-            anyio.create_task_group() as background,
-        ):
-            observatory = StateReader(parts.state_objects, settings, parts.metrics, opener)
-            observatory.ask_also(parts.readiness.known_reasons)
-            own = (BackgroundTask("memory_return", memory.run), BackgroundTask("history", observatory.run))
-            for task in (*own, *parts.background):
-                background.start_soon(parts.supervisor.keep, task)
-            try:
-                await engine.start()
-                parts.readiness.engine_started()
-                reader = Reader(opener, engine, settings.limits, memory.work_ended, parts.observer)
-                waiting_room = WaitingRoom(settings.serving.admission.waiting_chats)
-                gateway = Gateway(reader, parts.limiter, waiting_room, parts.observer)
-                yield Service(
-                    settings,
-                    gateway,
-                    engine,
-                    parts.upstream,
-                    metrics=parts.metrics,
-                    observer=parts.observer,
-                    observatory=observatory,
-                    supervisor=parts.supervisor,
-                    readiness=parts.readiness,
-                )
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await engine.stop()
-                background.cancel_scope.cancel()
+        async with opener, parts.supervisor.running((*own, *parts.background)), started(parts.engine):
+            parts.readiness.engine_started()
+            reader = Reader(opener, parts.engine, settings.limits, memory.work_ended, parts.observer)
+            waiting_room = WaitingRoom(settings.serving.admission.waiting_chats)
+            yield Service(
+                settings,
+                Gateway(reader, parts.limiter, waiting_room, parts.observer),
+                parts.engine,
+                parts.upstream,
+                metrics=parts.metrics,
+                observer=parts.observer,
+                observatory=observatory,
+                supervisor=parts.supervisor,
+                readiness=parts.readiness,
+            )
 
 
 async def serve(settings: Settings, on_ready: Callable[[str], None] | None = None) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Protocol
+
+import anyio
 
 from inkgate.caller import Caller
 from inkgate.types import Page, PageResult, Task
@@ -32,6 +36,21 @@ class Engine(Protocol):
     async def stop(self) -> None:
         """Frees what `start` allocated. Safe to call twice."""
         ...
+
+
+@asynccontextmanager
+async def started(engine: Engine) -> AsyncIterator[None]:
+    """The engine is started during the block, and stopped when it is left, however that happens.
+
+    Raises:
+        EngineFailed: it did not start.
+    """
+    try:
+        await engine.start()
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await engine.stop()
 
 
 class EngineWrapper:
