@@ -49,6 +49,7 @@ from inkgate.api.trace import Trace
 from inkgate.api.webpage import ServeWebPage, WebPage
 from inkgate.concurrency import Threads
 from inkgate.settings import Settings
+from inkgate.settings.extensions import load_extension
 from inkgate.telemetry.tracing import NOT_RECORDING
 
 _BODY_THREADS = 4
@@ -75,6 +76,7 @@ def create_app(
 
     Raises:
         ValueError: the settings' rate limit is invalid.
+        InputRejected: "extension_invalid": a wire format of `server.formats` can't be imported.
     """
     max_bytes = int(settings.limits.max_body_mb * 1_000_000)
     drain = Drain()
@@ -115,6 +117,8 @@ def create_app(
     app.add_middleware(BehindProxies, settings=settings.server)
     for routes in ROUTES:
         app.include_router(routes.router)
+    for name in settings.server.formats:
+        app.include_router(load_extension(name, "server.formats"))
     add_guide(app)
     measure.add_routes([*app.routes, *(route for routes in ROUTES for route in routes.router.routes)])
     # FastAPI's documented way to extend the schema is to replace the method of the instance.

@@ -47,6 +47,7 @@ STATUSES: dict[str, int] = {
     "engine_incomplete": 422,
     "upstream_rejected": 422,
     "engine_unknown": 404,
+    "extension_invalid": 422,
     "feature_unavailable": 501,
     "file_unknown": 404,
     "unauthenticated": 401,

@@ -41,6 +41,7 @@ from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
 from inkgate.serving.store import SPARING, BreakingStore, MemoryStore
 from inkgate.settings import CacheSettings, Settings
+from inkgate.settings.extensions import make_extension
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.observer import NO_OBSERVER, Observer, SafeObserver, TracingObserver
@@ -75,7 +76,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
     """The parts that the settings choose. `supervisor` runs background tasks.
 
     Raises:
-        InputRejected: `engine.name` names no engine, or the engine lacks a setting.
+        InputRejected: `engine.name` names no engine, the engine lacks a setting, or an extension can't be used.
         EngineFailed: "layout_model_unusable".
     """
     revision, settings = _revision(settings), with_workers(settings)
@@ -119,6 +120,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         quarantine=quarantine if remote else None,
         breaker=breaker,
         embedded=embedded,
+        extensions={name: partial(make_extension, name, "engine.layers") for name in settings.engine.layers},
         observer=observer,
     )
     pipeline = build_pipeline(chosen.engine, policies)

@@ -33,6 +33,7 @@ from inkgate.runtimes.compiled import compiled_folder
 from inkgate.runtimes.providers import ProviderRequest
 from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import EngineSettings, Settings, TransformersSettings, VllmSettings
+from inkgate.settings.extensions import is_extension, make_extension
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.metrics import NO_MODEL, ModelName
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
@@ -126,9 +127,18 @@ def choose_engine(
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
     """
     engine = settings.engine
+    if is_extension(engine.name):
+        return _extension(settings)
     if engine.name == "transformers":
         return _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), embedded)
     return _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), embedded, on_out, observer)
+
+
+def _extension(settings: Settings) -> ChosenEngine:
+    """The engine of another package: `engine.name` names a function of the Settings that makes it."""
+    name = settings.engine.name
+    engine: Engine = make_extension(name, "engine.name", settings)
+    return ChosenEngine(engine, model=ModelName(engine.name, name))
 
 
 def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
 from inkgate.concurrency import Threads
@@ -41,6 +41,7 @@ class Policies:
         quarantine: of pages that crash model servers; None for an engine without model servers.
         breaker: of the engine; None for an engine without model servers.
         embedded: the engine that reads what the model can't, and batches under load; None: there is no other.
+        extensions: wrappers of other packages, by name, outermost first.
     """
 
     layout: Layout
@@ -54,6 +55,7 @@ class Policies:
     quarantine: Quarantine | None = None
     breaker: Breaker | None = None
     embedded: Engine | None = None
+    extensions: Mapping[str, Callable[[Engine], Engine]] = field(default_factory=dict)
     observer: Observer = NO_OBSERVER
 
 
@@ -71,6 +73,7 @@ def layers_of(policies: Policies) -> tuple[Layer, ...]:
     degrade = partial(Degrading, degradation=p.degradation, settings=p.degradation_settings, embedded=p.embedded)
     schedule = partial(ScheduledPages, scheduler=p.scheduler, degradation=p.degradation, observer=p.observer)
     return (
+        *(Layer(name, wrap) for name, wrap in p.extensions.items()),
         Layer("cache", None if p.cache is None else partial(Cached, cache=p.cache, revision=p.revision)),
         Layer("text layer", partial(TextLayerFirst, layout=p.layout, threads=p.layout_threads)),
         Layer("quarantine", None if p.quarantine is None else partial(Quarantined, quarantine=p.quarantine)),

@@ -35,7 +35,11 @@ class TransformersSettings(Branch):
 class EngineSettings(Branch):
     name: str = Field(
         "ppocr",
-        description="The engine: `ppocr` (embedded, CPU), `vllm`, a preset such as `paddleocr-vl`, or `transformers`.",
+        description="The engine: `ppocr` (embedded, CPU), `vllm`, a preset such as `paddleocr-vl`, `transformers`, or "
+        "`module:name` of your own (docs/guides/extending.md).",
+    )
+    layers: tuple[str, ...] = Field(
+        (), description="Policies of your own around the engine, as `module:name`, outermost first."
     )
     ppocr: PpocrSettings = PpocrSettings()
     layout: LayoutSettings = LayoutSettings()

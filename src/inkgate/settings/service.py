@@ -59,6 +59,9 @@ class ServerSettings(Branch):
         description="Host names by which clients may call a service without API keys, besides localhost, IP "
         "addresses and `server.host`. `*`: any.",
     )
+    formats: tuple[str, ...] = Field(
+        (), description="Wire formats of your own: FastAPI routers, as `module:name` (docs/guides/extending.md)."
+    )
     max_connections: int = Field(
         0,
         ge=0,

@@ -36,6 +36,7 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     "content_quarantined": ("此页曾使引擎崩溃", "请过较长时间再发送，或重新扫描；其他页照常识别。"),
     "task_unsupported": ("引擎不能完成此任务", "请选择其他任务或其他引擎。"),
     "engine_incomplete": ("引擎缺少设置", "请补上上面所列的设置；方法见 docs/reference/settings.md。"),
+    "extension_invalid": ("自带的引擎或策略无法使用", "请更正上面所列的问题；方法见 docs/guides/extending.md。"),
     "engine_unknown": ("没有这样的引擎或模型", "请省略 `model`，或选用 /v1/models 所列的名称。"),
     "feature_unavailable": ("尚不提供此功能", "请从请求中去掉，或使用具备此功能的引擎。"),
     "file_unknown": ("没有这个文件", "请先上传；上传的文件只保留有限时间。"),

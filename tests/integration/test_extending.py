@@ -1,0 +1,120 @@
+"""The examples of docs/guides/extending.md: an engine, a policy, a wire format and a way in outside of the package."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from inkgate.bootstrap import running
+from inkgate.bootstrap.stack import build_parts
+from inkgate.caller import Caller
+from inkgate.errors import InputRejected
+from inkgate.reader import ReadOptions
+from inkgate.settings import Settings, load_settings
+from inkgate.types import Document, Page, PageResult, Task
+from support.api_client import png, running_api
+from support.fake_engine import FakeEngine
+
+pytestmark = pytest.mark.anyio
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL: dict[str, dict[str, object]] = {"pdf": {"warm_workers": 0}}
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES / "extending"))
+
+
+class Echo(FakeEngine):
+    """An engine whose text is the tenant."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        return PageResult(page.index, text=f"read for {caller.tenant}", engine=self.name)
+
+
+@pytest.mark.skipif(
+    shutil.which("tesseract") is None and "INKGATE_REQUIRE_ALL" not in os.environ, reason="tesseract is not installed"
+)
+async def test_an_engine() -> None:
+    settings = load_settings(None, engine={"name": "tesseract_engine:Tesseract"}, **SMALL)
+    async with running(settings) as service, service.gateway.admit(Caller("ada")) as admitted:
+        document = Document((EXAMPLES / "report.png").read_bytes())
+        async with admitted.read(document, ReadOptions()) as reading:
+            result = await reading.all()
+    assert result.engine == "tesseract"
+    assert "technical assistance" in result.pages[0].text.lower()
+
+
+async def test_an_engine_has_the_layers_of_the_others_and_a_policy_is_the_outermost() -> None:
+    name = f"{__name__}:Echo"
+    engine: dict[str, object] = {"name": name, "layers": ["slow_pages:SlowPages"]}
+    settings = load_settings(None, engine=engine, **SMALL)
+    parts = build_parts(settings)
+    assert parts.state_objects.build.pipeline == (
+        "slow_pages:SlowPages",
+        "cache",
+        "text layer",
+        "scheduler",
+        "progress",
+        "degradation",
+        "fallback",
+        "fake",
+    )
+    async with (
+        running(settings) as service,
+        service.gateway.admit(Caller("ada")) as admitted,
+        admitted.read(Document(png()), ReadOptions()) as reading,
+    ):
+        assert (await reading.all()).pages[0].text == "read for ada"
+
+
+async def test_a_wire_format() -> None:
+    async with running_api(server={"formats": ["ocr_space:router"]}) as api:
+        good = await api.client.post("/parse/image", files={"file": ("a.png", png())})
+        assert (good.status_code, good.json()["IsErroredOnProcessing"]) == (200, False)
+        assert [page["FileParseExitCode"] for page in good.json()["ParsedResults"]] == [1]
+        bad = await api.client.post("/parse/image", files={"other": ("a.png", png())})
+        assert (bad.status_code, bad.json()["ErrorMessage"]) == (400, ["The form has no part `file`."])
+        assert "/parse/image" in (await api.client.get("/openapi.json")).json()["paths"]
+
+
+async def test_a_way_in(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "report.png", tmp_path / "a.png")
+    (tmp_path / "b.png").write_text("no image")
+    environment = {**os.environ, "INKGATE_PDF__WARM_WORKERS": "0"}
+    command = [sys.executable, str(EXAMPLES / "extending/watch_folder.py"), str(tmp_path)]
+    async with await anyio.open_process(command, env=environment) as watching:
+        with anyio.fail_after(120):
+            while not ((tmp_path / "a.txt").exists() and (tmp_path / "b.txt").exists()):
+                assert watching.returncode is None
+                await anyio.sleep(0.1)
+        watching.terminate()
+    assert "technical assistance" in (tmp_path / "a.txt").read_text().lower()
+    assert "type_unsupported" in (tmp_path / "b.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("no_such_module:Engine", "there is no module 'no_such_module'"),
+        ("slow_pages:Nothing", "the module 'slow_pages' has no 'Nothing'"),
+        ("json:dumps", "json:dumps can't be used: TypeError"),
+    ],
+)
+def test_what_can_not_be_used_is_said_with_its_setting(name: str, says: str) -> None:
+    wrong: dict[str, dict[str, object]] = {"engine.name": {"name": name}, "engine.layers": {"layers": [name]}}
+    for setting, engine in wrong.items():
+        with pytest.raises(InputRejected, match="extension_invalid") as raised:
+            build_parts(load_settings(None, engine=engine, **SMALL))
+        assert says in str(raised.value)
+        assert f"`{setting}`" in str(raised.value)
