@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,18 +118,29 @@ async def measure(targets: list[Target], rounds: int, seconds: float) -> None:
         print(f"round {number} of {rounds}", file=sys.stderr, flush=True)
 
 
+async def relays(port: int) -> None:
+    """Returns if the server answers a chat completion."""
+    await client(port, request_bytes(0, port), time.perf_counter() + 10, 1)
+
+
 @contextmanager
-def running(name: str, port: int, *command: str, **variables: str) -> Iterator[None]:
-    """A server, once it responds on `port`; prints its output if it doesn't."""
+def running(
+    name: str,
+    port: int,
+    command: Sequence[str],
+    variables: Mapping[str, str] | None = None,
+    ready: Callable[[int], Coroutine[None, None, None]] = relays,
+) -> Iterator[None]:
+    """A server, once `ready` returns; prints its output if it doesn't in time."""
     with tempfile.TemporaryFile() as log:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("INKGATE_")}
-        environment |= {"INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false", **variables}
+        environment |= {"INKGATE_METRICS__PORT": "0", "INKGATE_UI__ENABLED": "false", **(variables or {})}
         with subprocess.Popen(command, stdout=log, stderr=log, env=environment) as process:
             try:
                 until = time.monotonic() + 120
                 while True:
                     try:
-                        asyncio.run(client(port, request_bytes(0, port), time.perf_counter() + 10, 1))
+                        asyncio.run(ready(port))
                         break
                     except (OSError, RuntimeError, asyncio.IncompleteReadError) as error:
                         if process.poll() is not None or time.monotonic() > until:
@@ -184,12 +195,12 @@ def main() -> None:
     url = f"http://127.0.0.1:{stub}"
     with ExitStack() as stack, tempfile.TemporaryDirectory() as folder:
         targets = [Target("direct", stub)]
-        stack.enter_context(running("the stub", stub, sys.executable, str(HERE / "stub_model_server.py"), str(stub)))
+        stack.enter_context(running("the stub", stub, [sys.executable, str(HERE / "stub_model_server.py"), str(stub)]))
 
         def add(name: str, *command: str, **variables: str) -> None:
             port = free_port()
             filled = [word.replace("PORT", str(port)) for word in command]
-            stack.enter_context(running(name, port, *filled, **variables))
+            stack.enter_context(running(name, port, filled, variables))
             targets.append(Target(name, port))
 
         add("copying bytes", sys.executable, str(HERE / "byte_proxy.py"), "PORT", str(stub))
