@@ -31,8 +31,8 @@ from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import Arrival
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.queue import WorkQueue
-from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.throughput import TokenRate
 from inkgate.serving.work import Work
 from inkgate.settings import AdmissionSettings, SchedulingSettings
 

@@ -14,11 +14,12 @@ from benchmarks.simulate.workload import PageWork, Request
 from inkgate.caller import Caller
 from inkgate.engines.vllm.pressure import PressureGauge
 from inkgate.errors import EngineFailed, InputRejected
+from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limits import AdaptiveLimit, FixedLimit, Limit
-from inkgate.serving.rate import TokenRate
+from inkgate.serving.limits import FixedLimit, Limit
 from inkgate.serving.scheduler import Scheduler, Slot
+from inkgate.serving.throughput import TokenRate
 from inkgate.serving.work import Work
 from inkgate.settings import AdaptiveSettings, SchedulingSettings
 

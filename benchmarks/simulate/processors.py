@@ -19,11 +19,10 @@ import anyio
 from benchmarks.simulate import clock
 from inkgate.caller import Caller
 from inkgate.errors import InputRejected, Overloaded
-from inkgate.serving.aimd import AimdLimit
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limits import FixedLimit, Limit
-from inkgate.serving.rate import TokenRate
+from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.throughput import TokenRate
 from inkgate.serving.work import Work
 from inkgate.settings import SchedulingSettings
 

@@ -18,8 +18,8 @@ from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.throughput import TokenRate
 from inkgate.settings import SchedulingSettings
 from support.stub_upstream import Reply, Request, Script, StubUpstream, error_reply, running_stub
 

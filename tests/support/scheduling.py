@@ -6,8 +6,8 @@ from random import Random
 
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.throughput import TokenRate
 from inkgate.serving.work import Work
 from inkgate.settings import SchedulingSettings
 

@@ -27,13 +27,13 @@ def test_the_heap_is_in_order_after_any_changes(changes: list[tuple[int, float |
 
 def test_those_who_left_are_forgotten() -> None:
     shares = FairShares(FairSharer)
-    stays = shares.joined("stays")
+    stays = shares.join("stays")
     for number in range(1000):
-        guest = shares.joined(f"{number}")
-        shares.served(guest, 10)
-        shares.left(guest)
-        shares.served(stays, 10)
-    assert shares.known < 10
+        guest = shares.join(f"{number}")
+        shares.serve(guest, 10)
+        shares.leave(guest)
+        shares.serve(stays, 10)
+    assert sum(shares.get(f"{number}") is not None for number in range(1000)) < 10
 
 
 def test_what_is_taken_out_does_not_pile_up() -> None:

@@ -6,41 +6,41 @@ import random
 
 import pytest
 
-from inkgate.serving.gain import Gain, GainSample
-from inkgate.serving.rate import ServiceTime
+from inkgate.serving.evidence import GainSample, ServiceTime, ThroughputGain
 
 
-def gain_of(pairs: list[tuple[float, float]]) -> Gain:
-    gain = Gain()
+def undone_to(pairs: list[tuple[float, float]]) -> float | None:
+    """The limit before growth that brought nothing; None if it may have brought something."""
+    gain = ThroughputGain()
     for in_flight, tokens_per_s in pairs:
         gain.add(GainSample(in_flight, in_flight, tokens_per_s))
-    return gain
+    return gain.limit_before_useless_growth()
 
 
 def test_an_engine_with_room_gains() -> None:
-    assert not gain_of([(n, 50.0 * n) for n in range(10, 20)]).is_none
+    assert undone_to([(n, 50.0 * n) for n in range(10, 20)]) is None
 
 
 @pytest.mark.parametrize("slope", [0.0, -5.0, 2.0])
 def test_a_full_engine_gains_nothing(slope: float) -> None:
-    assert gain_of([(n, 1000.0 + slope * n) for n in range(10, 20)]).is_none
+    assert undone_to([(n, 1000.0 + slope * n) for n in range(10, 20)]) is not None
 
 
 def test_concurrency_that_hardly_varied_says_nothing() -> None:
     rng = random.Random(3)
-    assert not gain_of([(64 + rng.random(), rng.uniform(900, 1100)) for _ in range(32)]).is_none
+    assert undone_to([(64 + rng.random(), rng.uniform(900, 1100)) for _ in range(32)]) is None
 
 
 def test_a_few_samples_say_nothing() -> None:
-    assert not gain_of([(10, 100.0), (20, 90.0), (30, 80.0)]).is_none
+    assert undone_to([(10, 100.0), (20, 90.0), (30, 80.0)]) is None
 
 
 def test_an_engine_that_makes_no_tokens_says_nothing() -> None:
-    assert not gain_of([(n, 0.0) for n in range(10, 20)]).is_none
+    assert undone_to([(n, 0.0) for n in range(10, 20)]) is None
 
 
 def test_the_knee_is_found_though_there_was_a_gain_before_it() -> None:
-    assert gain_of([(n, 50.0 * min(n, 20)) for n in range(8, 28)]).is_none
+    assert undone_to([(n, 50.0 * min(n, 20)) for n in range(8, 28)]) is not None
 
 
 def test_noise_is_no_evidence_that_growth_brings_nothing() -> None:
@@ -48,39 +48,31 @@ def test_noise_is_no_evidence_that_growth_brings_nothing() -> None:
     wrong = 0
     for seed in range(100):
         rng = random.Random(seed)
-        gain = gain_of([(n, 1000.0 * n**0.3 * rng.gauss(1.0, 0.1)) for n in range(16, 26)])
-        wrong += gain.is_none
+        undone = undone_to([(n, 1000.0 * n**0.3 * rng.gauss(1.0, 0.1)) for n in range(16, 26)])
+        wrong += undone is not None
     assert wrong <= 5
 
 
 def test_a_full_engine_is_seen_through_noise_before_long() -> None:
     found = 0
     for seed in range(100):
-        rng, gain = random.Random(seed), Gain()
+        rng, gain = random.Random(seed), ThroughputGain()
         for n in range(16, 48):
             gain.add(GainSample(n, n, 1000.0 * rng.gauss(1.0, 0.1)))
-            if gain.is_none:
+            if gain.limit_before_useless_growth() is not None:
                 found += 1
                 break
     assert found >= 90
 
 
 def test_undone_is_the_growth_of_the_samples_that_brought_nothing() -> None:
-    gain = gain_of([(n, 50.0 * min(n, 20)) for n in range(8, 28)])
-    assert 19 <= gain.undone(500.0) <= 21
-    assert not gain.is_none
-    assert [gain.may_be(499.0), gain.may_be(500.0)] == [False, True]
-
-
-def test_after_pressure_growth_may_be_tried_at_once() -> None:
-    gain = gain_of([(n, 1000.0) for n in range(10, 20)])
-    gain.undone(500.0)
-    gain.forget()
-    assert gain.may_be(100.0)
+    undone = undone_to([(n, 50.0 * min(n, 20)) for n in range(8, 28)])
+    assert undone is not None
+    assert 19 <= undone <= 21
 
 
 def test_the_time_of_a_work_follows_from_how_many_are_there_and_end() -> None:
-    service = ServiceTime(assumed_s=5.0)
+    service = ServiceTime()
     assert service.mean_s == 5.0
     for _ in range(300):
         for _ in range(4):

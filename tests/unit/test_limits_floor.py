@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from inkgate.engines.vllm.pressure import PressureGauge
+from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.limits import AdaptiveLimit
 from inkgate.serving.pressure import Pressure
 from inkgate.settings import AdaptiveSettings
 from support.clock import Clock

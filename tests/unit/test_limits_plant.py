@@ -8,8 +8,8 @@ from collections import deque
 import pytest
 
 from inkgate.engines.vllm.pressure import PressureGauge
+from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.limits import AdaptiveLimit
 from inkgate.serving.pressure import Pressure
 from inkgate.settings import AdaptiveSettings
 from support.plant import TICK_S, Plant

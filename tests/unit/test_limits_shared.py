@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from inkgate.engines.vllm.pressure import PressureGauge
+from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.limits import AdaptiveLimit
 from inkgate.settings import AdaptiveSettings
 from support.plant import TICK_S, Plant
 

@@ -14,12 +14,13 @@ from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.monitor import EachServer, Monitor
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
+from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.limits import AdaptiveLimit, FixedLimit
-from inkgate.serving.rate import TokenRate
+from inkgate.serving.limits import FixedLimit
 from inkgate.serving.replicas import Replica, ReplicaSet, ReplicaState
 from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.throughput import TokenRate
 from inkgate.serving.work import Work
 from inkgate.settings import AdaptiveSettings, SchedulingSettings
 from support.clock import Clock

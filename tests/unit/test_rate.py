@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.rate import TokenRate
+from inkgate.serving.throughput import TokenRate
 from support.clock import Clock
 
 

@@ -15,8 +15,8 @@ from inkgate.pipeline.readiness import BlankPage, Readiness, blank_page_probe
 from inkgate.serving.degradation import Degradation
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.rate import TokenRate
 from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.throughput import TokenRate
 from inkgate.settings import DegradationSettings, SchedulingSettings
 from inkgate.types import Page, PageResult, Task
 from support.clock import Clock

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.sojourn import FairSojourn
+from inkgate.serving.fair import FairSojourn
 
 
 def test_the_small_is_before_the_large_that_has_hardly_begun_and_not_before_one_nearly_done() -> None:
     order = FairSojourn()
     large = order.join(1000)
-    order.served(100)
+    order.serve(100)
     early = order.join(10)
-    order.served(880)
+    order.serve(880)
     late = order.join(500)
     assert early < large < late
 
@@ -22,10 +22,10 @@ def test_the_small_is_before_the_large_that_has_hardly_begun_and_not_before_one_
 def test_those_who_came_together_share() -> None:
     order = FairSojourn()
     assert [order.join(work) for work in (10, 20, 30)] == [10, 20, 30]
-    order.served(30)
+    order.serve(30)
     assert order.join(1) == 11
-    order.served(31)
-    assert order.left == pytest.approx(0)
+    order.serve(31)
+    assert order.join(1) == pytest.approx(31), "all of it is done"
 
 
 def completions(works: list[tuple[int, int]], fair: bool) -> list[float]:
@@ -46,7 +46,7 @@ def completions(works: list[tuple[int, int]], fair: bool) -> list[float]:
         sharing = [min(left, key=lambda one: (tags[one], one))] if fair else list(left)
         step = min(left[one] for one in sharing) * len(sharing)
         step = min(step, works[nth][0] - now) if nth < len(works) else step
-        order.served(step)
+        order.serve(step)
         now += step
         for one in sharing:
             left[one] -= step / len(sharing)

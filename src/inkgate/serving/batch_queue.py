@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
 
-from inkgate.serving.sojourn import FairSojourn
+from inkgate.serving.fair import FairSojourn
 
 PATIENCE = 8
 """After this many batches without the longest-waiting request, the next batch starts with it."""
@@ -160,7 +160,7 @@ class BatchQueue:
         self._pieces -= dropped
         self._pixels -= cost
         if cost:
-            self._sojourns[request.rank].served(cost)
+            self._sojourns[request.rank].serve(cost)
         return dropped
 
     def take(self, now: float) -> Batch | None:
@@ -198,7 +198,7 @@ class BatchQueue:
         for request in emptied:
             self._leaves(request, shape, lane)
         for request, piece in batch.pieces:
-            self._sojourns[request.rank].served(piece.cost)
+            self._sojourns[request.rank].serve(piece.cost)
         helped = any(request is oldest for request, _ in batch.pieces)
         self._passed = 0 if helped else self._passed + 1
         return batch

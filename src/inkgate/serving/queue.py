@@ -240,8 +240,8 @@ class WorkQueue:
     def _enter(self, entry: QueueEntry) -> None:
         work = entry.work
         group = self._classes[entry.rank]
-        tenant = group.tenants.joined(work.tenant)
-        flow = tenant.flows.joined(work.flow)
+        tenant = group.tenants.join(work.tenant)
+        flow = tenant.flows.join(work.flow)
         flow.entries.put(entry, min(work.deadline, entry.since + _PATIENCE * self._age_s), entry.number)
         for holder in (group, tenant, flow):
             holder.tokens += work.tokens
@@ -255,8 +255,8 @@ class WorkQueue:
     def _take(self, entry: QueueEntry) -> QueueEntry:
         group, tenant, flow = entry.place
         self._share_out(group, entry.work.tokens)
-        group.tenants.served(tenant, entry.work.tokens)
-        tenant.flows.served(flow, entry.work.tokens)
+        group.tenants.serve(tenant, entry.work.tokens)
+        tenant.flows.serve(flow, entry.work.tokens)
         self._leave(entry)
         self._forget(entry)
         return entry
@@ -281,9 +281,9 @@ class WorkQueue:
             group.due = 0.0
         flow.entries.discard(entry)
         if not flow.entries:
-            tenant.flows.left(flow)
+            tenant.flows.leave(flow)
         if not tenant.flows.waiting:
-            group.tenants.left(tenant)
+            group.tenants.leave(tenant)
 
     def _forget(self, entry: QueueEntry) -> None:
         """Removes it from the queue."""

@@ -18,7 +18,7 @@ from inkgate.errors import Overloaded
 from inkgate.serving.limiter import WorkOutcome, outcome_of
 from inkgate.serving.limits import Limit
 from inkgate.serving.queue import QueueEntry, WorkQueue
-from inkgate.serving.throughput import Throughput, ThroughputRate
+from inkgate.serving.throughput import Throughput, TokenRate
 from inkgate.serving.work import Work
 from inkgate.settings import SchedulingSettings
 
@@ -106,7 +106,7 @@ class Scheduler:
         self,
         limit: Limit,
         ledger: CapacityLedger,
-        rate: ThroughputRate,
+        rate: TokenRate,
         settings: SchedulingSettings,
         clock: Callable[[], float] = loop_time,
         random: Random | None = None,

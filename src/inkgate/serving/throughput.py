@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from collections.abc import Callable
 
+from inkgate.concurrency import loop_time
 from inkgate.serving.limiter import WorkOutcome
 
 _KEPT = 0.95
@@ -16,15 +17,47 @@ _LONGEST_KEPT = 0.99
 _HALF = 0.5
 
 
-class ThroughputRate(Protocol):
-    """Tokens finished a second of busy time; None before any work has finished."""
+class TokenRate:
+    """Tokens finished a second of busy time, decaying with half-life `half_life_s` of busy time.
+
+        per_s = sum(tokens * 2^(-age / half_life)) / integral over busy time of 2^(-age / half_life)
+
+    Age counts busy time only: a night without work changes nothing. Stuck work lowers the rate, since time passes
+    without tokens. Used from one event loop.
+    """
+
+    def __init__(self, clock: Callable[[], float] = loop_time, half_life_s: float = 30.0) -> None:
+        self._clock = clock
+        self._half_life_s = half_life_s
+        self._tokens = 0.0
+        self._busy_s = 0.0
+        self._at = 0.0
+        self._under_way = 0
+
+    def started(self) -> None:
+        """Counts a work that goes to the engine. The engine is busy while it has any."""
+        self._age()
+        self._under_way += 1
+
+    def finished(self, tokens: int) -> None:
+        """Counts the end of a started work that took `tokens`; 0 if it failed."""
+        self._age()
+        self._under_way = max(0, self._under_way - 1)
+        self._tokens += tokens
 
     @property
-    def per_s(self) -> float | None: ...
+    def per_s(self) -> float | None:
+        """Tokens a second; None before any are finished."""
+        self._age()
+        return self._tokens / self._busy_s if self._tokens and self._busy_s else None
 
-    def started(self) -> None: ...
-
-    def finished(self, tokens: int) -> None: ...
+    def _age(self) -> None:
+        now = self._clock()
+        passed, self._at = now - self._at, now
+        if self._under_way and passed > 0:
+            kept = 0.5 ** (passed / self._half_life_s)
+            self._tokens *= kept
+            self._busy_s = self._busy_s * kept + (1 - kept) * self._half_life_s / math.log(2)
 
 
 class Throughput:
@@ -41,7 +74,7 @@ class Throughput:
     which all work is just too late would never be known to be slow, and waiting work would keep starting too late.
     """
 
-    def __init__(self, rate: ThroughputRate) -> None:
+    def __init__(self, rate: TokenRate) -> None:
         self._rate = rate
         self._under_way = 0
         self._works = 0

@@ -10,12 +10,13 @@ from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.monitor import EachServer, Monitor
 from inkgate.engines.vllm.scheduled_calls import ScheduledCalls
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
-from inkgate.serving.limits import AdaptiveLimit, FixedLimit
-from inkgate.serving.rate import TokenRate
+from inkgate.serving.limits import FixedLimit
 from inkgate.serving.replicas import Replica
 from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.throughput import TokenRate
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.observer import NO_OBSERVER, Observer

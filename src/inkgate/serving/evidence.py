@@ -1,0 +1,240 @@
+"""What readings and the ends of works show about an engine's capacity. AdaptiveLimit (limits.py) decides by it.
+
+Each class answers one question: how long a work takes (ServiceTime), how many works fail or time out (OutcomeShares),
+whether the engine is saturated (UsualThroughput), whether growth brought throughput (ThroughputGain), and how many
+works the engine runs at once without harm (SustainedConcurrency). Used from one event loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from inkgate.serving.limiter import WorkOutcome
+from inkgate.serving.pressure import Pressure
+
+
+class ServiceTime:
+    """Decaying mean time of a work at the engine, by Little's law (1961): concurrent works * time / finished works.
+
+    Idle time does not count. Rejected and cancelled works are no samples.
+
+    Attributes:
+        mean_s: the mean; `_ASSUMED_S` before any work has ended.
+    """
+
+    def __init__(self) -> None:
+        self.mean_s = _ASSUMED_S
+        self._work_s = 0.0
+        self._ends = 0.0
+        self._ended_since = 0
+
+    def ended(self) -> None:
+        """Counts a work that ended."""
+        self._ended_since += 1
+
+    def passed(self, in_flight: float, span_s: float) -> None:
+        """Adds `span_s` seconds with `in_flight` works at the engine."""
+        kept = 0.5 ** (span_s / _SERVICE_HALF_LIFE_S)
+        self._work_s = self._work_s * kept + in_flight * span_s
+        self._ends = self._ends * kept + self._ended_since
+        self._ended_since = 0
+        if self._ends >= 1 and self._work_s:
+            self.mean_s = self._work_s / self._ends
+
+
+class OutcomeShares:
+    """Shares of works that failed and that timed out at the engine, as exponentially weighted means.
+
+    Attributes:
+        failed, late: the shares, 0 to 1.
+    """
+
+    def __init__(self) -> None:
+        self.failed = self.late = 0.0
+
+    def ended(self, outcome: WorkOutcome) -> None:
+        """Counts a work that ended."""
+        self.failed += ((outcome is WorkOutcome.FAILED) - self.failed) / _WORKS
+        self.late += ((outcome is WorkOutcome.LATE) - self.late) / _WORKS
+
+
+class UsualThroughput:
+    """The throughput that an engine has under load; with about as much, it counts as saturated.
+
+    A saturated engine divides its time among all concurrent work: with half as many, each finishes in half the time at
+    the same throughput. An engine that is not saturated runs each as fast as it can: work is late there because it is
+    large or its deadline is short.
+    """
+
+    def __init__(self) -> None:
+        self._tokens_per_s = 0.0
+
+    def observe(self, tokens_per_s: float, *, loaded: bool) -> None:
+        """Takes the throughput since the last change. `loaded`: whether the engine had enough work, and few late ones:
+        only then does lower throughput show that the engine is slower than usual.
+        """
+        falls = _FALLS if loaded else _FORGETS
+        weight = _RISES if tokens_per_s > self._tokens_per_s else falls
+        self._tokens_per_s += weight * (tokens_per_s - self._tokens_per_s)
+
+    def is_reached(self, tokens_per_s: float) -> bool:
+        """Whether the engine is saturated at this throughput."""
+        return tokens_per_s > 0 and tokens_per_s >= _SATURATED * self._tokens_per_s
+
+
+@dataclass(frozen=True, slots=True)
+class GainSample:
+    """Mean concurrency, throughput and limit of one step."""
+
+    limit: float
+    in_flight: float
+    tokens_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Elasticity:
+    """Relative change of throughput per relative change of concurrency: 1 with free capacity, 0 at capacity.
+
+    The slope of least squares through the samples, over their means; `error` is its standard error.
+    """
+
+    value: float
+    error: float
+
+
+class ThroughputGain:
+    """Whether higher concurrency gives more throughput: their covariance, as in Uber's Cinnamon.
+
+    Measured as an elasticity, which has no unit, over the shortest recent history in which concurrency varied enough
+    and whose standard error is small. Growth counts as useless only if the largest plausible gain is too small (a
+    one-sided t-test of the slope; Student, 1908). Until then the limit keeps growing, which widens the range and adds
+    evidence.
+    """
+
+    def __init__(self) -> None:
+        self._samples: deque[GainSample] = deque(maxlen=_MOST_SAMPLES)
+
+    def add(self, sample: GainSample) -> None:
+        self._samples.append(sample)
+        while len(self._samples) > _LEAST_SAMPLES and _is_precise(_elasticity([*self._samples][1:])):
+            self._samples.popleft()
+
+    def forget(self) -> None:
+        """Drops all samples. To be called when something else changed the limit or the throughput."""
+        self._samples.clear()
+
+    def limit_before_useless_growth(self) -> float | None:
+        """The limit before growth that gave no throughput; None if it gave some, or if that is not known."""
+        if len(self._samples) < _LEAST_SAMPLES:
+            return None
+        gain = _elasticity(self._samples)
+        if gain is None or gain.value + _ERRORS * gain.error >= _LEAST_ELASTICITY:
+            return None
+        return self._samples[0].limit
+
+
+def _is_precise(gain: Elasticity | None) -> bool:
+    return gain is not None and gain.error <= _SMALL_ERROR
+
+
+def _elasticity(samples: Sequence[GainSample]) -> Elasticity | None:
+    """None if the concurrency hardly varies or there are no tokens."""
+    in_flight = fmean(sample.in_flight for sample in samples)
+    tokens_per_s = fmean(sample.tokens_per_s for sample in samples)
+    x = [sample.in_flight - in_flight for sample in samples]
+    y = [sample.tokens_per_s - tokens_per_s for sample in samples]
+    squares = math.fsum(each * each for each in x)
+    if squares <= len(x) * (_LEAST_SPREAD * in_flight) ** 2 or not tokens_per_s:
+        return None
+    slope = math.fsum(dx * dy for dx, dy in zip(x, y, strict=True)) / squares
+    residuals = math.fsum((dy - slope * dx) ** 2 for dx, dy in zip(x, y, strict=True))
+    error = math.sqrt(residuals / (len(x) - 2) / squares)
+    unit = in_flight / tokens_per_s
+    return Elasticity(slope * unit, error * unit)
+
+
+class SustainedConcurrency:
+    """The highest number of works that an engine ran at once while as many ended well. It is taken from the engine's
+    count of running requests, so that it can't exceed the maximum batch size (vLLM: max-num-seqs).
+
+    Attributes:
+        works: that number; 0 while unknown.
+    """
+
+    def __init__(self, works: float = 0.0) -> None:
+        """`works`: initial value."""
+        self._configured = self.works = float(works)
+        self._seen = 0.0
+        self._well = 0
+        self._running: deque[float] = deque(maxlen=_FEWER)
+        self._confirmed_at = -math.inf
+
+    def observe(self, reading: Pressure, in_flight: int, limit: float) -> None:
+        """Takes a reading; `in_flight`: works at the engine then.
+
+        If requests wait in an engine with free memory, it runs as many as it can. If that is fewer than known, it was
+        restarted with a lower maximum, or has other clients now.
+        """
+        running = min(reading.running_of(in_flight), limit)
+        if reading.waiting and in_flight >= self.works and reading.memory < 1:
+            self._running.append(running)
+            if len(self._running) == _FEWER:
+                self.works = min(self.works, max(self._running))
+        self._seen = max(self._seen, running)
+
+    def ended_well(self, now: float) -> None:
+        """Counts a work that ended well while hardly any are late."""
+        self._well += 1
+        if self._well < self._seen or not self._seen:
+            return
+        if self._seen >= self.works:
+            self.works, self._confirmed_at = self._seen, now
+        self.reset()
+
+    def reset(self) -> None:
+        """After damage: only works that end well from now on count."""
+        self._seen, self._well = 0.0, 0
+
+    def at_most(self, works: float) -> None:
+        """Lowers the value: more than `works` brought no throughput, or crashed the engine."""
+        self.works = min(self.works, works)
+        self.reset()
+
+    def recent(self, now: float) -> float:
+        """`works` if as many ended well recently, else at most the initial value: if all have timed out since then,
+        fewer may finish in time.
+        """
+        return self.works if now - self._confirmed_at <= _REMEMBERED_S else min(self.works, self._configured)
+
+
+_ASSUMED_S = 5.0
+"""Before any work has ended: a page of 500 tokens at 100 tokens a second."""
+_SERVICE_HALF_LIFE_S = 60.0
+"""Several times the longest pages, so that the mean does not follow single ones."""
+_WORKS = 20
+"""Works over which shares are averaged: one failure or timeout weighs 5 %."""
+_SATURATED = 0.8
+"""Share of the usual throughput from which on an engine counts as saturated: the usual one is near the highest of noisy
+readings."""
+_RISES, _FALLS = 1 / 2, 1 / 8
+"""Smoothing factors for a higher and a lower throughput. It is a maximum of noisy values, so it rises faster."""
+_FORGETS = 0.002
+"""Smoothing factor of a lower throughput without load, which says little: half is forgotten after 350 steps."""
+_LEAST_SPREAD = 0.05
+"""Minimum coefficient of variation of the concurrency; below it, a covariance is noise."""
+_LEAST_ELASTICITY = 0.2
+"""Less than a fifth of the added concurrency is no gain: it is latency. With 0.4, the simulator served 9 % fewer pages
+in time at twice the capacity; with 0.1, as many."""
+_LEAST_SAMPLES, _MOST_SAMPLES = 8, 32
+_SMALL_ERROR = 0.1
+"""Standard error of the elasticity at which older samples are not needed: half of the least elasticity."""
+_ERRORS = 2.0
+"""Upper bound in standard errors above the slope: 95 % confidence with 8 samples, 97 % with 32."""
+_FEWER = 15
+"""Readings in a row in which the engine ran fewer than known, after which the known value is lowered."""
+_REMEMBERED_S = 60.0
+"""How long the value holds against timeouts, since as many works last ended well."""
