@@ -55,7 +55,7 @@ class Inkgate:
             pressure = self._gauge.read(reading, now, in_flight)
             if reading is not None:
                 self.ledger.capacity = reading.kv_tokens
-            self.ledger.seen(None if reading is None else reading.kv_usage)
+            self.ledger.observe(None if reading is None else reading.kv_usage)
             if pressure is not None and isinstance(self._limit, AdaptiveLimit):
                 self._limit.observe(pressure, in_flight)
             self.scheduler.wake()

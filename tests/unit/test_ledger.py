@@ -57,7 +57,7 @@ def test_a_charge_grows_with_what_is_used_and_never_shrinks() -> None:
 def test_without_a_capacity_all_fits_until_one_is_learned() -> None:
     ledger = Ledger(None)
     ledger.charge(1_000_000)
-    ledger.seen(1.0)
+    ledger.observe(1.0)
     assert ledger.fits(1_000_000)
     ledger.capacity = 2_000_000
     assert not ledger.fits(1_000_000)
@@ -66,8 +66,8 @@ def test_without_a_capacity_all_fits_until_one_is_learned() -> None:
 def test_what_others_hold_at_the_engine_is_not_promised_again() -> None:
     ledger = Ledger(1000)
     ledger.charge(200)
-    ledger.seen(0.7)
-    assert ledger.foreign == 500
+    ledger.observe(0.7)
+    assert ledger.external_tokens == 500
     assert ledger.fits(150)
     assert not ledger.fits(151)
 
@@ -77,22 +77,22 @@ def test_a_reading_of_works_that_have_ended_is_not_taken_for_others() -> None:
     ended = ledger.charge(800)
     ended.end()
     ledger.charge(10)
-    ledger.seen(0.8)
-    assert ledger.foreign == 0
+    ledger.observe(0.8)
+    assert ledger.external_tokens == 0
 
 
 def test_others_are_forgotten_with_the_readings() -> None:
     ledger = Ledger(1000)
     ledger.charge(10)
-    ledger.seen(1.0)
+    ledger.observe(1.0)
     assert not ledger.fits(10)
-    ledger.seen(None)
+    ledger.observe(None)
     assert ledger.fits(10)
 
 
 def test_however_much_others_hold_one_work_gets_through() -> None:
     ledger = Ledger(1000)
-    ledger.seen(1.0)
+    ledger.observe(1.0)
     assert ledger.fits(10)
 
 
@@ -167,11 +167,11 @@ def test_a_work_that_passed_all_that_was_expected_may_grow_as_much_again_and_sta
 def test_what_our_works_are_not_known_to_hold_is_foreign() -> None:
     ledger = Ledger(1000)
     charge = ledger.charge(400, growing=300)
-    ledger.seen(0.15)
-    assert ledger.foreign == 50
+    ledger.observe(0.15)
+    assert ledger.external_tokens == 50
     charge.used(150)
-    ledger.seen(0.15)
-    assert ledger.foreign == 0
+    ledger.observe(0.15)
+    assert ledger.external_tokens == 0
 
 
 def test_of_its_last_block_a_work_has_more_than_it_uses() -> None:
@@ -181,5 +181,5 @@ def test_of_its_last_block_a_work_has_more_than_it_uses() -> None:
     assert (charge.held, ledger.promised) == (150, 450)
     charge.used(200)
     assert (charge.held, ledger.promised) == (250, 450)
-    ledger.seen(0.25)
-    assert ledger.foreign == 0
+    ledger.observe(0.25)
+    assert ledger.external_tokens == 0

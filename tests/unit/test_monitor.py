@@ -150,11 +150,11 @@ async def test_with_every_server_out_what_is_known_stays() -> None:
 async def test_without_metrics_it_serves_on_with_the_ledger_and_the_limit_it_had() -> None:
     watched = MonitorBench(replace(IDLE, kv_usage=0.9, block_tokens=16))
     await watched.looks(2)
-    assert watched.ledger.foreign == 900
+    assert watched.ledger.external_tokens == 900
     limit = watched.limit.value
     watched.servers[0].reading = None
     await watched.looks(20)
-    assert (watched.ledger.capacity, watched.ledger.foreign, watched.limit.value) == (1000, 0, limit)
+    assert (watched.ledger.capacity, watched.ledger.external_tokens, watched.limit.value) == (1000, 0, limit)
     assert watched.ledger.block == 16
 
 
@@ -211,7 +211,7 @@ async def test_with_a_fixed_limit_the_ledger_still_learns() -> None:
 async def test_the_usage_of_several_is_their_mean() -> None:
     watched = MonitorBench(replace(IDLE, kv_usage=0.2), replace(IDLE, kv_usage=0.6))
     await watched.looks()
-    assert watched.ledger.foreign == 800
+    assert watched.ledger.external_tokens == 800
 
 
 async def test_what_fits_now_starts_now() -> None:

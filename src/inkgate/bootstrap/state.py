@@ -258,7 +258,7 @@ def _queue(name: str, scheduler: Scheduler, ledger: Ledger | None) -> Queue:
         scheduler.longest_wait_s,
         scheduler.backlog_s,
         tokens_promised=0 if ledger is None else ledger.promised,
-        tokens_foreign=0 if ledger is None else ledger.foreign,
+        tokens_foreign=0 if ledger is None else ledger.external_tokens,
         tokens_capacity=None if ledger is None else ledger.capacity,
     )
 

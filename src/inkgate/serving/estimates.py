@@ -75,19 +75,19 @@ class _Histogram:
 
     def __init__(self) -> None:
         self._ended: dict[int, float] = {}
-        self._gone_on: dict[int, float] = {}
+        self._censored: dict[int, float] = {}
         self._weight = 1.0
         self._samples = 0
 
     def add(self, tokens: int, *, ended: bool) -> None:
-        weights = self._ended if ended else self._gone_on
+        weights = self._ended if ended else self._censored
         bucket = math.ceil(math.log(max(1, tokens)) / math.log(_FACTOR))
         weights[bucket] = weights.get(bucket, 0.0) + self._weight
         self._weight *= 2 ** (1 / _HALF_LIFE)
         self._samples += 1
         if self._weight > 2**20:
             self._ended = _rescaled(self._ended, self._weight)
-            self._gone_on = _rescaled(self._gone_on, self._weight)
+            self._censored = _rescaled(self._censored, self._weight)
             self._weight = 1.0
 
     def mean_and_quantile(self, quantile: float) -> tuple[int, int] | None:
@@ -96,16 +96,16 @@ class _Histogram:
         """
         if self._samples < _LEAST:
             return None
-        at_risk = sum(self._ended.values()) + sum(self._gone_on.values())
+        at_risk = sum(self._ended.values()) + sum(self._censored.values())
         surviving, mean, edge = 1.0, 0.0, 0.0
-        for bucket in sorted(self._ended.keys() | self._gone_on.keys()):
+        for bucket in sorted(self._ended.keys() | self._censored.keys()):
             below, edge = edge, _FACTOR**bucket
             mean += surviving * (edge - below)
             ended = self._ended.get(bucket, 0.0)
             surviving *= 1 - min(1.0, ended / at_risk)
             if surviving <= 1 - quantile:
                 return math.ceil(mean), math.ceil(edge)
-            at_risk -= ended + self._gone_on.get(bucket, 0.0)
+            at_risk -= ended + self._censored.get(bucket, 0.0)
             if at_risk <= 0:
                 break
         return None

@@ -128,7 +128,9 @@ class _Profile:
         growth, steps, expected, squares = table[:, (table[1] > 0) | (table[2] > 0)]  # skips free entries
         order = np.argsort(steps)
         growths = np.sort(growth)
-        return cls(steps[order], _rest(expected[order]), _rest(squares[order]), growths, _rest(growths))
+        return cls(
+            steps[order], _suffix_sums(expected[order]), _suffix_sums(squares[order]), growths, _suffix_sums(growths)
+        )
 
     @cached_property
     def held(self) -> Tokens:
@@ -160,6 +162,6 @@ class _Profile:
         return max(then, float(together.max(initial=0.0)))
 
 
-def _rest(values: Tokens) -> Tokens:
+def _suffix_sums(values: Tokens) -> Tokens:
     """(n,) to (n + 1,): suffix sums; the last is 0."""
     return np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])

@@ -15,26 +15,26 @@ class Charge:
 
     __slots__ = ("_ended", "_grows", "_ledger", "_start", "_unused", "expected", "held", "margin", "slot")
 
-    def __init__(self, ledger: Ledger, outlook: WorkForecast, slot: int, unused: int) -> None:
+    def __init__(self, ledger: Ledger, forecast: WorkForecast, slot: int, unused: int) -> None:
         """`unused`: unused tokens of its last block."""
         self._ledger = ledger
         self._ended = False
-        self._grows = outlook.ends
-        self._start = outlook.held
+        self._grows = forecast.ends
+        self._start = forecast.held
         self._unused = unused
-        self.held = outlook.held
-        self.expected = outlook.expected
-        self.margin = outlook.margin
+        self.held = forecast.held
+        self.expected = forecast.expected
+        self.margin = forecast.margin
         self.slot = slot
 
     @property
-    def outlook(self) -> WorkForecast:
+    def forecast(self) -> WorkForecast:
         return WorkForecast(self.held, self.expected, self.margin, ends=self._grows)
 
     def used(self, tokens_so_far: int) -> None:
         """Sets the tokens in use so far, prompt included. If they exceed the expected number, the margin is used first.
-        Work
-        that exceeds both is expected to grow by as much again at any time: with long-tailed lengths, the longer it
+
+        Work that exceeds both is expected to grow by as much again at any time: with long-tailed lengths, the longer it
         took, the longer the rest.
         """
         held = tokens_so_far + self._unused
@@ -45,7 +45,7 @@ class Charge:
             self.held = held
             self._ledger.grew(self, more)
             return
-        before = self.outlook
+        before = self.forecast
         self.held = held
         if self._grows and beyond > self.margin:
             self.expected, self.margin = 2 * held - self._start, 0
@@ -72,14 +72,14 @@ class Ledger:
         capacity: tokens that the KV cache holds; None if unknown or unbounded. May be set at any time, when the engine
             reports it.
         block: tokens per block. A work holds whole blocks: on average half a block more than it uses.
-        foreign: external KV usage: tokens held at the engine by other clients, by its last reading.
+        external_tokens: external KV usage, held at the engine by other clients, by its last reading.
     """
 
     def __init__(self, capacity_tokens: int | None, share: float = 0.85) -> None:
         """`share`: the most that is promised, as a fraction: estimates are a quantile, and some works exceed them."""
         self.capacity = capacity_tokens
         self.block = 1
-        self.foreign = 0
+        self.external_tokens = 0
         self._share = share
         self._forecast = Forecast()
         self._growing = 0
@@ -101,8 +101,8 @@ class Ledger:
         """
         if self.capacity is None or not self._expected:
             return True
-        room = self._share * self.capacity - self.foreign
-        new = self._outlook(tokens, margin, growing)
+        room = self._share * self.capacity - self.external_tokens
+        new = self._forecast_of(tokens, margin, growing)
         at_their_ends = self._expected + new.expected + math.isqrt(self._squares + margin**2)
         if at_their_ends <= room or not (self._growing or growing):
             return at_their_ends <= room
@@ -110,9 +110,9 @@ class Ledger:
 
     def charge(self, tokens: int, margin: int = 0, growing: int = 0) -> Charge:
         """Promises `tokens` without a check. Call `fits` first, with no await in between."""
-        outlook = self._outlook(tokens, margin, growing)
-        self._count(outlook, 1)
-        return Charge(self, outlook, self._forecast.add(outlook), self.block // 2)
+        forecast = self._forecast_of(tokens, margin, growing)
+        self._count(forecast, 1)
+        return Charge(self, forecast, self._forecast.add(forecast), self.block // 2)
 
     def grew(self, charge: Charge, tokens: int) -> None:
         """Called by a Charge: it holds more of its expected tokens."""
@@ -121,24 +121,24 @@ class Ledger:
 
     def change(self, charge: Charge, before: WorkForecast) -> None:
         """Called by a Charge: its forecast changed from `before`."""
-        outlook = charge.outlook
+        forecast = charge.forecast
         self._count(before, -1)
-        self._count(outlook, 1)
-        self._forecast.change(charge.slot, outlook)
+        self._count(forecast, 1)
+        self._forecast.change(charge.slot, forecast)
 
     def remove(self, charge: Charge) -> None:
         """Called by a Charge: it ended."""
-        self._count(charge.outlook, -1)
+        self._count(charge.forecast, -1)
         self._forecast.remove(charge.slot)
 
-    def seen(self, kv_usage: float | None) -> None:
+    def observe(self, kv_usage: float | None) -> None:
         """Derives the external KV usage from a reading of the engine (0 to 1; None: no reading).
 
         It is what exceeds the most that our works held since the previous reading, because a reading lags and shows
         works that have ended. Without readings it is 0.
         """
         held = 0.0 if kv_usage is None or self.capacity is None else kv_usage * self.capacity
-        self.foreign = max(0, round(held) - self._held_most)
+        self.external_tokens = max(0, round(held) - self._held_most)
         self._held_most = self._held
 
     def _count(self, work: WorkForecast, times: int) -> None:
@@ -151,6 +151,6 @@ class Ledger:
         self._held += tokens
         self._held_most = max(self._held_most, self._held)
 
-    def _outlook(self, tokens: int, margin: int, growing: int) -> WorkForecast:
+    def _forecast_of(self, tokens: int, margin: int, growing: int) -> WorkForecast:
         expected = tokens - margin + self.block // 2
         return WorkForecast(expected - min(growing, expected), expected, margin, ends=growing > 0)

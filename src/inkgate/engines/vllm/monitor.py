@@ -140,7 +140,7 @@ class Monitor:
         if there and len(there) == self.up:
             self._ledger.capacity = sum(there)
         usages = [reading.kv_usage for reading, _ in self.read.values() if reading.kv_usage is not None]
-        self._ledger.seen(sum(usages) / len(usages) if usages else None)
+        self._ledger.observe(sum(usages) / len(usages) if usages else None)
         pressures = [pressure for _, pressure in read.values() if pressure is not None]
         if self._limit is not None and pressures:
             worst = max(pressures, key=lambda pressure: pressure.u)
