@@ -31,6 +31,9 @@ def test_the_example_is_what_is_printed() -> None:
     state = embedded_state(
         history=history(waiting=20, mean_batch=1.4, cpu=5.0, documents=21), queues=(pages_queue(20, in_flight=2),)
     )
-    state = replace(state, admission=replace(state.admission, documents=21))
+    layers = ("cache", "text layer", "scheduler", "progress", "degradation", "ppocr")
+    state = replace(
+        state, admission=replace(state.admission, documents=21), build=replace(state.build, pipeline=layers)
+    )
     said = text(state, judge(state), "at http://127.0.0.1:7860")
     assert indent(said, "    ", lambda line: bool(line.strip())) in PAGE
