@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from time import perf_counter
 
 import anyio
 import structlog
 
 from inkgate.caller import Caller
+from inkgate.engines.attempts import OUTPUT_ERRORS, take_over
 from inkgate.engines.base import Engine, EngineWrapper
-from inkgate.errors import InkgateError
-from inkgate.types import Attempt, Page, PageResult, Task
+from inkgate.types import Page, PageResult, Task
 
 log = structlog.get_logger(__name__)
-
-TAKEN_OVER = frozenset({"output_repeats", "engine_output_invalid"})
-"""Errors that are specific to the model: another one may be able to read the page."""
 
 
 class Fallback(EngineWrapper):
@@ -39,19 +35,14 @@ class Fallback(EngineWrapper):
         returned.
         """
         result = await self._inner.read(page, task, caller)
-        if result.error is None or result.error.code not in TAKEN_OVER:
+        if result.error is None or result.error.code not in OUTPUT_ERRORS:
             return result
         log.warning("page_taken_over", page=page.index, by=self._other.name, code=result.error.code)
-        change = f"engine {self._other.name}"
-        begun = perf_counter()
-        try:
-            second = await self._other.read(page, task, caller)
-        except InkgateError as error:
-            failed = Attempt(change, error.as_page_error(), (perf_counter() - begun) * 1000)
-            return replace(result, attempts=(*result.attempts, failed))
-        taken = Attempt(change, second.error, (perf_counter() - begun) * 1000)
+        second, attempt = await take_over(self._other, page, task, caller)
+        if second is None:
+            return replace(result, attempts=(*result.attempts, attempt))
         kept = result if second.error is not None else second
-        return replace(kept, attempts=(*result.attempts, *second.attempts, taken))
+        return replace(kept, attempts=(*result.attempts, *second.attempts, attempt))
 
 
 class OnDemand(EngineWrapper):

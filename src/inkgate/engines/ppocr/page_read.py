@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 from typing import TypeVar
 
 from inkgate.caller import Priority
 from inkgate.concurrency import Threads
+from inkgate.engines.attempts import StageTimes
 from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr import upright
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions
@@ -37,20 +36,6 @@ class _RotatedImage:
 
 
 @dataclass(frozen=True, slots=True)
-class StageTimes:
-    """Wall time by stage, in milliseconds."""
-
-    timings_ms: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Adds the time of the `with` block to `name`."""
-        started = perf_counter()
-        yield
-        self.timings_ms[name] = self.timings_ms.get(name, 0.0) + (perf_counter() - started) * 1000
-
-
-@dataclass(frozen=True, slots=True)
 class PageRead:
     """Reads one page with the options of one task. `priority`: of its lines in batches."""
 
@@ -65,7 +50,7 @@ class PageRead:
 
     async def read(self, page: Page) -> PageResult:
         """The page's content. See PpOcr.read."""
-        with self.stages.stage("render"):
+        with self.stages.of("render"):
             pixels = await page.pixels(longest_side_of(page.size, self._scaled(self.settings.reading_longest_side)))
         view = await self._find(pixels.rgb)
         view, lines = await self._recognize(view, pixels.scale)
@@ -73,7 +58,7 @@ class PageRead:
         cells = await self._cells(view.rgb, pixels.scale)
         sideways = view.degrees in {90, 270}
         size = Size(page.size.height, page.size.width) if sideways else page.size
-        with self.stages.stage("arrange"):
+        with self.stages.of("arrange"):
             arranged = await self.threads.run(arrange, lines, size, regions, cells)
         result = PageResult(
             index=page.index,
@@ -84,7 +69,7 @@ class PageRead:
             lines=arranged.lines,
             text=arranged.text,
             engine="ppocr",
-            timings_ms=self.stages.timings_ms,
+            timings_ms=self.stages.spent_ms,
         )
         if regions is None:
             return result
@@ -106,12 +91,12 @@ class PageRead:
         return await self._detect(rgb, 0)
 
     async def _likely_rotation(self, rgb: RgbArray) -> int:
-        with self.stages.stage("orient"):
+        with self.stages.of("orient"):
             (rotation,) = await self.threads.run(self.models.page_orientation.predict, [rgb])
         return rotation.degrees if upright.worth_trying(rotation) else 0
 
     async def _detect(self, rgb: RgbArray, degrees: int) -> _RotatedImage:
-        with self.stages.stage("detect"):
+        with self.stages.of("detect"):
             item = DetectionInput(rgb, self._detection_options())
             (boxes,) = await self.detections.run(self.models.detector.predict, [item])
         return _RotatedImage(rgb, boxes.quads, degrees)
@@ -133,7 +118,7 @@ class PageRead:
         """Whether the lines of a rotated page show that it is now upright."""
         if not upright.is_horizontal(view.quads):
             return False
-        with self.stages.stage("orient"):
+        with self.stages.of("orient"):
             asked = await self.threads.run(text_lines.crops_of, view.rgb, upright.longest_lines(view.quads))
             turned = await self.threads.run(text_lines.rotate_boxes, view.rgb, asked)
             return upright.is_upright(await self._read(asked), await self._read(turned))
@@ -143,7 +128,7 @@ class PageRead:
 
     async def _recognize(self, view: _RotatedImage, scale: float) -> tuple[_RotatedImage, list[Line]]:
         """The page, upright according to its lines; and its legible lines, in page pixels, in no particular order."""
-        with self.stages.stage("recognize"):
+        with self.stages.of("recognize"):
             found = await self.threads.run(text_lines.crops_of, view.rgb, view.quads)
             read = list(zip(found, await self._read(found), strict=True))
             if self.task.line_orientation:
@@ -165,11 +150,11 @@ class PageRead:
                 read[index] = item, reading
 
     async def _regions(self, rgb: RgbArray, scale: float) -> list[Region]:
-        with self.stages.stage("layout"):
+        with self.stages.of("layout"):
             return [region.scaled(scale) for region in await self.threads.run(self.layout.find, rgb)]
 
     async def _cells(self, rgb: RgbArray, scale: float) -> list[Box]:
-        with self.stages.stage("ruling"):
+        with self.stages.of("ruling"):
             return scaled(await self.threads.run(find_cells, rgb), scale)
 
 

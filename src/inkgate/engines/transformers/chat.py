@@ -11,6 +11,7 @@ import orjson
 import pybase64
 
 from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, GenerationEnd, TransformersSampling
+from inkgate.engines.vllm.protocol import token_limit
 from inkgate.errors import InputRejected
 from inkgate.types import RgbArray
 
@@ -86,11 +87,10 @@ def _pixels(url: str) -> RgbArray:
 
 
 def _sampling(request: Mapping[str, object]) -> TransformersSampling:
-    limit = request.get("max_completion_tokens", request.get("max_tokens"))
     kwargs = request.get("mm_processor_kwargs")
     skip = request.get("skip_special_tokens")
     return TransformersSampling(
-        max_tokens=_whole(limit),
+        max_tokens=token_limit(request),
         temperature=_number(request.get("temperature")),
         top_p=_number(request.get("top_p")),
         top_k=_whole(request.get("top_k")),

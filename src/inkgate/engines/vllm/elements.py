@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 
 import anyio
 
 from inkgate.caller import Caller
 from inkgate.concurrency import single_error
+from inkgate.engines.attempts import OUTPUT_ERRORS, take_over
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.assemble import Element, assemble_page
 from inkgate.engines.vllm.crop import PageCrop, crop_pixels
 from inkgate.engines.vllm.encode import is_blank
-from inkgate.engines.vllm.image_read import RETRIED, ImageRead, ImageReader, PageRequest, Picture
+from inkgate.engines.vllm.image_read import ImageRead, ImageReader, PageRequest, Picture
 from inkgate.engines.vllm.page_read import PageReader
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.engines.vllm.preset import Preset, PromptPlan
@@ -22,7 +22,7 @@ from inkgate.errors import InkgateError
 from inkgate.layout.base import Layout, Region
 from inkgate.layout.ink import merge_boxes, text_outside
 from inkgate.layout.order import in_reading_order
-from inkgate.types import Attempt, Box, Page, PageResult, Pixels, RgbArray, Size, Task, TaskKind
+from inkgate.types import Box, Page, PageResult, Pixels, RgbArray, Size, Task, TaskKind
 
 LEAST_SIDE = 96
 """An image whose shorter side is below this, in pixels, is one element: a line that was cut out before."""
@@ -101,25 +101,15 @@ class ElementReader:
             read = await self.images.read(Picture(crop.rgb, crop.size, part), plan, request)
         except InkgateError as error:  # one block's failure must not fail the others
             return Element(region, failure=error)
-        if read.error is not None and read.error.code in RETRIED and self.embedded is not None:
-            read = await _taken_over(self.embedded, crop, part, read, request.caller)
+        if read.error is not None and read.error.code in OUTPUT_ERRORS and self.embedded is not None:
+            task = Task(detect_rotation=False)
+            taken, attempt = await take_over(self.embedded, crop, task, request.caller, part)
+            attempts = (*read.attempts, attempt)
+            if taken is None or taken.error is not None:
+                read = replace(read, attempts=attempts)
+            else:
+                read = ImageRead(ParsedAnswer(taken.text), attempts=attempts)
         return Element(region, read, failure=read.error)
-
-
-async def _taken_over(engine: Engine, crop: PageCrop, part: str, read: ImageRead, caller: Caller) -> ImageRead:
-    """The block as read by the embedded engine; if that fails, `read` with one more attempt."""
-    begun = perf_counter()
-    change = f"{part}, engine {engine.name}"
-    try:
-        page = await engine.read(crop, Task(detect_rotation=False), caller)
-    except InkgateError as error:
-        failed = Attempt(change, error.as_page_error(), (perf_counter() - begun) * 1000)
-        return replace(read, attempts=(*read.attempts, failed))
-    taken = Attempt(change, page.error, (perf_counter() - begun) * 1000)
-    attempts = (*read.attempts, taken)
-    if page.error is not None:
-        return replace(read, attempts=attempts)
-    return ImageRead(ParsedAnswer(page.text), attempts=attempts)
 
 
 def regions_of(layout: Layout, rgb: RgbArray, preset: Preset) -> list[Region]:

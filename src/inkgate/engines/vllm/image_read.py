@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 
 import structlog
 
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
+from inkgate.engines.attempts import OUTPUT_ERRORS, AttemptTimer, StageTimes
 from inkgate.engines.vllm.ask import ModelReply, ask
 from inkgate.engines.vllm.client import ChatClient
 from inkgate.engines.vllm.confidence import Confidence, scored_words
 from inkgate.engines.vllm.encode import EncodedImage, encode
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.engines.vllm.preset import Preset, PromptPlan
+from inkgate.engines.vllm.protocol import token_limit
 from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.settings import VllmSettings
@@ -26,8 +26,6 @@ from inkgate.types import Attempt, Line, RgbArray, Size, TextWord
 
 log = structlog.get_logger(__name__)
 
-RETRIED = frozenset({"output_repeats", "engine_output_invalid"})
-"""Errors that another temperature or size may avoid. A retry would reach a token limit again."""
 LOST = frozenset({"upstream_cut_off", "upstream_stalled"})
 """Errors within an answer. Another server, or the same one after a restart, may succeed: one more attempt."""
 _PATTERN_TOKENS = 64
@@ -37,26 +35,6 @@ _TEMPLATE_TOKENS = 16
 """Tokens that a model's chat template adds."""
 _KIND = 24
 """Characters of a prompt that distinguish it from the model's others."""
-
-
-@dataclass(slots=True)
-class Timings:
-    """Wall time by stage, in milliseconds; summed over work done in parallel."""
-
-    spent_ms: dict[str, float] = field(default_factory=dict)
-
-    def add(self, stage: str, spent_ms: float) -> None:
-        """Adds to the stage's time."""
-        self.spent_ms[stage] = self.spent_ms.get(stage, 0.0) + spent_ms
-
-    @contextmanager
-    def of(self, stage: str) -> Iterator[None]:
-        """Adds the time of the `with` block."""
-        started = perf_counter()
-        try:
-            yield
-        finally:
-            self.add(stage, (perf_counter() - started) * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +63,7 @@ class PageRequest:
 
     caller: Caller
     content: bytes = b""
-    timings: Timings = field(default_factory=Timings)
+    timings: StageTimes = field(default_factory=StageTimes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +124,7 @@ class ImageReader:
                 return _with(found, attempts)
             if best is None or len(found.answer.text) > len(best.answer.text):
                 best = found
-            if found.error.code not in RETRIED:
+            if found.error.code not in OUTPUT_ERRORS:
                 break
             log.warning("runaway", part=picture.part, model=self.model, change=step.change, code=found.error.code)
         assert best is not None, "there is a first step, and it raised or gave an answer"  # noqa: S101 - for mypy
@@ -199,16 +177,16 @@ class ImageReader:
         """One attempt, repeated once if the server was lost. Adds to `attempts`."""
         for again in (False, True):
             change = ", ".join(part for part in (picture.part, step.change, "again" if again else "") if part)
-            begun = perf_counter()
+            attempt = AttemptTimer(change)
             try:
                 found = await self._ask(picture, step.plan, image, request)
             except InkgateError as error:
-                attempts.append(_attempt(change, error, begun))
+                attempts.append(attempt.ended(error))
                 if again or error.code not in LOST:
                     raise
                 log.warning("asked_again", part=picture.part, model=self.model, code=error.code)
                 continue
-            attempts.append(_attempt(change, found.error, begun))
+            attempts.append(attempt.ended(found.error))
             return found
         raise AssertionError("the second round returns or raises")
 
@@ -227,16 +205,10 @@ class ImageReader:
         return ModelCall(
             b"",
             prompt_tokens=tokens + len(plan.prompt) // _PROMPT_CHARACTERS + _TEMPLATE_TOKENS,
-            answer_tokens=_most_tokens(body),
+            answer_tokens=token_limit(body) or 0,
             kind=f"{self.preset.name} {plan.prompt[:_KIND]} {tokens.bit_length()}",
             key=hashlib.blake2b(image.url.encode(), digest_size=16).digest(),
         )
-
-
-def _most_tokens(request: Mapping[str, object]) -> int:
-    """Maximum number of tokens in an answer to `request`."""
-    most = request.get("max_completion_tokens", request.get("max_tokens"))
-    return most if isinstance(most, int) else 0
 
 
 def _understood(reply: ModelReply, plan: PromptPlan, size: Size) -> ImageRead:
@@ -259,7 +231,3 @@ def _known(confidence: float | None) -> float:
 
 def _with(read: ImageRead, attempts: list[Attempt]) -> ImageRead:
     return ImageRead(read.answer, read.lines, read.words, read.error, tuple(attempts))
-
-
-def _attempt(change: str, error: InkgateError | None, begun: float) -> Attempt:
-    return Attempt(change, None if error is None else error.as_page_error(), (perf_counter() - begun) * 1000)

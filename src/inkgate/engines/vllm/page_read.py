@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inkgate.caller import Caller
+from inkgate.engines.attempts import StageTimes
 from inkgate.engines.vllm.encode import is_blank
-from inkgate.engines.vllm.image_read import ImageRead, ImageReader, PageRequest, Picture, Timings
+from inkgate.engines.vllm.image_read import ImageRead, ImageReader, PageRequest, Picture
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.types import Page, PageResult, Task, TaskKind
 
@@ -41,7 +42,7 @@ class PageReader:
         return page_result(self.images.preset.name, page, task, read, request.timings)
 
 
-def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: Timings) -> PageResult:
+def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: StageTimes) -> PageResult:
     """The page's result if `read` is the whole page."""
     answer = read.answer
     asked = task.kind is not TaskKind.TEXT and task.kind is not TaskKind.SPOT

@@ -261,6 +261,20 @@ def _status(error: object) -> int:
     return code if isinstance(code, int) else 500
 
 
+def token_limit(request: Mapping[str, object]) -> int | None:
+    """Maximum tokens of the answer to a chat request, whichever of the two fields sets it; None if neither does.
+
+    Raises:
+        TypeError: it is not a number.
+    """
+    limit = request.get("max_completion_tokens", request.get("max_tokens"))
+    if limit is None:
+        return None
+    if not isinstance(limit, int | float):
+        raise TypeError("a token limit is a number")
+    return int(limit)
+
+
 def refuses_mm_kwargs(status: int, body: bytes) -> bool:
     """Whether an error response refuses `mm_processor_kwargs`, as vLLM does from 0.32 on unless it was started with the
     flag that the response names.
