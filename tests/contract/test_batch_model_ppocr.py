@@ -11,7 +11,7 @@ import pytest
 
 from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, TextBoxes
 from inkgate.engines.ppocr.models import PpocrModels
-from inkgate.engines.ppocr.page_orientation import Rotation
+from inkgate.engines.ppocr.orientation import Rotation
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.runtimes.choose import open_runtime
 from inkgate.serving.batching import BatchModel

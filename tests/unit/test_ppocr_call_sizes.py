@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.ppocr.call_sizes import call_sizes, calls_of
+from inkgate.engines.ppocr.recognition import call_sizes, calls_of
 
 LINES, MOST = st.integers(0, 200), st.integers(1, 40)
 

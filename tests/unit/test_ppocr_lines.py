@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr import lines, upright
+from inkgate.engines.ppocr import lines, orientation
 from inkgate.engines.ppocr.crops import crop, without_margin, write_pixels
-from inkgate.engines.ppocr.page_orientation import Rotation
+from inkgate.engines.ppocr.orientation import Rotation
 from inkgate.engines.ppocr.recognition import RecognizedText
 
 
@@ -47,9 +47,9 @@ def test_a_single_narrow_character_among_lines_stays_upright() -> None:
 def test_no_boxes_are_no_lines() -> None:
     empty = np.zeros((0, 4, 2), np.float32)
     assert lines.crops_of(np.zeros((5, 5, 3), np.uint8), empty) == []
-    assert not upright.is_horizontal(empty)
-    assert len(upright.longest_lines(empty)) == 0
-    assert not upright.is_upright([], [])
+    assert not orientation.is_horizontal(empty)
+    assert len(orientation.longest_lines(empty)) == 0
+    assert not orientation.is_upright([], [])
 
 
 def test_a_crop_is_the_pixels_of_its_quad_made_upright() -> None:
@@ -136,27 +136,27 @@ def test_a_line_is_in_pixels_of_the_page() -> None:
 @pytest.mark.parametrize("degrees", [0, 90, 180, 270])
 def test_pages_are_turned_clockwise(degrees: int) -> None:
     page = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
-    turned = upright.rotate_page(page, degrees)
+    turned = orientation.rotate_page(page, degrees)
     corner = {0: page[0, 0], 90: page[-1, 0], 180: page[-1, -1], 270: page[0, -1]}[degrees]
     assert turned[0, 0].tolist() == corner.tolist()
-    assert np.array_equal(upright.rotate_page(turned, (360 - degrees) % 360), page)
+    assert np.array_equal(orientation.rotate_page(turned, (360 - degrees) % 360), page)
 
 
 def test_only_sure_guesses_of_a_rotation_are_tried() -> None:
-    assert upright.worth_trying(Rotation(90, 0.9))
-    assert not upright.worth_trying(Rotation(90, 0.5))
-    assert not upright.worth_trying(Rotation(0, 0.99))
+    assert orientation.worth_trying(Rotation(90, 0.9))
+    assert not orientation.worth_trying(Rotation(90, 0.5))
+    assert not orientation.worth_trying(Rotation(0, 0.99))
 
 
 def test_a_page_lies_flat_when_most_of_its_text_runs_across() -> None:
-    assert upright.is_horizontal(quads(*FLAT, (300, 0, 20, 200)))
-    assert not upright.is_horizontal(quads((0, 0, 100, 18), (300, 0, 20, 200)))
-    assert not upright.is_horizontal(quads((0, 0, 20, 20)))
+    assert orientation.is_horizontal(quads(*FLAT, (300, 0, 20, 200)))
+    assert not orientation.is_horizontal(quads((0, 0, 100, 18), (300, 0, 20, 200)))
+    assert not orientation.is_horizontal(quads((0, 0, 20, 20)))
 
 
 def test_the_longest_lines_across_the_page_are_witnesses() -> None:
     many = [(0.0, 20.0 * row, 100.0 + row, 18.0) for row in range(20)]
-    chosen = upright.longest_lines(quads(*many, (300, 0, 20, 900)))
+    chosen = orientation.longest_lines(quads(*many, (300, 0, 20, 900)))
     assert len(chosen) == 6
     assert chosen[0, 1, 0] == 119
 
@@ -164,10 +164,10 @@ def test_the_longest_lines_across_the_page_are_witnesses() -> None:
 def test_a_page_stands_when_far_more_is_read_of_it_than_upside_down() -> None:
     upright_lines = [reading("Invoice number 20417", 0.99), reading("Total amount", 0.98)]
     upside_down = [reading("Inn0 881", 0.7), reading("", 0.0)]
-    assert upright.is_upright(upright_lines, upside_down)
-    assert not upright.is_upright(upside_down, upright_lines)
-    assert not upright.is_upright(upright_lines, upright_lines)
-    assert not upright.is_upright([reading("", 0.0)], [reading("m", 0.4)])
+    assert orientation.is_upright(upright_lines, upside_down)
+    assert not orientation.is_upright(upside_down, upright_lines)
+    assert not orientation.is_upright(upright_lines, upright_lines)
+    assert not orientation.is_upright([reading("", 0.0)], [reading("m", 0.4)])
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr.neighbours import RecognizedCrop, own_text
+from inkgate.engines.ppocr.lines import RecognizedCrop, own_text
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.runtimes.base import FloatArray
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.engines.ppocr.page_size import longest_side_of, pad_page, padded_side, working_size
+from inkgate.engines.ppocr.detection import longest_side_of, pad_page, padded_side, working_size
 from inkgate.types import Size
 
 LIMITS = (2000, 736)

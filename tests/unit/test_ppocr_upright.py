@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from inkgate.engines.ppocr.lines import LineCrop
+from inkgate.engines.ppocr.orientation import needed_rotation, rotate_page, rotate_quads
 from inkgate.engines.ppocr.recognition import RecognizedText
-from inkgate.engines.ppocr.upright import needed_rotation, rotate_page, rotate_quads
 from inkgate.runtimes.base import FloatArray
 
 RIGHT = np.array([[10, 10], [210, 10], [210, 40], [10, 40]], np.float32)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr.recognition import RecognizedText
-from inkgate.engines.ppocr.scripts import unspaced
-from inkgate.engines.ppocr.words import words_of
+from inkgate.engines.ppocr.lines import words_of
+from inkgate.engines.ppocr.recognition import RecognizedText, unspaced
 
 QUAD = np.array([[0, 0], [100, 0], [100, 20], [0, 20]], np.float32)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inkgate.engines.ppocr.call_sizes import call_sizes
-from inkgate.engines.ppocr.line_orientation import LineOrientation
-from inkgate.engines.ppocr.recognition import TextRecognizer, pieces_of
-from inkgate.engines.ppocr.shape_ranges import MOST_LINES, MOST_ORIENTED, MOST_WIDTH, shape_ranges
+from inkgate.engines.ppocr.models import MOST_LINES, MOST_ORIENTED, MOST_WIDTH, shape_ranges
+from inkgate.engines.ppocr.orientation import LineOrientation
+from inkgate.engines.ppocr.recognition import TextRecognizer, call_sizes, pieces_of
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Columns, FloatArray
 from inkgate.runtimes.onnx import OnnxGraph

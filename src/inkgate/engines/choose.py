@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
-from inkgate.engines.ppocr.shape_ranges import shape_ranges
+from inkgate.engines.ppocr.models import shape_ranges
 from inkgate.engines.transformers import hub
 from inkgate.engines.transformers.engine import TransformersEngine, call_settings, weights_of
 from inkgate.engines.transformers.in_process import InProcessUpstream

@@ -1,26 +1,190 @@
-"""The embedded engine: PP-OCR models on the CPU."""
+"""The embedded engine: PP-OCR models on the CPU, through which each page goes step by step."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 import anyio
 
-from inkgate.caller import Caller
+from inkgate.caller import Caller, Priority
 from inkgate.concurrency import Threads
+from inkgate.engines.attempts import StageTimes
+from inkgate.engines.ppocr import lines as text_lines
+from inkgate.engines.ppocr import orientation
+from inkgate.engines.ppocr.detection import DetectionInput, DetectionOptions, longest_side_of
+from inkgate.engines.ppocr.lines import LineCrop
 from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
-from inkgate.engines.ppocr.page_read import PageRead
+from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.worker import models_of
 from inkgate.engines.workers.pool import WorkerPool
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
-from inkgate.layout.base import Layout
-from inkgate.runtimes.base import Runtime
+from inkgate.layout.arrange import arrange
+from inkgate.layout.base import Layout, Region
+from inkgate.layout.ruling import find_cells, scaled
+from inkgate.runtimes.base import FloatArray, Runtime
 from inkgate.serving.batching import NewBatching, unbatched
 from inkgate.settings import PpocrSettings
-from inkgate.types import Page, PageResult, Task, TaskKind
+from inkgate.types import Box, Line, Page, PageResult, RgbArray, Size, Task, TaskKind
 
+Number = TypeVar("Number", int, float)
 KINDS = frozenset({TaskKind.TEXT, TaskKind.PARSE, TaskKind.SPOT})
 """Tasks of this engine. The result of `spot`, lines with their boxes, is the same as of `text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _RotatedImage:
+    """An image of the page rotated clockwise by `degrees`, and the boxes (N, 4, 2) found on it, in its pixels."""
+
+    rgb: RgbArray
+    quads: FloatArray
+    degrees: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PageRead:
+    """Reads one page with the options of one task. `priority`: of its lines in batches."""
+
+    models: BatchedModels
+    layout: Layout
+    threads: Threads
+    detections: Threads
+    settings: PpocrSettings
+    task: Task
+    priority: Priority
+    stages: StageTimes = field(default_factory=StageTimes)
+
+    async def read(self, page: Page) -> PageResult:
+        """The page's content. See PpOcr.read."""
+        with self.stages.of("render"):
+            pixels = await page.pixels(longest_side_of(page.size, self._scaled(self.settings.reading_longest_side)))
+        view = await self._find(pixels.rgb)
+        view, lines = await self._recognize(view, pixels.scale)
+        regions = await self._regions(view.rgb, pixels.scale) if self.task.kind is TaskKind.PARSE else None
+        cells = await self._cells(view.rgb, pixels.scale)
+        sideways = view.degrees in {90, 270}
+        size = Size(page.size.height, page.size.width) if sideways else page.size
+        with self.stages.of("arrange"):
+            arranged = await self.threads.run(arrange, lines, size, regions, cells)
+        result = PageResult(
+            index=page.index,
+            width=size.width,
+            height=size.height,
+            dpi=page.dpi,
+            rotation=view.degrees,
+            lines=arranged.lines,
+            text=arranged.text,
+            engine="ppocr",
+            timings_ms=self.stages.spent_ms,
+        )
+        if regions is None:
+            return result
+        return replace(
+            result,
+            blocks=arranged.blocks,
+            markdown=arranged.markdown,
+            header=arranged.header,
+            footer=arranged.footer,
+        )
+
+    async def _find(self, rgb: RgbArray) -> _RotatedImage:
+        """The page, rotated upright if that is certain, and its boxes."""
+        degrees = await self._likely_rotation(rgb) if self.task.detect_rotation else 0
+        if degrees:
+            view = await self._detect(await self.threads.run(orientation.rotate_page, rgb, degrees), degrees)
+            if await self._stands(view):
+                return view
+        return await self._detect(rgb, 0)
+
+    async def _likely_rotation(self, rgb: RgbArray) -> int:
+        with self.stages.of("orient"):
+            (rotation,) = await self.threads.run(self.models.page_orientation.predict, [rgb])
+        return rotation.degrees if orientation.worth_trying(rotation) else 0
+
+    async def _detect(self, rgb: RgbArray, degrees: int) -> _RotatedImage:
+        with self.stages.of("detect"):
+            item = DetectionInput(rgb, self._detection_options())
+            (boxes,) = await self.detections.run(self.models.detector.predict, [item])
+        return _RotatedImage(rgb, boxes.quads, degrees)
+
+    def _scaled(self, side: int) -> int:
+        return max(1, round(side * self.task.image_scale))
+
+    def _detection_options(self) -> DetectionOptions:
+        task, settings = self.task, self.settings
+        return DetectionOptions(
+            longest_side=self._scaled(_or(task.detection_longest_side, settings.longest_side)),
+            shortest_side=settings.shortest_side,
+            threshold=_or(task.detection_threshold, settings.threshold),
+            box_threshold=_or(task.detection_box_threshold, settings.box_threshold),
+            unclip_ratio=_or(task.detection_unclip_ratio, settings.unclip_ratio),
+        )
+
+    async def _stands(self, view: _RotatedImage) -> bool:
+        """Whether the lines of a rotated page show that it is now upright."""
+        if not orientation.is_horizontal(view.quads):
+            return False
+        with self.stages.of("orient"):
+            asked = await self.threads.run(text_lines.crops_of, view.rgb, orientation.longest_lines(view.quads))
+            turned = await self.threads.run(text_lines.rotate_boxes, view.rgb, asked)
+            return orientation.is_upright(await self._read(asked), await self._read(turned))
+
+    async def _read(self, found: Sequence[LineCrop]) -> list[RecognizedText]:
+        return await self.models.recognizer.predict([item.pixels for item in found], self.priority)
+
+    async def _recognize(self, view: _RotatedImage, scale: float) -> tuple[_RotatedImage, list[Line]]:
+        """The page, upright according to its lines; and its legible lines, in page pixels, in no particular order."""
+        with self.stages.of("recognize"):
+            found = await self.threads.run(text_lines.crops_of, view.rgb, view.quads)
+            read = list(zip(found, await self._read(found), strict=True))
+            if self.task.line_orientation:
+                await self._look_twice(view.rgb, read)
+            if self.task.detect_rotation:
+                view, read = await self.threads.run(_set_upright, view, read)
+            least = _or(self.task.min_line_confidence, self.settings.min_line_confidence)
+            return view, await self.threads.run(text_lines.lines_of, read, scale, least)
+
+    async def _look_twice(self, rgb: RgbArray, read: list[tuple[LineCrop, RecognizedText]]) -> None:
+        """Replaces upside-down lines by their rotated versions."""
+        unsure = [at for at, (_, reading) in enumerate(read) if not text_lines.is_certain(reading)]
+        upside_down = await self.models.line_orientation.predict([read[at][0].pixels for at in unsure], self.priority)
+        asked = zip(unsure, upside_down, strict=True)
+        doubtful = [at for at, probability in asked if text_lines.may_be_upside_down(read[at][1], probability)]
+        turned = await self.threads.run(text_lines.rotate_boxes, rgb, [read[index][0] for index in doubtful])
+        for index, item, reading in zip(doubtful, turned, await self._read(turned), strict=True):
+            if text_lines.is_clearly_better(reading, than=read[index][1]):
+                read[index] = item, reading
+
+    async def _regions(self, rgb: RgbArray, scale: float) -> list[Region]:
+        with self.stages.of("layout"):
+            return [region.scaled(scale) for region in await self.threads.run(self.layout.find, rgb)]
+
+    async def _cells(self, rgb: RgbArray, scale: float) -> list[Box]:
+        with self.stages.of("ruling"):
+            return scaled(await self.threads.run(find_cells, rgb), scale)
+
+
+def _set_upright(
+    view: _RotatedImage, read: list[tuple[LineCrop, RecognizedText]]
+) -> tuple[_RotatedImage, list[tuple[LineCrop, RecognizedText]]]:
+    """The page and its lines, rotated the way most of these were read."""
+    degrees = orientation.needed_rotation(read)
+    if not degrees:
+        return view, read
+    height, width = view.rgb.shape[:2]
+
+    def turned(quads: FloatArray) -> FloatArray:
+        return orientation.rotate_quads(quads, degrees, width, height)
+
+    rgb = orientation.rotate_page(view.rgb, degrees)
+    lines = [(replace(item, quad=turned(item.quad)), reading) for item, reading in read]
+    return _RotatedImage(rgb, turned(view.quads), (view.degrees + degrees) % 360), lines
+
+
+def _or(chosen: Number | None, default: Number) -> Number:
+    return default if chosen is None else chosen
 
 
 class PpOcr:

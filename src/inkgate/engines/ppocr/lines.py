@@ -1,18 +1,22 @@
-"""From boxes and recognized text to lines: order of corners, lines read both ways up, and lines that are dropped."""
+"""From boxes and recognized text to lines and words: order of corners, lines read both ways up, and what is dropped.
+
+Boxes of neighbours on a row may overlap, and crops include a margin around their boxes (`crops.with_margin`): a
+character there may be read in both lines, as in "16" and "6 Annual Report" at a footnote mark. `own_text` removes it
+from one of them. Words get their positions from the columns in which the recognition model found their characters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import cv2
 import numpy as np
 
-from inkgate.engines.ppocr.crops import TALL, crop, side_lengths, with_margin, without_margin
-from inkgate.engines.ppocr.neighbours import RecognizedCrop, own_text
-from inkgate.engines.ppocr.recognition import RecognizedText
-from inkgate.engines.ppocr.words import part_of, words_of
+from inkgate.engines.ppocr.crops import TALL, along_quad, crop, side_lengths, with_margin, without_margin
+from inkgate.engines.ppocr.recognition import RecognizedText, unspaced
 from inkgate.runtimes.base import FloatArray
-from inkgate.types import Line, RgbArray
+from inkgate.types import Line, Point, Quad, RgbArray, Word
 
 _UPSIDE_DOWN = 0.5
 """Probability of being upside down from which a line is read both ways up. Low, because the two readings then
@@ -28,6 +32,106 @@ _CLEARLY = 1.3
 """The upside-down reading must be worth this many times as much to win."""
 _NARROW = 1.6
 """Tall boxes up to this many times as high as the page's other lines are single narrow characters."""
+
+
+def words_of(reading: RecognizedText, quad: FloatArray) -> tuple[Word, ...]:
+    """The words of a line, left to right. `quad`: (4, 2), the line's corners in reading order.
+
+    A word's quad is as high as its line; its confidence is the mean of its characters'.
+    """
+    edges = _edges(reading.positions)
+    return tuple(
+        Word(
+            reading.text[start:end],
+            part_of(quad, float(edges[start, 0]), float(edges[end - 1, 1])),
+            float(reading.confidences[start:end].mean()),
+        )
+        for start, end in _spans(reading.text)
+    )
+
+
+def part_of(quad: FloatArray, left: float, right: float) -> Quad:
+    """The part of a quad (4, 2) between two fractions of its length, in [0, 1]."""
+    top, bottom = quad[1] - quad[0], quad[2] - quad[3]
+    return (
+        _point(quad[0] + left * top),
+        _point(quad[0] + right * top),
+        _point(quad[3] + right * bottom),
+        _point(quad[3] + left * bottom),
+    )
+
+
+def _point(xy: FloatArray) -> Point:
+    return float(xy[0]), float(xy[1])
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each word in `text`: runs between spaces, and each character of an unspaced script."""
+    start = 0
+    for index, character in enumerate(text):
+        space = character.isspace()
+        alone = not space and unspaced(character)
+        if (alone or space) and start < index:
+            yield start, index
+        if alone:
+            yield index, index + 1
+        if alone or space:
+            start = index + 1
+    if start < len(text):
+        yield start, len(text)
+
+
+def _edges(positions: FloatArray) -> FloatArray:
+    """Left and right edge of each character (n, 2) from their centres, as parts of the line.
+
+    Edges are half-way to the neighbours; at the ends of the line, where boxes are tight, twice as far outwards.
+    """
+    if len(positions) < 2:
+        return np.tile(np.array([0.0, 1.0], np.float32), (len(positions), 1))
+    between = (positions[1:] + positions[:-1]) / 2
+    first, last = 2 * positions[0] - positions[1], 2 * positions[-1] - positions[-2]
+    bounds = np.concatenate([[first], between, [last]]).clip(0, 1).astype(np.float32)
+    return np.stack([bounds[:-1], bounds[1:]], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizedCrop:
+    """A line's quad (4, 2) and the text recognized in its crop."""
+
+    quad: FloatArray
+    reading: RecognizedText
+
+
+def own_text(line: RecognizedCrop, lines: Sequence[RecognizedCrop]) -> RecognizedText:
+    """The line's text without a character at either end that lies in another line and was also read there.
+
+    A character in both boxes stays with the line that ends there; a character in a crop's margin is removed.
+    """
+    text = line.reading.text
+    if len(text) < 2:
+        return line.reading
+    places = along_quad(line.reading.positions, line.quad)
+    first = int(any(_holds(other, line, places[0], -1) for other in lines))
+    last = int(places[-1] > 1 and any(_holds(other, line, places[-1], 0) for other in lines))
+    if not first and not last:
+        return line.reading
+    inner = text[first : len(text) - last]
+    kept = slice(first + len(inner) - len(inner.lstrip()), first + len(inner.rstrip()))
+    reading = line.reading
+    return replace(reading, text=text[kept], confidences=reading.confidences[kept], positions=reading.positions[kept])
+
+
+def _holds(other: RecognizedCrop, line: RecognizedCrop, place: float, end: int) -> bool:
+    """Whether another line covers the point at `place` along the middle of `line`, and has its character at that end.
+
+    `end`: the other line's last character (-1) for the start of `line`, its first (0) for the end of `line`.
+    """
+    character = line.reading.text[0 if end else -1]
+    if other is line or not other.reading.text or other.reading.text[end] != character:
+        return False
+    left, right = (line.quad[0] + line.quad[3]) / 2, (line.quad[1] + line.quad[2]) / 2
+    x, y = (left + (right - left) * place).tolist()
+    return cv2.pointPolygonTest(np.asarray(other.quad, np.float32), (x, y), measureDist=False) >= 0
 
 
 @dataclass(frozen=True, slots=True)

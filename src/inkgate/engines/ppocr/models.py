@@ -1,17 +1,37 @@
-"""The models of the embedded engine, opened together."""
+"""The models of the embedded engine, opened together, and the ranges of their inputs: TensorRT builds an engine for a
+range.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from inkgate.engines.ppocr.detection import DetectionInput, TextBoxes, TextDetector
-from inkgate.engines.ppocr.line_orientation import LineOrientation
-from inkgate.engines.ppocr.page_orientation import PageOrientation, Rotation
+from inkgate.engines.ppocr.orientation import LineOrientation, PageOrientation, Rotation
 from inkgate.engines.ppocr.recognition import RecognizedText, TextRecognizer
 from inkgate.runtimes import models as files
 from inkgate.runtimes.base import Runtime
+from inkgate.runtimes.providers import ShapeRange
 from inkgate.serving.batching import Batching, BatchModel
 from inkgate.types import RgbArray
+
+MOST_LINES: Final = 8
+"""Maximum lines per call of the recognition model: see `call_sizes`."""
+LEAST_WIDTH: Final = 96
+MOST_WIDTH: Final = 5120
+"""Longer lines are cut into pieces of 4,096 pixels on average; a piece is at most a quarter wider."""
+MOST_ORIENTED: Final = 16
+"""Lines per call of the classifier of upside-down lines."""
+
+
+def shape_ranges() -> dict[str, ShapeRange]:
+    """By file name of the model. Detection has none, as pages have all shapes; page orientation and layout have a
+    single shape each and take little time.
+    """
+    recognition = ShapeRange("x", (1, 3, 48, LEAST_WIDTH), (4, 3, 48, 320), (MOST_LINES, 3, 48, MOST_WIDTH))
+    orientation = ShapeRange("x", (1, 3, 48, 192), (8, 3, 48, 192), (MOST_ORIENTED, 3, 48, 192))
+    return {files.text_recognition().name: recognition, files.line_orientation().name: orientation}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,32 @@ from itertools import groupby
 import cv2
 import numpy as np
 
-from inkgate.engines.ppocr.call_sizes import calls_of
 from inkgate.engines.ppocr.crops import READING_HEIGHT, write_pixels
-from inkgate.engines.ppocr.scripts import unspaced
 from inkgate.runtimes.base import ColumnModel, FloatArray
 from inkgate.types import RgbArray
 
+_UNSPACED = (
+    (0x0E00, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x2E80, 0x31FF),  # CJK radicals and punctuation, Kana, Bopomofo
+    (0x3400, 0x4DBF),  # Han
+    (0x4E00, 0x9FFF),
+    (0xF900, 0xFAFF),
+    (0xFF00, 0xFFEF),  # full-width forms
+    (0x20000, 0x3FFFF),
+)
+"""Unicode blocks of scripts that are written without spaces between words."""
+_SIZES = (8, 1)
+_SIZES_OF_WIDE = (4, 2, 1)
+"""Eight lines per call take 20% less time than one by one, four hardly less, unless they are so wide that eight don't
+fit. Milliseconds of processor time per line, in calls of 1, 2, 4 and 8 lines: 3.8, 3.5, 3.4, 3.0 at a width of 160, and
+13.6, 11.8, 10.8 at 640 (docs/contributing/benchmarks.md).
+
+OpenVINO compiles its kernels for each number of lines and each width, which takes as long as reading a line or two, and
+caches them. Even with cached kernels, a call whose shape differs from the previous one takes 3 ms more processor time;
+a call of the same shape has little overhead. So few sizes are used, and remaining lines are read one by one, which is
+one shape for all of them."""
 _LEAST_WIDTH = 96
 _LEAST_WIDTH_STEP = 32
 _WIDTHS_AN_OCTAVE = 8
@@ -34,6 +54,32 @@ faster: less than half of this gives all that batching gains."""
 _MISSED_SPACE = 0.1
 """Minimum probability of a space to insert it between two letters though the blank was likelier. The model drops spaces
 of narrow fonts. F1 of words on 75 development images: 93.8 with 0.1, 93.7 with 0.15, 93.6 with 0.2, 93.4 with 0.3."""
+
+
+def unspaced(character: str) -> bool:
+    """Whether the character's script is written without spaces between words."""
+    code = ord(character)
+    return any(first <= code <= last for first, last in _UNSPACED)
+
+
+def call_sizes(lines: int, most: int) -> list[int]:
+    """The sizes of the calls for `lines` lines, the largest first; none is above `most` (at least 1)."""
+    sizes: list[int] = []
+    for size in _SIZES if most >= _SIZES[0] else _SIZES_OF_WIDE:
+        if size <= most:
+            calls, lines = divmod(lines, size)
+            sizes += [size] * calls
+    return sizes
+
+
+def calls_of(lines: int, most: int) -> list[slice]:
+    """The lines of each call, in order; sizes as in `call_sizes`."""
+    slices: list[slice] = []
+    start = 0
+    for size in call_sizes(lines, most):
+        slices.append(slice(start, start + size))
+        start += size
+    return slices
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,9 @@ import cv2
 
 from inkgate.children import python_command
 from inkgate.engines.ppocr.detection import TextDetector
-from inkgate.engines.ppocr.line_orientation import LineOrientation
-from inkgate.engines.ppocr.models import PpocrModels
-from inkgate.engines.ppocr.page_orientation import PageOrientation
+from inkgate.engines.ppocr.models import PpocrModels, shape_ranges
+from inkgate.engines.ppocr.orientation import LineOrientation, PageOrientation
 from inkgate.engines.ppocr.recognition import TextRecognizer
-from inkgate.engines.ppocr.shape_ranges import shape_ranges
 from inkgate.engines.workers import serve
 from inkgate.engines.workers.model import WorkerModel
 from inkgate.engines.workers.pool import PoolSettings, WorkerPool
