@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from inkgate.documents.open import Opener
-from inkgate.engines.vllm.crop import PageCrop
+from inkgate.engines.vllm.images import PageCrop
 from inkgate.pipeline.readiness import BlankPage
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Page

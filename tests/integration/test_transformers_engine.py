@@ -15,9 +15,8 @@ import pytest
 from inkgate.bootstrap import build_parts
 from inkgate.caller import NO_CALLER
 from inkgate.engines.transformers import hub
-from inkgate.engines.transformers.engine import TransformersEngine, call_settings
-from inkgate.engines.transformers.in_process import InProcessUpstream
-from inkgate.engines.transformers.model import GenerativeModel
+from inkgate.engines.transformers.chat import GenerativeModel
+from inkgate.engines.transformers.engine import InProcessUpstream, TransformersEngine, call_settings
 from inkgate.engines.vllm.engine import Vllm
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.upstream import ModelCall

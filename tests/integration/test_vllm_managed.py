@@ -11,10 +11,9 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from inkgate.engines.vllm.managed.child import ServerProcess
 from inkgate.engines.vllm.managed.diagnose import DeathCause
-from inkgate.engines.vllm.managed.engine import ManagedEngine
-from inkgate.engines.vllm.managed.supervisor import ManagedState
+from inkgate.engines.vllm.managed.process import ServerProcess
+from inkgate.engines.vllm.managed.supervisor import ManagedEngine, ManagedState
 from inkgate.errors import EngineFailed
 from support.managed import FakeVllm, managed_server, parent, until
 from support.scripted_engine import ScriptedEngine

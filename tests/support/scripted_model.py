@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, GenerationEnd
+from inkgate.engines.transformers.chat import ChatPrompt, GeneratedPiece, GenerationEnd
 
 
 @dataclass(frozen=True)

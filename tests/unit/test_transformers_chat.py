@@ -9,8 +9,16 @@ import orjson
 import pytest
 from PIL import Image
 
-from inkgate.engines.transformers.chat import DONE, chat_prompt_of, event_of, events_of
-from inkgate.engines.transformers.model import ChatPrompt, GeneratedPiece, GenerationEnd, TransformersSampling
+from inkgate.engines.transformers.chat import (
+    DONE,
+    ChatPrompt,
+    GeneratedPiece,
+    GenerationEnd,
+    TransformersSampling,
+    chat_prompt_of,
+    event_of,
+    events_of,
+)
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.vllm.protocol import Delta, EventLines, GeneratedToken, TokenUsage, delta_of

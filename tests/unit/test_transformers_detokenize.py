@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inkgate.engines.transformers.detokenize import Detokenizer
-from inkgate.engines.transformers.model import GeneratedPiece
+from inkgate.engines.transformers.chat import GeneratedPiece
+from inkgate.engines.transformers.hub import Detokenizer
 
 SPECIAL = 256
 

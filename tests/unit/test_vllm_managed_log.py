@@ -7,8 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.engines.vllm.managed.diagnose import Death, DeathCause, diagnose, kernel_oom_kills, own_memory_events
-from inkgate.engines.vllm.managed.lines import LogLevels, LogLines, StartProgress, is_progress_bar, progress_of
+from inkgate.engines.vllm.managed.diagnose import (
+    Death,
+    DeathCause,
+    LogLevels,
+    LogLines,
+    StartProgress,
+    diagnose,
+    is_progress_bar,
+    kernel_oom_kills,
+    own_memory_events,
+    progress_of,
+)
 from inkgate.engines.vllm.managed.supervisor import fewer_sequences
 
 BAR = "Loading safetensors checkpoint shards:  50% Completed | 1/2 [00:01<00:01,  1.00s/it]"

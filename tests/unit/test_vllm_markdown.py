@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lxml import html as lxml_html
 from markdown_it import MarkdownIt
 
-from inkgate.engines.vllm.parsers.answer import ParsedAnswer, Parser
-from inkgate.engines.vllm.parsers.fields import json_fields
+from inkgate.engines.vllm.parsers.answer import ParsedAnswer, Parser, json_fields
 from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import chart_table, markdown, plain, plain_text, safe_markdown
 from inkgate.errors import EngineFailed

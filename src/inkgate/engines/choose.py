@@ -11,13 +11,11 @@ from inkgate.engines.base import Engine
 from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.ppocr.models import shape_ranges
 from inkgate.engines.transformers import hub
-from inkgate.engines.transformers.engine import TransformersEngine, call_settings, weights_of
-from inkgate.engines.transformers.in_process import InProcessUpstream
+from inkgate.engines.transformers.engine import InProcessUpstream, TransformersEngine, call_settings, weights_of
 from inkgate.engines.vllm.balancer import OnOut
 from inkgate.engines.vllm.engine import BlockReaders, Vllm
 from inkgate.engines.vllm.managed.command import server_command
-from inkgate.engines.vllm.managed.engine import ManagedEngine
-from inkgate.engines.vllm.managed.supervisor import ManagedServer
+from inkgate.engines.vllm.managed.supervisor import ManagedEngine, ManagedServer
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset, preset_names
 from inkgate.engines.vllm.servers import ModelServers, model_servers

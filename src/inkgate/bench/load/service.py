@@ -17,7 +17,7 @@ from pathlib import Path
 import anyio
 
 from inkgate.concurrency import single_error
-from inkgate.engines.vllm.managed.child import ServerProcess
+from inkgate.engines.vllm.managed.process import ServerProcess
 from inkgate.errors import EngineFailed
 
 Value = int | float | str | bool

@@ -12,8 +12,7 @@ from typing import Any
 
 import structlog
 
-from inkgate.engines.transformers.detokenize import Detokenizer
-from inkgate.engines.transformers.model import (
+from inkgate.engines.transformers.chat import (
     ChatPrompt,
     GeneratedPiece,
     GenerationEnd,
@@ -25,10 +24,49 @@ from inkgate.settings import TransformersSettings
 
 log = structlog.get_logger(__name__)
 
+_PART = "\ufffd"
+"""The tokenizer's placeholder for a character whose last bytes are in the next token."""
+_LONGEST = 8
+"""After this many tokens no more bytes are awaited: a character has at most 4, so the sign is in the text itself."""
 _MOST_TOKENS = 4096
 """Maximum tokens of an answer if the request sets none."""
 _SHOWN = 300
 """Maximum characters of a library's error message that are passed on."""
+
+
+class Detokenizer:
+    """Converts the tokens of one answer to text."""
+
+    def __init__(self, decode: Callable[[Sequence[int]], str]) -> None:
+        self._decode = decode
+        self._context: list[int] = []
+        self._new: list[int] = []
+        self._logprobs: list[float] = []
+
+    def feed(self, token: int, logprob: float) -> GeneratedPiece | None:
+        """The new text; None while a character is incomplete, or for a token that is not shown."""
+        self._new.append(token)
+        self._logprobs.append(logprob)
+        text = self._added()
+        return None if text.endswith(_PART) and len(self._new) < _LONGEST else self._piece(text)
+
+    def rest(self) -> GeneratedPiece | None:
+        """The remaining text at the end: a character that was never completed, with its placeholder."""
+        return self._piece(self._added()) if self._new else None
+
+    def _added(self) -> str:
+        before = self._decode(self._context)
+        return self._decode(self._context + self._new)[len(before) :]
+
+    def _piece(self, text: str) -> GeneratedPiece | None:
+        if not text:
+            # A special token: neither its text nor its probability counts.
+            self._new.pop()
+            self._logprobs.pop()
+            return None
+        logprob = sum(self._logprobs) / len(self._logprobs)
+        self._context, self._new, self._logprobs = self._new, [], []
+        return GeneratedPiece(text, logprob)
 
 
 def load(

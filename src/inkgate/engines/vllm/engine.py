@@ -12,8 +12,7 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.vllm.client import ChatClient, model_unknown_error
 from inkgate.engines.vllm.elements import ElementReader
-from inkgate.engines.vllm.image_read import ImageReader
-from inkgate.engines.vllm.page_read import PageReader
+from inkgate.engines.vllm.image_read import ImageReader, PageReader
 from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.protocol import ServerTimeouts
 from inkgate.engines.vllm.upstream import Upstream

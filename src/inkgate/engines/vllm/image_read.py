@@ -1,4 +1,6 @@
-"""Reads one image with a model server, with retries if the model repeats itself or its server is lost."""
+"""Reads one image, or a page as one image, with a model server, with retries if the model repeats itself or its server
+is lost.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +14,18 @@ import structlog
 from inkgate.caller import Caller
 from inkgate.concurrency import Threads
 from inkgate.engines.attempts import OUTPUT_ERRORS, AttemptTimer, StageTimes
-from inkgate.engines.vllm.ask import ModelReply, ask
-from inkgate.engines.vllm.client import ChatClient
+from inkgate.engines.vllm.client import ChatClient, ModelReply, ask
 from inkgate.engines.vllm.confidence import Confidence, scored_words
-from inkgate.engines.vllm.encode import EncodedImage, encode
+from inkgate.engines.vllm.images import EncodedImage, encode, is_blank
 from inkgate.engines.vllm.parsers.answer import ParsedAnswer
 from inkgate.engines.vllm.preset import Preset, PromptPlan
 from inkgate.engines.vllm.protocol import token_limit
 from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.settings import VllmSettings
-from inkgate.types import Attempt, Line, RgbArray, Size, TextWord
+from inkgate.types import Attempt, Line, Page, PageResult, RgbArray, Size, Task, TaskKind, TextWord
 
 log = structlog.get_logger(__name__)
-
 LOST = frozenset({"upstream_cut_off", "upstream_stalled"})
 """Errors within an answer. Another server, or the same one after a restart, may succeed: one more attempt."""
 _PATTERN_TOKENS = 64
@@ -231,3 +231,55 @@ def _known(confidence: float | None) -> float:
 
 def _with(read: ImageRead, attempts: list[Attempt]) -> ImageRead:
     return ImageRead(read.answer, read.lines, read.words, read.error, tuple(attempts))
+
+
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """Reads pages as one image."""
+
+    images: ImageReader
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        """The page's content. `timings_ms` has: render, encode, first_token, generate, parse.
+
+        An answer that reaches its token limit, or that repeats itself in every retry of the preset, is returned with
+        `error` set.
+
+        Raises:
+            InputRejected: the model does not support the task, the page can't be rendered, or the server refuses it.
+            EngineFailed: the server fails.
+        """
+        plan = self.images.preset.plan(task.kind, task.fields, task.language)
+        plan = plan.reduced(task.image_scale, task.max_output_tokens)
+        request = PageRequest(caller, page.content_key)
+        with request.timings.of("render"):
+            target = plan.limits.resized(page.size)
+            pixels = await page.pixels(max(target.width, target.height))
+            blank = await self.images.threads.run(is_blank, pixels.rgb)
+        if blank:
+            read = ImageRead(ParsedAnswer(""))
+        else:
+            read = await self.images.read(Picture(pixels.rgb, page.size), plan, request)
+        return page_result(self.images.preset.name, page, task, read, request.timings)
+
+
+def page_result(engine: str, page: Page, task: Task, read: ImageRead, timings: StageTimes) -> PageResult:
+    """The page's result if `read` is the whole page."""
+    answer = read.answer
+    asked = task.kind is not TaskKind.TEXT and task.kind is not TaskKind.SPOT
+    return PageResult(
+        index=page.index,
+        width=page.size.width,
+        height=page.size.height,
+        dpi=page.dpi,
+        lines=read.lines,
+        blocks=() if task.kind is TaskKind.PARSE else None,
+        text=answer.text,
+        markdown=(answer.text if answer.markdown is None else answer.markdown) if asked else None,
+        fields=answer.fields,
+        engine=engine,
+        timings_ms=timings.spent_ms,
+        error=None if read.error is None else read.error.as_page_error(),
+        words=read.words,
+        attempts=read.attempts,
+    )

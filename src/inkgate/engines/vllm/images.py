@@ -1,12 +1,25 @@
-"""How a vision model resizes an image, and how many tokens the image becomes."""
+"""What a vision model sees: how it resizes an image and counts its tokens, crops of pages, and data URLs."""
 
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
-from inkgate.errors import InputRejected
-from inkgate.types import Size
+import cv2
+import numpy as np
+import pybase64
+
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.types import Box, Page, Pixels, RgbArray, Size, TextLayer
+
+_PROBE_SQUARES = 8
+_PROBE_SIDE = 64
+"""Pixels. The smallest size that all models accept: their image processors round to multiples of 28 or 32 pixels."""
+_NOISE = 8
+"""Maximum difference between the darkest and the brightest value of a blank page, of 255."""
+MARGIN = 0.002
+"""Margin around a block, as a share of the page's longer side: layout models draw tight boxes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +110,106 @@ class ImageLimits:
             if width < self.factor:
                 width, height = self.factor, round(height * self.factor / width)
         return width, height
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedImage:
+    """An image as a data URL, of `size`, made for `target`."""
+
+    url: str
+    size: Size
+    target: Size
+
+
+def encode(rgb: RgbArray, target: Size, jpeg_quality: int, *, enlarge: float = 1.0) -> EncodedImage:
+    """`rgb` (H, W, 3) shrunk to fit `target`, or enlarged by `enlarge` at most, as JPEG; as PNG for quality 0.
+    Blocking.
+
+    The server resizes to its own grid: enlarging only for that is left to it, which saves bandwidth.
+    """
+    height, width = rgb.shape[:2]
+    factor = min(enlarge, target.width / width, target.height / height)
+    size = Size(max(1, round(width * factor)), max(1, round(height * factor)))
+    if size != Size(width, height):
+        kernel = cv2.INTER_AREA if factor < 1.0 else cv2.INTER_CUBIC
+        rgb = np.asarray(cv2.resize(rgb, (size.width, size.height), interpolation=kernel), np.uint8)
+    bgr = cv2.cvtColor(rgb, cv2.COLOR_RGB2BGR)
+    if jpeg_quality:
+        kind, done, data = "jpeg", *cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, jpeg_quality])
+    else:
+        kind, done, data = "png", *cv2.imencode(".png", bgr, [cv2.IMWRITE_PNG_COMPRESSION, 1])
+    if not done:
+        raise EngineFailed("engine_failed", "The page could not be encoded for the model server.")
+    return EncodedImage(f"data:image/{kind};base64,{pybase64.b64encode_as_string(data.data)}", size, target)
+
+
+def probe_image() -> str:
+    """The data URL of a small PNG of grey squares, different each time: a server that has seen an image answers from
+    its caches without running the image encoder.
+    """
+    squares = np.random.default_rng().integers(0, 256, (_PROBE_SQUARES, _PROBE_SQUARES, 1), np.uint8)
+    side = _PROBE_SIDE // _PROBE_SQUARES
+    rgb = squares.repeat(side, axis=0).repeat(side, axis=1).repeat(3, axis=2)
+    return encode(rgb, Size(_PROBE_SIDE, _PROBE_SIDE), 0).url
+
+
+def is_blank(rgb: RgbArray) -> bool:
+    """Whether all pixels are nearly the same. Models invent text on blank pages. Blocking."""
+    # Every eighth pixel first: finds most pages that are not blank at 1/64 of the cost.
+    return all(int(sample.max()) - int(sample.min()) <= _NOISE for sample in (rgb[::8, ::8], rgb))
+
+
+def crop_pixels(rgb: RgbArray, box: Box) -> RgbArray:
+    """A view of the pixels in the box and a small margin, at least one pixel."""
+    height, width = rgb.shape[:2]
+    margin = MARGIN * max(width, height)
+    left, top = max(0, math.floor(box[0] - margin)), max(0, math.floor(box[1] - margin))
+    right, bottom = min(width, math.ceil(box[2] + margin)), min(height, math.ceil(box[3] + margin))
+    left, top = min(left, width - 1), min(top, height - 1)
+    return rgb[top : max(bottom, top + 1), left : max(right, left + 1)]
+
+
+class PageCrop:
+    """A Page that is part of another. `scale`: pixels of that page per pixel of `rgb`."""
+
+    def __init__(self, page: Page, rgb: RgbArray, scale: float) -> None:
+        self.rgb = rgb
+        self._page = page
+        self._scale = scale
+
+    @property
+    def index(self) -> int:
+        return self._page.index
+
+    @property
+    def size(self) -> Size:
+        """In pixels of the whole page."""
+        height, width = self.rgb.shape[:2]
+        return Size(max(1, round(width * self._scale)), max(1, round(height * self._scale)))
+
+    @property
+    def dpi(self) -> float | None:
+        return self._page.dpi
+
+    @property
+    def text_layer(self) -> TextLayer | None:
+        return None
+
+    @property
+    def content_key(self) -> bytes:
+        """Empty: blocks are not cached; the whole page is."""
+        return b""
+
+    def hold(self) -> AbstractContextManager[None]:
+        """See Page. The pixels are in memory already."""
+        return nullcontext()
+
+    async def pixels(self, longest_side: int | None = None) -> Pixels:
+        """See Page. The pixels are in memory; shrinking part of a page is fast enough for the event loop."""
+        height, width = self.rgb.shape[:2]
+        factor = 1.0 if longest_side is None else min(1.0, longest_side / max(width, height))
+        if factor == 1.0:
+            return Pixels(np.ascontiguousarray(self.rgb), self._scale)
+        size = (max(1, round(width * factor)), max(1, round(height * factor)))
+        small = cv2.resize(self.rgb, size, interpolation=cv2.INTER_AREA)
+        return Pixels(np.asarray(small, np.uint8), self._scale / factor)

@@ -16,7 +16,7 @@ import structlog
 from aiohttp.payload import BytesPayload, Payload
 from opentelemetry.trace import get_current_span
 
-from inkgate.engines.vllm.encode import probe_image
+from inkgate.engines.vllm.images import probe_image
 from inkgate.engines.vllm.metrics import ServerReading, parse_metrics
 from inkgate.engines.vllm.protocol import (
     IGNORED_HEADER,

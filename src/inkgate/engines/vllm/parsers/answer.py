@@ -1,15 +1,20 @@
-"""What parsers return for a model's text."""
+"""What parsers return for a model's text, and the parser of extracted fields."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from inkgate.errors import EngineFailed
 from inkgate.types import Line, Quad, Size
 
 GRID = 1000
 """Models give coordinates on a grid of 0 to 1000 along both sides of the image, whatever its size."""
+MOST_STARTS = 32
+"""Maximum number of braces at which to look for an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +84,40 @@ def box_on_page(box: tuple[float, ...], size: Size) -> Quad:
 def without_surrogates(text: str) -> str:
     """Text that can be encoded as UTF-8: JSON escapes can contain lone surrogates, which are replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def json_fields(output: str, size: Size) -> ParsedAnswer:  # noqa: ARG001  # a Parser; fields have no places
+    """The first JSON object in the output, whatever surrounds it (a code fence, an explanation).
+
+    The answer's text is that object, serialized again. Numbers that JSON clients can't represent become text.
+
+    Raises:
+        EngineFailed: `engine_output_invalid`: there is no complete object.
+    """
+    start = output.find("{")
+    for _ in range(MOST_STARTS):
+        if start < 0:
+            break
+        try:
+            found, _ = _DECODER.raw_decode(output, start)
+        except (ValueError, RecursionError):
+            start = output.find("{", start + 1)
+            continue
+        text = without_surrogates(json.dumps(found, ensure_ascii=False))
+        return ParsedAnswer(text=text, fields=json.loads(text))
+    raise EngineFailed("engine_output_invalid", "the model's answer is not a JSON object")
+
+
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) < 19 else digits
+
+
+def _number(digits: str) -> float | str:
+    return value if math.isfinite(value := float(digits)) else digits
+
+
+def _constant(name: str) -> str:
+    return name
+
+
+_DECODER = json.JSONDecoder(parse_int=_integer, parse_float=_number, parse_constant=_constant)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inkgate.engines.vllm.images import ImageLimits
-from inkgate.engines.vllm.parsers.fields import json_fields
+from inkgate.engines.vllm.parsers.answer import json_fields
 from inkgate.engines.vllm.parsers.latex import formula
 from inkgate.engines.vllm.parsers.markdown import markdown, plain
 from inkgate.engines.vllm.parsers.spotting import spotting_hunyuan, spotting_json
