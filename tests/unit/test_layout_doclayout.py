@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from inkgate.errors import EngineFailed
-from inkgate.layout.doclayout import DocLayout
-from inkgate.layout.doclayout_classes import CLASSES
+from inkgate.layout.doclayout import CLASSES, DocLayout
 from inkgate.types import BlockType, RgbArray
 from support.doclayout_models import Graph, ModelBox, write_model
 

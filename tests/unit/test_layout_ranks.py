@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Region
-from inkgate.layout.ranks import by_rank
+from inkgate.layout.order import by_rank
 from inkgate.types import BlockType, Line
 from support.layouts import PAGE, column, in_order, line, prose, region
 

@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 from inkgate.layout.base import Region
 from inkgate.layout.blocks import BlockDraft, block_of, draft_of, levels_of
 from inkgate.layout.columns import Flow, flows_of
-from inkgate.layout.figures import text_in
-from inkgate.layout.frame import Frame, LayoutPiece, measure
+from inkgate.layout.frame import Frame, LayoutPiece, Row, measure, rows_of
 from inkgate.layout.markdown import document
+from inkgate.layout.order import ranked_groups
 from inkgate.layout.paragraphs import Paragraph, paragraphs_of
-from inkgate.layout.ranks import ranked_groups
-from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.ruled import RuledTable, ruled_tables
 from inkgate.layout.running import is_omitted, mark_running_lines
 from inkgate.layout.tables import Grid, continuing_pieces, grid_of, with_stubs
-from inkgate.layout.zones import WHOLE, zones_of
+from inkgate.layout.zones import WHOLE, text_in, zones_of
 from inkgate.types import Block, BlockType, Box, Line, Size
 
 SOLID = frozenset({BlockType.TITLE, BlockType.CAPTION, BlockType.FORMULA, BlockType.HEADER, BlockType.FOOTER}) | WHOLE

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from inkgate.layout import markdown
 from inkgate.layout.base import Region
-from inkgate.layout.frame import LayoutPiece
+from inkgate.layout.frame import LayoutPiece, Row, rows_of
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import Paragraph
-from inkgate.layout.rows import Row, rows_of
 from inkgate.layout.tables import Grid, table_in
 from inkgate.types import Block, BlockType, Box, Line
 

@@ -6,17 +6,19 @@ ordered like lines of text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import groupby
+from typing import TypeVar
 
 from inkgate.layout.base import Region
 from inkgate.layout.columns import flows_of
-from inkgate.layout.frame import LayoutPiece
-from inkgate.layout.ranks import by_rank
-from inkgate.layout.rows import rows_of
+from inkgate.layout.frame import LayoutPiece, rows_of
 from inkgate.layout.zones import WHOLE, zones_of
 from inkgate.types import BlockType, Size
 
+Item = TypeVar("Item")
+_BEGINNING = -1
 ROW_SHARES = (1 / 90, 1 / 40)
 """The height of a row is between these shares of the page's height."""
 SMALLEST = 0.2
@@ -24,6 +26,30 @@ SMALLEST = 0.2
 PITCH = 1.4
 """Distance from row to row, in row heights."""
 _WORDS = "words of text"
+
+
+def by_rank(items: Iterable[Item], rank_of: Callable[[Item], int | None]) -> list[Item]:
+    """The items in the order of their ranks. Input: in geometric order.
+
+    Items without a rank follow the ranked one before them; items of equal rank keep their order.
+    """
+    return [item for group in ranked_groups([items], rank_of) for item in group]
+
+
+def ranked_groups(flows: Iterable[Iterable[Item]], rank_of: Callable[[Item], int | None]) -> list[list[Item]]:
+    """As `by_rank`, for flows: all items of one rank form a group, and so do those of a flow that follow it."""
+    keyed: list[tuple[tuple[int, bool, int], Item]] = []
+    last = _BEGINNING
+    for number, flow in enumerate(flows):
+        for item in flow:
+            rank = rank_of(item)
+            if rank is None:
+                keyed.append(((last, True, number), item))
+            else:
+                last = rank
+                keyed.append(((last, False, 0), item))
+    keyed.sort(key=lambda pair: pair[0])
+    return [[item for _, item in group] for _, group in groupby(keyed, key=lambda pair: pair[0])]
 
 
 def in_reading_order(regions: Sequence[Region], size: Size) -> list[Region]:

@@ -10,8 +10,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from inkgate.layout.frame import LayoutPiece
-from inkgate.layout.rows import Row
+from inkgate.layout.frame import LayoutPiece, Row
 
 WIDE_PITCH = 1.3
 """Rows further apart than this many times the flow's usual distance belong to two paragraphs."""

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.columns import flows_of
-from inkgate.layout.frame import FloatArray, Frame, LayoutPiece
-from inkgate.layout.rows import Row, rows_of
+from inkgate.layout.frame import FloatArray, Frame, LayoutPiece, Row, rows_of
 from inkgate.layout.tables import Grid
 from inkgate.types import Box
 

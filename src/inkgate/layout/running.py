@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from inkgate.layout.blocks import BlockDraft, box_of
+from inkgate.layout.frame import Row
 from inkgate.layout.markdown import plain
 from inkgate.layout.paragraphs import is_flowing
-from inkgate.layout.rows import Row
 from inkgate.types import BlockType, Box, Line, Size
 
 RUNNING = frozenset({BlockType.HEADER, BlockType.FOOTER})

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.layout.frame import LayoutPiece
-from inkgate.layout.rows import rows_of
+from inkgate.layout.frame import LayoutPiece, rows_of
 
 COVERED = 0.5
 """A piece is above another if they share this part of the narrower one's width."""

@@ -1,4 +1,6 @@
-"""Zones: the layout model's regions without overlaps, and the lines in each."""
+"""Zones: the layout model's regions without overlaps, the lines in each, and the labels of figures, which are not text
+that should be read.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inkgate.layout.base import Region
-from inkgate.layout.frame import FloatArray
+from inkgate.layout.frame import FloatArray, LayoutPiece, Row
 from inkgate.types import BlockType, Box, Line, Size
 
+LONG_LINE = 0.5
+"""Lines over this share of a figure's width, and as long as LONG_ASPECT line heights, are not labels."""
+LONG_ASPECT = 10.0
+NEXT_ROW = 0.7
+"""A row within this distance below a long one, in line heights, continues it."""
 MOST_TEXT = 0.5
 """A figure with this share of the page's text is the page."""
 INSIDE = 0.8
@@ -27,6 +34,26 @@ DENSE_TEXT = 0.3
 BoolArray = NDArray[np.bool_]
 WHOLE = frozenset({BlockType.TABLE, BlockType.FIGURE})
 """Types that are read as a whole, separate from the text around."""
+
+
+def text_in(rows: Sequence[Row], width: float) -> list[LayoutPiece]:
+    """The pieces of a figure, `width` wide, that are running text in its box by accident.
+
+    These are long rows, each with the row that follows closely: the last row of a paragraph is short.
+    """
+    text: list[LayoutPiece] = []
+    last: Row | None = None
+    for row in rows:
+        is_long = any(piece.width >= max(LONG_LINE * width, LONG_ASPECT * piece.height) for piece in row)
+        if is_long or (last is not None and _is_next(last, row)):
+            text += row
+        last = row if is_long else None
+    return text
+
+
+def _is_next(row: Row, other: Row) -> bool:
+    gap = min(piece.top for piece in other) - max(piece.bottom for piece in row)
+    return gap < NEXT_ROW * max(piece.height for piece in other)
 
 
 def zones_of(regions: Sequence[Region], lines: Sequence[Line], size: Size) -> tuple[list[Region], list[int]]:
