@@ -38,8 +38,8 @@ from starlette.types import Receive, Scope, Send
 from benchmarks.gateway_cost import answered, request_bytes
 from benchmarks.processes import free_port, running
 from inkgate import bootstrap
-from inkgate.api import metrics_server
 from inkgate.api.app import create_app
+from inkgate.api.http import metrics_server
 from inkgate.runtimes.memory import keep_for_good
 from inkgate.settings import load_settings
 from inkgate.telemetry.logs import configure_logs

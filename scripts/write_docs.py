@@ -18,7 +18,7 @@ from pydantic import SecretStr, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from generated import ROOT, write_or_check
-from inkgate.api.errors import STATUSES
+from inkgate.api.http.errors import STATUSES
 from inkgate.cli.configure import setting_fields, variable
 from inkgate.doctor import conditions, judge, machine
 from inkgate.errors import ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES, Code

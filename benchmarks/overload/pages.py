@@ -134,7 +134,7 @@ async def capacity_of(url: str, seconds: float) -> float:
 @contextmanager
 def service(tenants: Sequence[str] = ()) -> Iterator[str]:
     """inkgate with the embedded engine; `tenants`: its API keys."""
-    from inkgate.api.auth import hash_key
+    from inkgate.api.http.auth import hash_key
 
     port = free_port()
     variables = {"INKGATE_CACHE__ENABLED": "false", "INKGATE_LOG__LEVEL": "warning"}

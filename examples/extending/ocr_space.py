@@ -11,10 +11,10 @@ from typing import Any
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from inkgate.api.context import context_of
-from inkgate.api.document_response import DocumentResponse, ReadRequest, ReceivedRequest
-from inkgate.api.errors import Problem
-from inkgate.api.negotiation import Native
+from inkgate.api.http.context import context_of
+from inkgate.api.http.document_response import DocumentResponse, ReadRequest, ReceivedRequest
+from inkgate.api.http.errors import Problem
+from inkgate.api.http.options import Native
 from inkgate.errors import InputRejected
 from inkgate.reader import ReadOptions
 from inkgate.types import Document, DocumentResult

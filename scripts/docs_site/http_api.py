@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from inkgate import __version__
-from inkgate.api.app import ROUTES
-from inkgate.api.openapi import DESCRIPTION, openapi_of
+from inkgate.api.app import REQUESTS, ROUTES
+from inkgate.api.http.openapi import DESCRIPTION, openapi_of
 from inkgate.errors import CODES
 
 Json = dict[str, Any]
@@ -49,7 +49,7 @@ def document() -> Json:
     app = FastAPI(title="inkgate", version=__version__, description=DESCRIPTION)
     for routes in ROUTES:
         app.include_router(routes.router)
-    return openapi_of(app, keys_needed=True)()
+    return openapi_of(app, REQUESTS, keys_needed=True)()
 
 
 @cache

@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from inkgate.api.chat_media import MAX_REMOTE, remote_media
-from inkgate.api.fetch import Fetcher
+from inkgate.api.chat.request import MAX_REMOTE, remote_media
+from inkgate.api.http.fetch import Fetcher
 from inkgate.errors import InputRejected
 from inkgate.settings import FetchSettings
 from support.api_client import png

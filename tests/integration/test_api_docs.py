@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inkgate.api import guide
+from inkgate.api import website as guide
 from support.api_client import running_api
 
 pytestmark = pytest.mark.anyio

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from inkgate.api.errors import STATUSES
+from inkgate.api.http.errors import STATUSES
 from inkgate.errors import CODES, ENGINE_CODES, EngineFailed, InputRejected
 from support.api_client import b64, png, running_api, tiff
 from support.fake_engine import FakeEngine

@@ -7,7 +7,7 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from inkgate.api.ratelimit import build_rate_limiter
+from inkgate.api.http.ratelimit import build_rate_limiter
 from inkgate.errors import Overloaded
 from inkgate.settings import RateLimitSettings
 from support.api_client import running_api

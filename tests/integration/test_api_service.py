@@ -5,7 +5,7 @@ import re
 import jsonschema_rs
 import pytest
 
-from inkgate.api.sample import SAMPLE_PNG_BASE64
+from inkgate.api.http.openapi import SAMPLE_PNG_BASE64
 from inkgate.documents.pages import parse_pages
 from inkgate.errors import EngineFailed, InputRejected
 from support.api_client import b64, png, running_api

@@ -6,7 +6,7 @@ import anyio
 import pytest
 from prometheus_client import CollectorRegistry
 
-from inkgate.api.auth import hash_key
+from inkgate.api.http.auth import hash_key
 from inkgate.errors import Overloaded
 from inkgate.telemetry.metrics import Metrics, ModelName
 from support.api_client import RawCall, b64, png, running_api, tiff

@@ -12,7 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as text_families
 from structlog.testing import capture_logs
 
-from inkgate.api.metrics_server import serve_metrics
+from inkgate.api.http.metrics_server import serve_metrics
 from inkgate.settings import USUAL_METRICS_PORT, MetricsSettings
 from inkgate.telemetry.metrics import Metrics
 

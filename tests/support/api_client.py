@@ -17,8 +17,8 @@ from fastapi import FastAPI
 from PIL import Image
 
 from inkgate.api.app import create_app
-from inkgate.api.context import Context
-from inkgate.api.fetch import Fetcher
+from inkgate.api.http.context import Context
+from inkgate.api.http.fetch import Fetcher
 from inkgate.concurrency import single_error
 from inkgate.documents.open import Opener
 from inkgate.engines.vllm.upstream import Upstream

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import anyio
 
-from inkgate.api.server import serve
+from inkgate.api.http.server import serve
 from inkgate.settings import load_settings
 from inkgate.telemetry.logs import configure_logs
 from support.chat_api import relay

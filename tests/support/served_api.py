@@ -12,7 +12,7 @@ import anyio
 import anyio.abc
 import httpx
 
-from inkgate.api.server import serve
+from inkgate.api.http.server import serve
 from inkgate.engines.vllm.upstream import Upstream
 from support.api_client import Api, running_api
 from support.fake_engine import FakeEngine

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from inkgate.api.answer_mistral import MistralAnswer
-from inkgate.api.schemas_mistral import MistralOptions
+from inkgate.api.mistral_response import MistralAnswer, MistralOptions
 from inkgate.types import Block, BlockType, Line, PageError, PageResult, Word
 from support.fake_engine import line
 

@@ -2,7 +2,7 @@
 
 import structlog.testing
 
-from inkgate.api.connections import Connections, default_connections
+from inkgate.api.http.connections import Connections, default_connections
 from support.clock import Clock
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.api.decoding import LARGE, MAX_JSON_VALUES, check_texts, decode_data_url, decode_percent, parse_json
+from inkgate.api.http.decoding import LARGE, MAX_JSON_VALUES, check_texts, decode_data_url, decode_percent, parse_json
 from inkgate.errors import InputRejected
 
 PIECE = 64 * 1024

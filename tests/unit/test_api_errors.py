@@ -2,7 +2,7 @@
 
 import pytest
 
-from inkgate.api.errors import STATUSES, Problem
+from inkgate.api.http.errors import STATUSES, Problem
 from inkgate.errors import CODES, ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES, InputRejected, Overloaded
 
 

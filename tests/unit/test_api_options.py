@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from inkgate.api.forms_layout_parsing import LayoutParsingRequest
-from inkgate.api.forms_paddlex import PaddlexRequest
-from inkgate.api.forms_rapidocr import RapidOcrOptions
-from inkgate.api.negotiation import choose
-from inkgate.api.options import MOST_FIELDS, OcrOptions, parse
-from inkgate.api.schemas_mistral import MistralOptions
+from inkgate.api.http.options import MOST_FIELDS, OcrOptions, choose, parse
+from inkgate.api.layout_parsing import LayoutParsingRequest
+from inkgate.api.mistral_response import MistralOptions
+from inkgate.api.paddlex import PaddlexRequest
+from inkgate.api.rapidocr import RapidOcrOptions
 from inkgate.errors import InputRejected
 
 

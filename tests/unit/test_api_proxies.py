@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from inkgate.api.proxies import TrustedProxies
+from inkgate.api.http.origins import TrustedProxies
 from inkgate.settings import ServerSettings
 
 TRUSTED = TrustedProxies(ServerSettings(host="192.0.2.7", trusted_proxies=("10.0.0.0/8", "2001:db8::5")))

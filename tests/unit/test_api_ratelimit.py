@@ -7,7 +7,7 @@ import pytest
 from limits import parse
 from limits.aio.storage import MemoryStorage
 
-from inkgate.api.ratelimit import FORGOING, RateLimiter
+from inkgate.api.http.ratelimit import FORGOING, RateLimiter
 from inkgate.errors import Overloaded
 from support.virtual_time import VIRTUAL_TIME, Backend
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.api.decoding import decode_base64, decode_data_url
-from inkgate.api.files import FILE_BYTES, FileStore
+from inkgate.api.http.decoding import decode_base64, decode_data_url
+from inkgate.api.http.sources import FILE_BYTES, FileStore
 from inkgate.errors import InputRejected, Overloaded
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.api.chat_request import MAX_IMAGES, parse_chat, rename_model
-from inkgate.api.served import ServedModels
+from inkgate.api.chat.request import MAX_IMAGES, parse_chat, rename_model
+from inkgate.api.http.served import ServedModels
 from inkgate.engines.vllm.protocol import EventLines
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed, InputRejected

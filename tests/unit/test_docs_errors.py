@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from inkgate.api.errors import STATUSES
+from inkgate.api.http.errors import STATUSES
 from inkgate.errors import CODES
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,7 @@ import anyio
 import httpcore
 import pytest
 
-from inkgate.api.addresses import is_public
-from inkgate.api.fetch import Fetcher, resolve
+from inkgate.api.http.fetch import Fetcher, is_public, resolve
 from inkgate.errors import InputRejected
 from inkgate.settings import FetchSettings
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.api.multipart import MultipartReader, clean_name
+from inkgate.api.http.uploads import MultipartReader, clean_name
 from inkgate.errors import InputRejected
 
 BODY = (

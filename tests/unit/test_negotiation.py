@@ -2,7 +2,7 @@
 
 import pytest
 
-from inkgate.api.negotiation import Native, choose
+from inkgate.api.http.options import Native, choose
 from inkgate.documents.formats import Format
 from inkgate.errors import InputRejected
 

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 import anyio
 import pytest
 
-from inkgate.api.served import ServedModels
+from inkgate.api.http.served import ServedModels
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall
 from inkgate.errors import EngineFailed
 

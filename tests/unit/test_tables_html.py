@@ -1,6 +1,6 @@
 """Pipe tables as HTML."""
 
-from inkgate.api.tables_html import pipe_table_to_html
+from inkgate.api.http.conversions import pipe_table_to_html
 
 
 def test_cells_keep_their_text() -> None:

@@ -11,7 +11,7 @@ import anyio.lowlevel
 import pytest
 from starlette.types import Message
 
-from inkgate.api.leaving import EarlyBodies, EarlyBody
+from inkgate.api.http.leaving import EarlyBodies, EarlyBody
 from inkgate.errors import Overloaded
 from inkgate.serving.limiter import Arrival, CallerLeft
 from inkgate.serving.waiting_room import WaitingRoom

@@ -13,40 +13,27 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from inkgate import __version__
-from inkgate.api import (
-    routes_chat,
-    routes_files,
-    routes_health,
-    routes_home,
-    routes_layout_parsing,
-    routes_mistral,
-    routes_models,
-    routes_ocr,
-    routes_pictures,
-    routes_state,
-)
-from inkgate.api.access_log import AccessLog
-from inkgate.api.auth import DOCS_FILES, ApiKeys, Authenticate
-from inkgate.api.chat_images import image_limits
-from inkgate.api.context import Context, Service
-from inkgate.api.cors import Cors
-from inkgate.api.decoding import BodyThreads
-from inkgate.api.drain import Drain, RefuseWhenDraining
-from inkgate.api.fetch import Fetcher
-from inkgate.api.files import FileStore
-from inkgate.api.guide import LinkHelp, add_guide, guide_url
-from inkgate.api.leaving import EarlyBodies
-from inkgate.api.measure import Measure
-from inkgate.api.openapi import DESCRIPTION, openapi_of
-from inkgate.api.origins import CheckOrigin, Origins
-from inkgate.api.problems import Problems, http_error, validation_error
-from inkgate.api.proxies import BehindProxies, UnderRoot
-from inkgate.api.ratelimit import LimitRate, RateLimiter, build_rate_limiter
-from inkgate.api.request_id import RequestId
-from inkgate.api.served import ServedModels
-from inkgate.api.sources import Sources
-from inkgate.api.trace import Trace
-from inkgate.api.webpage import ServeWebPage, WebPage
+from inkgate.api import files, health, layout_parsing, mistral, models, ocr, website
+from inkgate.api.chat import route as chat
+from inkgate.api.chat.images import image_limits
+from inkgate.api.http.auth import DOCS_FILES, ApiKeys, Authenticate
+from inkgate.api.http.context import Context, Service, WebPage
+from inkgate.api.http.decoding import BodyThreads
+from inkgate.api.http.drain import Drain, RefuseWhenDraining
+from inkgate.api.http.errors import Problems, http_error, validation_error
+from inkgate.api.http.fetch import Fetcher
+from inkgate.api.http.leaving import EarlyBodies
+from inkgate.api.http.observability import AccessLog, Measure, RequestId, Trace
+from inkgate.api.http.openapi import DESCRIPTION, openapi_of
+from inkgate.api.http.options import OcrOptions
+from inkgate.api.http.origins import BehindProxies, CheckOrigin, Cors, Origins, UnderRoot
+from inkgate.api.http.ratelimit import LimitRate, RateLimiter, build_rate_limiter
+from inkgate.api.http.served import ServedModels
+from inkgate.api.http.sources import FileStore, Sources
+from inkgate.api.layout_parsing import LayoutParsingRequest
+from inkgate.api.mistral_response import MistralRequest
+from inkgate.api.paddlex import PaddlexRequest
+from inkgate.api.website import LinkHelp, ServeWebPage, add_guide, guide_url
 from inkgate.concurrency import Threads
 from inkgate.settings import Settings
 from inkgate.settings.extensions import load_extension
@@ -58,10 +45,10 @@ cores from the engine."""
 _EARLY_BYTES = 64_000_000
 """Memory for bodies whose requests wait for admission: 200 page images of 300 KB."""
 
-
-_READERS = (routes_chat, routes_ocr, routes_mistral, routes_layout_parsing)
-ROUTES = (*_READERS, routes_files, routes_pictures, routes_models, routes_health, routes_state, routes_home)
+ROUTES = (chat, ocr, mistral, layout_parsing, files, models, health, website)
 """The router searches them in this order: the most used come first."""
+REQUESTS = (OcrOptions, PaddlexRequest, LayoutParsingRequest, MistralRequest)
+"""Models of requests that routes take raw, for OpenAPI."""
 
 
 def create_app(
@@ -80,7 +67,7 @@ def create_app(
     """
     max_bytes = int(settings.limits.max_body_mb * 1_000_000)
     drain = Drain()
-    files = FileStore()
+    store = FileStore()
     threads = Threads("http_bodies", _BODY_THREADS)
     bodies = BodyThreads(threads, Threads("http_large_bodies", 1))
     rate_limiter = build_rate_limiter(settings.rate_limit)
@@ -101,8 +88,8 @@ def create_app(
         service=service,
         settings=settings,
         drain=drain,
-        files=files,
-        sources=Sources(files, fetcher or Fetcher(settings.fetch, max_bytes), bodies),
+        files=store,
+        sources=Sources(store, fetcher or Fetcher(settings.fetch, max_bytes), bodies),
         served=ServedModels(service.upstream),
         threads=threads,
         bodies=bodies,
@@ -122,7 +109,7 @@ def create_app(
     add_guide(app)
     measure.add_routes([*app.routes, *(route for routes in ROUTES for route in routes.router.routes)])
     # FastAPI's documented way to extend the schema is to replace the method of the instance.
-    app.openapi = openapi_of(app, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]
+    app.openapi = openapi_of(app, REQUESTS, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]
     return app
 
 
@@ -141,7 +128,7 @@ def _middleware(
     ]
     if rate_limiter is not None:
         stack.append(Middleware(LimitRate, limiter=rate_limiter))
-    stack += [Middleware(routes_chat.AnswerChat), Middleware(UnderRoot, root_path=settings.server.root_path)]
+    stack += [Middleware(chat.AnswerChat), Middleware(UnderRoot, root_path=settings.server.root_path)]
     return stack
 
 

@@ -1,182 +1,212 @@
-"""Uploaded files, kept in memory for a limited time, for Mistral's clients."""
+"""`/v1/files` for Mistral's clients: upload a file, then read it by its ID or a signed URL, and show its pages."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import math
-import re
-import secrets
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from time import monotonic
-from urllib.parse import parse_qs, urlsplit
-from uuid import uuid4
+from typing import Annotated, Any, Literal
 
-from inkgate.errors import InputRejected, Overloaded
+import cv2
+import numpy as np
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+from starlette.responses import Response
 
-KEPT_S = 3600.0
-"""How long a file is kept: enough for upload and reading."""
-MAX_TOTAL_BYTES = 512 * 1024 * 1024
-MAX_FILES = 20_000
-FILE_BYTES = 800
-"""Memory overhead of a file: 0.4 kB measured with CPython 3.11, 0.63 kB if each has a different owner."""
-_SIGNED_PATH = re.compile(r".*/v1/files/([0-9a-f-]{36})/content")
-_TIME = re.compile("[0-9]{1,12}")
+from inkgate.api.http import uploads
+from inkgate.api.http.context import caller_of, context_of
+from inkgate.api.http.head import parse_head
+from inkgate.api.http.openapi import PROBLEM_RESPONSES, problems
+from inkgate.api.http.sources import StoredFile, document
+from inkgate.errors import EngineFailed, InputRejected
+from inkgate.types import Document, Pixels
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
-    """A file and its owner. Times are Unix times in seconds."""
+class UploadedFile(BaseModel):
+    """An uploaded file. Times are Unix times in seconds."""
 
     id: str
-    name: str
-    data: bytes
+    object: str = "file"
+    bytes: int = Field(description="Its size.")
+    size_bytes: int = Field(description="The same.")
+    created_at: int
+    expires_at: int = Field(description="When the file is deleted.")
+    filename: str
     purpose: str
-    owner: str
-    created_at: float
-    expires_at: float
+    sample_type: str = Field("ocr_input", description="Clients require a value; it has no meaning here.")
+    source: str = "upload"
+    num_lines: int | None = None
+    mimetype: str | None = None
+    signature: str | None = None
+    deleted: bool = Field(default=False, description="Always false: deleted files are not kept.")
 
 
-def steady_clock() -> Callable[[], float]:
-    """Unix time in seconds that continues by the monotonic clock.
+class FileList(BaseModel):
+    """The caller's files."""
 
-    A change of the wall clock neither shortens nor extends the life of a file.
+    data: list[UploadedFile]
+    object: str = "list"
+    total: int
+
+
+class DeletedFile(BaseModel):
+    """A deleted file."""
+
+    id: str
+    object: str = "file"
+    deleted: bool = True
+
+
+class SignedUrl(BaseModel):
+    """A URL that a file can be read at."""
+
+    url: str
+
+
+UPLOAD_BODY: dict[str, Any] = {
+    "required": True,
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": ["file"],
+                "properties": {
+                    "file": {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"},
+                    "purpose": {"type": "string", "examples": ["ocr"]},
+                },
+            }
+        }
+    },
+}
+
+router = APIRouter(prefix="/v1/files", tags=["files"], responses=PROBLEM_RESPONSES)
+
+FileId = Annotated[str, Path(max_length=64, description="The `id` from the upload.")]
+_UNKNOWN: dict[int | str, dict[str, Any]] = problems(404, 422)
+
+
+@router.post(
+    "",
+    operation_id="upload_file",
+    summary="Upload a file",
+    responses=problems(400, 408, 413, 415, 422),
+    openapi_extra={"requestBody": UPLOAD_BODY},
+)
+async def upload(request: Request) -> UploadedFile:
+    """Keeps a file in memory for an hour. Only the key that uploaded it can use it.
+
+    The body is read under the limits of the settings.
     """
-    ahead = datetime.now(UTC).timestamp() - monotonic()
-    return lambda: ahead + monotonic()
+    context = context_of(request)
+    head = parse_head(request, context.settings)
+    async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
+        with admitted.receiving():
+            body = await uploads.receive(request, context.settings.limits, context.bodies)
+    part = body.files.get("file")
+    if part is None:
+        raise InputRejected("file_missing", "The form has no part `file` with a filename.")
+    found = document(part.data, part.filename)
+    purpose = str(body.fields.get("purpose") or "ocr")[:64]
+    return _described(context.files.add(found.name, found.data, purpose, caller_of(request)))
 
 
-@dataclass(slots=True)
-class _CallerFiles:
-    """One caller's files. `bytes`: including overhead."""
-
-    files: dict[str, StoredFile] = field(default_factory=dict)
-    bytes: int = 0
-
-
-class FileStore:
-    """Files by ID; each caller sees only their own. In this process only, lost when it ends.
-
-    A caller may hold as much memory as stays free: the first caller half of it, the next one half of the rest. So there
-    is always room for new callers (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6,
-    1998).
-    """
-
-    def __init__(
-        self,
-        max_total_bytes: int = MAX_TOTAL_BYTES,
-        kept_s: float = KEPT_S,
-        now: Callable[[], float] | None = None,
-        max_files: int = MAX_FILES,
-    ) -> None:
-        self._files: OrderedDict[str, StoredFile] = OrderedDict()  # in order of expiry
-        self._held: dict[str, _CallerFiles] = {}
-        self._max_total_bytes = max_total_bytes
-        self._max_files = max_files
-        self._kept_s = kept_s
-        self.total_bytes = 0
-        """Memory of all files, including overhead."""
-        self._now = now or steady_clock()
-        self._secret = secrets.token_bytes(32)
-
-    def add(self, name: str, data: bytes, purpose: str, owner: str) -> StoredFile:
-        """Keeps a file.
-
-        Raises:
-            Overloaded: no memory is free before the oldest file expires, or the caller exceeds their share.
-        """
-        self._expire()
-        now = self._now()
-        file = StoredFile(str(uuid4()), name, data, purpose, owner, now, now + self._kept_s)
-        held = self._held.get(owner) or _CallerFiles()
-        free_bytes, free_files = self._max_total_bytes - self.total_bytes, self._max_files - len(self._files)
-        if _cost(file) > free_bytes or not free_files:
-            detail = "The memory for uploaded files is full."
-            raise Overloaded("service_full", detail, _until_oldest(self._files, now))
-        if held.bytes + _cost(file) > free_bytes or len(held.files) >= free_files:
-            detail = "Your uploaded files would exceed your share of the memory for files. Delete some of them."
-            raise Overloaded("share_exceeded", detail, _until_oldest(held.files, now))
-        self._files[file.id] = held.files[file.id] = file
-        self._held[owner] = held
-        held.bytes += _cost(file)
-        self.total_bytes += _cost(file)
-        return file
-
-    def get(self, file_id: str, owner: str) -> StoredFile:
-        """The file.
-
-        Raises:
-            InputRejected: it does not exist, has expired, or belongs to another caller.
-        """
-        self._expire()
-        file = self._files.get(file_id)
-        if file is None or file.owner != owner:
-            raise InputRejected("file_unknown", "There is no file with this ID.")
-        return file
-
-    def owned(self, owner: str) -> list[StoredFile]:
-        """All files of `owner`, newest first."""
-        self._expire()
-        held = self._held.get(owner)
-        return [] if held is None else list(reversed(held.files.values()))
-
-    def delete(self, file_id: str, owner: str) -> None:
-        """Deletes the file. Raises InputRejected as `get` does."""
-        self._forget(self.get(file_id, owner))
-
-    def signed_url(self, file_id: str, owner: str, base_url: str, valid_s: float) -> str:
-        """A URL of the file for `by_signed_url` of this store, valid for `valid_s` seconds."""
-        file = self.get(file_id, owner)
-        expires = math.ceil(min(self._now() + valid_s, file.expires_at))
-        signature = self._signature(file.id, expires)
-        return f"{base_url.rstrip('/')}/v1/files/{file.id}/content?expires={expires}&signature={signature}"
-
-    def by_signed_url(self, url: str, owner: str) -> StoredFile | None:
-        """The file of a URL that this store signed, with any host and root path; None for other URLs.
-
-        Raises:
-            InputRejected: this store signed it, but the file or the URL has expired.
-        """
-        try:
-            parts = urlsplit(url)
-        except ValueError:
-            return None
-        match = _SIGNED_PATH.fullmatch(parts.path)
-        query = parse_qs(parts.query)
-        expires, signature = query.get("expires", [""])[0], query.get("signature", [""])[0]
-        if not (match and _TIME.fullmatch(expires) and signature.isascii()):
-            return None
-        if not hmac.compare_digest(signature, self._signature(match[1], int(expires))):
-            return None
-        if int(expires) < self._now():
-            raise InputRejected("file_unknown", "The URL of the file has expired.")
-        return self.get(match[1], owner)
-
-    def _signature(self, file_id: str, expires: int) -> str:
-        return hmac.new(self._secret, f"{file_id}:{expires}".encode(), hashlib.sha256).hexdigest()
-
-    def _expire(self) -> None:
-        now = self._now()
-        while self._files and (oldest := next(iter(self._files.values()))).expires_at <= now:
-            self._forget(oldest)
-
-    def _forget(self, file: StoredFile) -> None:
-        held = self._held[file.owner]
-        del self._files[file.id], held.files[file.id]
-        held.bytes -= _cost(file)
-        self.total_bytes -= _cost(file)
-        if not held.files:
-            del self._held[file.owner]
+@router.get("", operation_id="list_files", summary="List your files", responses=problems(422))
+async def list_files(request: Request) -> FileList:
+    """The caller's files, latest first."""
+    found = [_described(file) for file in context_of(request).files.owned(caller_of(request))]
+    return FileList(data=found, total=len(found))
 
 
-def _cost(file: StoredFile) -> int:
-    """Memory of the file in bytes."""
-    return len(file.data) + 4 * (len(file.name) + len(file.purpose)) + FILE_BYTES
+@router.get("/{file_id}", operation_id="describe_file", summary="Describe a file", responses=_UNKNOWN)
+async def describe(request: Request, file_id: FileId) -> UploadedFile:
+    return _described(context_of(request).files.get(file_id, caller_of(request)))
 
 
-def _until_oldest(files: Mapping[str, StoredFile], now: float) -> float:
-    """Seconds until the first of `files` expires; 1 if there are none."""
-    return next((file.expires_at - now for file in files.values()), 1.0)
+@router.delete("/{file_id}", operation_id="delete_file", summary="Delete a file", responses=_UNKNOWN)
+async def delete(request: Request, file_id: FileId) -> DeletedFile:
+    context_of(request).files.delete(file_id, caller_of(request))
+    return DeletedFile(id=file_id)
+
+
+@router.get("/{file_id}/url", operation_id="sign_file_url", summary="Get a URL for a file", responses=_UNKNOWN)
+async def signed_url(
+    request: Request,
+    file_id: FileId,
+    expiry: Annotated[
+        int, Query(ge=1, le=168, description="Hours until it expires, at most as long as the file is kept.")
+    ] = 24,
+) -> SignedUrl:
+    """A URL for `document_url` of `/v1/ocr`. Reading it needs no network."""
+    files = context_of(request).files
+    return SignedUrl(url=files.signed_url(file_id, caller_of(request), str(request.base_url), expiry * 3600.0))
+
+
+@router.get(
+    "/{file_id}/content",
+    operation_id="download_file",
+    summary="Download a file",
+    response_class=Response,
+    responses={200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}, **_UNKNOWN},
+)
+async def download(request: Request, file_id: FileId) -> Response:
+    file = context_of(request).files.get(file_id, caller_of(request))
+    # As an attachment and without sniffing: an upload must never run as a page of this origin.
+    headers = {"Content-Disposition": "attachment", "X-Content-Type-Options": "nosniff"}
+    return Response(file.data, media_type="application/octet-stream", headers=headers)
+
+
+def _described(file: StoredFile) -> UploadedFile:
+    return UploadedFile(
+        id=file.id,
+        bytes=len(file.data),
+        size_bytes=len(file.data),
+        created_at=int(file.created_at),
+        expires_at=int(file.expires_at),
+        filename=file.name,
+        purpose=file.purpose,
+    )
+
+
+_JPEG_QUALITY = 82
+_JPEG: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}}
+}
+
+
+@router.get(
+    "/{file_id}/pages/{page}",
+    operation_id="show_page",
+    summary="Get a page of a file as JPEG",
+    response_class=Response,
+    responses={**_JPEG, **problems(404, 413, 415, 422)},
+)
+async def picture(
+    request: Request,
+    file_id: FileId,
+    page: Annotated[int, Path(ge=1, le=100_000, description="From 1.")],
+    turn: Annotated[
+        Literal["0", "90", "180", "270"], Query(description="Degrees clockwise, such as the page's `rotation`.")
+    ] = "0",
+    side: Annotated[
+        int, Query(ge=16, le=4000, description="Maximum side in pixels. Smaller pages are not enlarged.")
+    ] = 1400,
+) -> Response:
+    """The page is opened under the same limits as for reading."""
+    context = context_of(request)
+    head = parse_head(request, context.settings)
+    async with context.service.gateway.admit(head.caller) as admitted:
+        file = context.files.get(file_id, caller_of(request))
+        pixels = await admitted.picture(Document(file.data, file.name), page, side)
+        content = await context.threads.run(_encoded, pixels, int(turn))
+    # A caller's own file: only the browser may cache it.
+    headers = {"Cache-Control": "private, max-age=600", "X-Content-Type-Options": "nosniff"}
+    return Response(content, headers=headers, media_type="image/jpeg")
+
+
+def _encoded(pixels: Pixels, turn: int) -> bytes:
+    """Blocking."""
+    upright = np.ascontiguousarray(np.rot90(pixels.rgb, -turn // 90))
+    done, data = cv2.imencode(
+        ".jpg", cv2.cvtColor(upright, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY]
+    )
+    if not done:
+        raise EngineFailed("internal", "The page could not be encoded as a picture.")
+    return data.tobytes()

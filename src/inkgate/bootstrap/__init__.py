@@ -89,8 +89,9 @@ async def serve(settings: Settings, on_ready: Callable[[str], None] | None = Non
         SystemExit: the service can't listen on the address.
     """
     # Imported here, so that reading files from the command line doesn't load a web framework.
-    from inkgate.api import app, metrics_server, server
-    from inkgate.api.webpage import WebPage
+    from inkgate.api import app
+    from inkgate.api.http import metrics_server, server
+    from inkgate.api.http.context import WebPage
     from inkgate.ui import loading
 
     with tracer_of(settings.tracing) as tracer, single_error():

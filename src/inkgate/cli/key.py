@@ -10,7 +10,7 @@ def key() -> None:
 
     Nothing is stored. Add the hash to the service's settings and give the key to its user.
     """
-    from inkgate.api.auth import hash_key
+    from inkgate.api.http.auth import hash_key
 
     # 256 bits: can't be guessed, so a fast hash is enough to keep. The prefix lets secret scanners know it.
     secret = "inkgate_" + secrets.token_urlsafe(32)

@@ -56,7 +56,7 @@ def _run(settings: Settings) -> None:
     import anyio
 
     from inkgate import bootstrap
-    from inkgate.api.connections import raise_file_limit
+    from inkgate.api.http.connections import raise_file_limit
     from inkgate.engines.workers.shares import usable_cpus
     from inkgate.errors import EngineFailed, InputRejected
     from inkgate.runtimes.memory import limit_arenas

@@ -18,7 +18,7 @@ from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 
 if TYPE_CHECKING:
-    from inkgate.api.webpage import WebPage
+    from inkgate.api.http.context import WebPage
     from inkgate.ui.page import GradioPage
 
 log = structlog.get_logger(__name__)
@@ -101,7 +101,7 @@ async def _keep(page: WebPage, url: str, root_path: str) -> None:
 
 
 def _made(url: str, root_path: str) -> GradioPage:
-    from inkgate.api.webpage import PATH
+    from inkgate.api.website import UI_PATH
     from inkgate.ui.page import build_page
 
-    return build_page(url, root_path + PATH)
+    return build_page(url, root_path + UI_PATH)

@@ -1,0 +1,253 @@
+"""Chat completions: admits and receives a request, and relays it to the model servers byte by byte."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+import orjson
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from inkgate.api.chat.request import ChatRequest, apply_changes, parse_chat, rename_model, with_media_inlined
+from inkgate.api.http import uploads
+from inkgate.api.http.context import Context
+from inkgate.api.http.errors import Problem, internal_error, openai_error
+from inkgate.api.http.head import parse_head
+from inkgate.api.http.leaving import EarlyBody, cancelled_when_left
+from inkgate.caller import Caller
+from inkgate.engines.vllm.protocol import (
+    IGNORED_HEADER,
+    EventLines,
+    ServerTimeouts,
+    TokenDeadline,
+    check_is_chat,
+    cut_off_error,
+    event_error,
+    is_stream,
+)
+from inkgate.engines.vllm.refusals import chat_error
+from inkgate.engines.vllm.upstream import ModelAnswer, Upstream
+from inkgate.errors import EngineFailed, InkgateError, InputRejected
+from inkgate.gateway import Admitted
+from inkgate.serving.limiter import WorkOutcome, outcome_of
+from inkgate.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+_MAX_ANSWER = 64_000_000
+"""Maximum bytes of a response that is not streamed, as it is held in memory until complete. 10,000 tokens with 20
+log-probabilities each have 20 MB."""
+_ERROR = b'"error"'
+"""Appears in an event only if it is an error: within text the quotes have backslashes."""
+_SHOWN = 100
+"""Characters of a model's name that are logged."""
+
+
+class ChatResponse(Response):
+    """Handles the whole request within the response, as DocumentResponse: holds the slot until the last byte is sent.
+
+    Errors before the response begins are raised, for http/errors.py; later ones are the stream's last event.
+    """
+
+    def __init__(self, context: Context, upstream: Upstream) -> None:
+        super().__init__()
+        self._context = context
+        self._upstream = upstream
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        context = self._context
+        noted = scope["state"]
+        head = parse_head(Request(scope), context.settings)
+        early = EarlyBody(context.early_bodies, receive, head.body_bytes)
+        request = Request(scope, early.receive)
+        wait_s = context.settings.serving.admission.chat_wait_s if head.wait_s is None else head.wait_s
+        gateway = context.service.gateway
+        async with gateway.admit(head.caller, head.body_bytes, wait_s, early.receive_early) as admitted:
+            with admitted.receiving():
+                body = await uploads.receive_json(request, context.settings.limits)
+            admitted.received(len(body))
+            asked = parse_chat(body, context.image_limits)
+            del body  # `asked` has it, and gives it up when it is renamed
+            noted |= {"model": asked.model[:_SHOWN], "stream": asked.stream}
+            async with cancelled_when_left(early.receive):
+                if asked.remote:
+                    asked = await self._inlined(asked, head.caller)
+                    admitted.holds(len(asked.body))
+                if asked.changes.ignored:
+                    asked = await context.bodies.run(len(asked.body), apply_changes, asked)
+                asked = await self._known(asked)
+                relay = _Relay(context.settings, admitted, send, noted, asked.changes.ignored)
+                await relay.answer(self._upstream, asked)
+
+    async def _inlined(self, asked: ChatRequest, caller: Caller) -> ChatRequest:
+        """The request with the files at its URLs inlined, within the deadline."""
+        context, body = self._context, asked.body
+        most = int(context.settings.limits.max_body_mb * 1_000_000)
+        with anyio.CancelScope(deadline=caller.deadline) as scope:
+            body = await with_media_inlined(body, context.sources, caller.tenant, context.bodies, most)
+        if scope.cancelled_caught:
+            raise caller.timeout_error("The URLs in the request could not be fetched within the time limit.")
+        return parse_chat(body, context.image_limits)
+
+    async def _known(self, asked: ChatRequest) -> ChatRequest:
+        """The request, with the engine's name replaced by the model server's name for the model."""
+        engine, vllm = self._context.settings.engine, self._context.settings.engine.vllm
+        if asked.model not in {self._context.service.engine.name, engine.name, vllm.preset} - {"", "vllm"}:
+            return asked
+        served = await self._context.served.names()
+        if asked.model in served:
+            return asked
+        wanted = vllm.model or (served[0] if len(served) == 1 else "")
+        if not wanted:
+            return asked
+        return replace(asked, body=rename_model(asked.body, asked.model, wanted))
+
+
+@dataclass(slots=True)
+class _Relay:
+    """Relays one response. `noted`: fields for the access log. `ignored`: request fields that were not forwarded."""
+
+    settings: Settings
+    admitted: Admitted
+    send: Send
+    noted: dict[str, Any]
+    ignored: tuple[str, ...] = ()
+    begun: bool = False
+
+    async def answer(self, upstream: Upstream, asked: ChatRequest) -> None:
+        """Sends the model server's response.
+
+        Raises:
+            InkgateError: nothing was sent.
+        """
+        try:
+            await self._in_time(upstream, asked)
+        except Exception as error:  # The response has begun, so only its last event can report the error.
+            if not self.begun:
+                raise
+            if not isinstance(error, InkgateError):
+                log.exception("chat_failed")
+                error = internal_error()
+            self.admitted.report(outcome_of(error))
+            self.noted["code"] = error.code
+            await self._last_event(error)
+
+    async def _in_time(self, upstream: Upstream, asked: ChatRequest) -> None:
+        """As `answer`, with time limits for the whole response, the first token, and each pause between tokens."""
+        vllm, last_moment = self.settings.engine.vllm, self.admitted.caller.deadline
+        first_token_s = vllm.first_token_s if asked.stream else math.inf
+        due = TokenDeadline(ServerTimeouts(first_token_s, vllm.progress_s), last_moment)
+        whole: tuple[list[tuple[bytes, bytes]], bytes] | None = None
+        with due.scope() as scope:
+            async with self.admitted.send(upstream, asked.call(due.sent)) as answer:
+                self.noted["upstream_status"] = answer.status
+                check_is_chat(answer)
+                if answer.status < 400 and is_stream(answer):
+                    await self._stream(answer, due)
+                else:
+                    whole = await self._whole(answer, asked.model)
+            if whole is not None:  # A slow client must not keep the model server's request open.
+                due.suspend()
+                await self._send_whole(answer.status, *whole)
+        if not scope.cancelled_caught:
+            return
+        if anyio.current_time() >= last_moment:
+            raise self.admitted.caller.timeout_error("The model server did not finish within the time limit.")
+        raise due.stalled_error()
+
+    async def _whole(self, answer: ModelAnswer, model: str) -> tuple[list[tuple[bytes, bytes]], bytes] | None:
+        """Headers and body to send; None if an error was sent instead."""
+        pieces: list[bytes] = []
+        size = 0
+        async for chunk in answer.chunks:
+            pieces.append(chunk)
+            size += len(chunk)
+            if size > _MAX_ANSWER:
+                raise EngineFailed(
+                    "upstream_garbled", "The model server's response did not end: it was larger than inkgate accepts."
+                )
+        body = b"".join(pieces)
+        if answer.status >= 400:
+            await self._refusal(answer, body, model)
+            return None
+        return [*_kept(answer, self.ignored), (b"content-length", b"%d" % len(body))], body
+
+    async def _send_whole(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+        self.begun = True
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def _refusal(self, answer: ModelAnswer, body: bytes, model: str) -> None:
+        """Sends a model server's error in inkgate's words, with the server's status if the request is at fault.
+
+        Raises:
+            EngineFailed: the server is at fault.
+        """
+        error = chat_error(answer.status, body, model[:_SHOWN])
+        if not isinstance(error, InputRejected):
+            raise error
+        self.admitted.report(WorkOutcome.REJECTED)
+        self.noted["code"] = error.code
+        problem = replace(self._problem(error), status=answer.status)
+        told = orjson.dumps(openai_error(problem))
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(told))]
+        await self._send_whole(answer.status, headers, told)
+
+    async def _stream(self, answer: ModelAnswer, due: TokenDeadline) -> None:
+        """Sends events as they arrive. The time limits exclude the client's reading time."""
+        lines = EventLines()
+        async for chunk in answer.chunks:
+            due.suspend()
+            if not self.begun:
+                self.begun = True
+                # Without X-Accel-Buffering, nginx would buffer the events.
+                headers = [*_kept(answer, self.ignored), (b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no")]
+                await self.send({"type": "http.response.start", "status": answer.status, "headers": headers})
+            await self.send(
+                {"type": "http.response.body", "body": self._translated(lines.feed(chunk)), "more_body": True}
+            )
+            due.progressed()
+        if not lines.done:
+            raise cut_off_error()
+        due.suspend()
+        await self.send({"type": "http.response.body", "body": lines.rest})
+
+    def _translated(self, lines: bytes) -> bytes:
+        """Lines of a stream, with the model server's errors in inkgate's words."""
+        if _ERROR not in lines:
+            return lines
+        return b"\n".join(map(self._translated_line, lines.split(b"\n")))
+
+    def _translated_line(self, line: bytes) -> bytes:
+        error = event_error(line[5:]) if line.startswith(b"data:") and _ERROR in line else None
+        if error is None:
+            return line
+        self.admitted.report(outcome_of(error))
+        self.noted["code"] = error.code
+        return b"data: " + orjson.dumps(openai_error(self._problem(error)))
+
+    def _problem(self, error: InkgateError) -> Problem:
+        return Problem.of(error, str(self.noted.get("request_id", "")))
+
+    async def _last_event(self, error: InkgateError) -> None:
+        """Sends an error event in vLLM's form, without the [DONE] that marks a complete response."""
+        # The empty line before it ends an unfinished event.
+        event = b"\ndata: " + orjson.dumps(openai_error(self._problem(error))) + b"\n\n"
+        await self.send({"type": "http.response.body", "body": event})
+
+
+def _kept(answer: ModelAnswer, ignored: tuple[str, ...]) -> list[tuple[bytes, bytes]]:
+    """The headers of `answer` that describe its body, without those of the connection to the model server.
+
+    Fields that were removed for its server are listed together with those `ignored` here.
+    """
+    kept = {name: answer.headers[name] for name in ("content-type", "retry-after") if name in answer.headers}
+    names = [*ignored, *answer.headers.get(IGNORED_HEADER, "").split(", ")]
+    if named := ", ".join(dict.fromkeys(filter(None, names))):
+        kept[IGNORED_HEADER] = named
+    return [(name.encode(), value.encode("latin-1")) for name, value in kept.items()]

@@ -1,0 +1,124 @@
+"""`POST /v1/chat/completions` for OpenAI's and vLLM's clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from inkgate.api.chat.fields import MOST_ANSWERS
+from inkgate.api.chat.relay import ChatResponse
+from inkgate.api.http.context import context_of
+from inkgate.api.http.errors import CHAT
+from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, openai_problems
+from inkgate.errors import InputRejected
+
+Json = dict[str, Any]
+
+_EXAMPLE: Json = {
+    "model": "PaddleOCR-VL-1.6-0.9B",
+    "messages": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{SAMPLE_PNG_BASE64}"}},
+                {"type": "text", "text": "OCR:"},
+            ],
+        }
+    ],
+    "temperature": 0,
+    "max_completion_tokens": 1024,
+    "stream": False,
+}
+_REQUEST: Json = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {
+                "type": "object",
+                "description": "Forwarded byte by byte, except for fields with which one client could use up what "
+                "others need (docs/reference/http.md).",
+                "required": ["messages"],
+                "properties": {
+                    "model": {
+                        "type": "string",
+                        "description": "A name that `/v1/models` lists. The engine's name stands for its model.",
+                    },
+                    "messages": {"type": "array", "items": {"type": "object"}},
+                    "stream": {"type": "boolean"},
+                    "max_completion_tokens": {"type": "integer", "minimum": 1},
+                    "n": {"type": "integer", "minimum": 1, "maximum": MOST_ANSWERS},
+                },
+            },
+            "examples": {"page": {"summary": "An image, then the prompt", "value": _EXAMPLE}},
+        }
+    },
+}
+_EVENT: Json = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {"data": {"type": "string", "description": "A chunk of the completion, an error, or `[DONE]`."}},
+}
+
+
+def _responses() -> dict[int | str, Json]:
+    found = openai_problems(400, 404, 408, 413, 415, 422, 501, 502, 504)
+    ok: Json = {
+        "description": "The model server's response, unchanged. With `stream`: its events as they arrive.",
+        "headers": {
+            "X-Inkgate-Ignored": {
+                "description": "Fields of the request that were removed or lowered.",
+                "schema": {"type": "string"},
+            }
+        },
+        "content": {
+            "application/json": {"schema": {"type": "object"}},
+            "text/event-stream": {"schema": _EVENT},
+        },
+    }
+    return {200: ok, **found}
+
+
+CHAT_OPERATION: Json = {
+    "summary": "OpenAI chat completions",
+    "operation_id": "complete_chat",
+    "description": "Passes a chat completion on to a model server, under the same admission as documents. Errors "
+    "come in OpenAI's form; those of the model server keep their status. Needs an engine with model servers.",
+    "responses": _responses(),
+    "openapi_extra": {"requestBody": _REQUEST},
+}
+
+router = APIRouter(tags=["chat"])
+
+
+@router.post(CHAT, response_class=Response, **CHAT_OPERATION)
+async def complete(request: Request) -> Response:
+    """Takes the raw request, so that admission comes before reading the body."""
+    context = context_of(request)
+    upstream = context.service.upstream
+    if upstream is None:
+        engine = context.service.engine.name
+        raise InputRejected(
+            "feature_unavailable",
+            f"The engine {engine!r} does not support chat completions. Start inkgate with an engine that uses a vLLM "
+            "server, such as `--engine paddleocr-vl`.",
+        )
+    return ChatResponse(context, upstream)
+
+
+class AnswerChat:
+    """Handles chat completions before the router, which would add a sixth to the gateway's time per request. The router
+    still describes them in OpenAPI and handles everything else.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = self._app
+        if scope["type"] == "http" and scope["path"] == CHAT and scope["method"] == "POST":
+            answer = await complete(Request(scope, receive))
+        await answer(scope, receive, send)

@@ -1,0 +1,89 @@
+"""`/health`, `/livez` and `/readyz`, for people, supervisors and load balancers, without an API key; and `/state`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from inkgate import __version__
+from inkgate.api.http.context import context_of
+from inkgate.api.http.openapi import problems
+from inkgate.telemetry.state import State
+
+router = APIRouter(tags=["service"])
+
+
+class Health(BaseModel):
+    """The service responds."""
+
+    status: str = "ok"
+    engine: str
+    version: str
+
+
+class Alive(BaseModel):
+    """The process responds."""
+
+    status: str = "alive"
+
+
+class Ready(BaseModel):
+    """Readiness probe."""
+
+    status: str = Field(description="`ready` or `not_ready`.")
+    reasons: list[str] = Field(description="Why it is not ready; empty if it is.")
+    warnings: list[str] = Field(
+        description="Other failures, such as a background task that pages don't need. Documents may still be sent."
+    )
+
+
+@router.head("/health", include_in_schema=False)
+@router.get("/health", operation_id="get_health", summary="Health check")
+async def health(request: Request) -> Health:
+    """200 while the service can answer."""
+    return Health(engine=context_of(request).service.engine.name, version=__version__)
+
+
+@router.head("/livez", include_in_schema=False)
+@router.get("/livez", operation_id="get_livez", summary="Liveness probe")
+async def livez() -> Alive:
+    """200 while the process runs. Restart it if this fails."""
+    return Alive()
+
+
+@router.head("/readyz", include_in_schema=False)
+@router.get(
+    "/readyz",
+    operation_id="get_readyz",
+    summary="Readiness probe",
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "Not ready, with the reasons."}},
+)
+async def readyz(request: Request) -> Response:
+    """200 while pages, or a test page, were read lately and the service is not draining. Otherwise 503 with reasons.
+
+    A busy service is ready. The response comes within a second.
+    """
+    context = context_of(request)
+    reasons = context.drain.reasons() or await context.service.readiness.reasons()
+    warnings = context.service.supervisor.complaints(needed=False)
+    answer = Ready(status="not_ready" if reasons else "ready", reasons=reasons, warnings=warnings)
+    return JSONResponse(answer.model_dump(), 503 if reasons else 200)
+
+
+_History = Annotated[bool, Query(description="Include the last 15 minutes, one point for each 5 seconds.")]
+
+
+@router.get("/state", operation_id="get_state", summary="Internal state", response_model=State, responses=problems(422))
+async def state(request: Request, *, history: _History = True) -> Response:
+    """Queues, caches, breakers, model servers, GPUs and processes now, counters since the start, and the settings.
+
+    It needs an API key if keys are set, since it shows the settings. Secrets are masked.
+    """
+    found = context_of(request).service.observatory.state(history=history)
+    return Response(orjson.dumps(found, option=orjson.OPT_NON_STR_KEYS), media_type="application/json")

@@ -1,0 +1,133 @@
+"""Context of the routes: the service and the stateful parts of the HTTP layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.types import ASGIApp
+
+from inkgate.api.chat.images import UNKNOWN_MODEL
+from inkgate.api.http.decoding import BodyThreads
+from inkgate.api.http.drain import Drain
+from inkgate.api.http.leaving import EarlyBodies
+from inkgate.api.http.served import ServedModels
+from inkgate.api.http.sources import FileStore, Sources
+from inkgate.concurrency import Threads
+from inkgate.engines.base import Engine
+from inkgate.engines.vllm.images import ImageLimits
+from inkgate.engines.vllm.upstream import Upstream
+from inkgate.gateway import Gateway
+from inkgate.pipeline.readiness import Readiness
+from inkgate.settings import Settings
+from inkgate.supervision import Supervisor
+from inkgate.telemetry.observer import Observer
+from inkgate.telemetry.state import State
+
+
+class Presence(StrEnum):
+    """State of the web page."""
+
+    ABSENT = "absent"
+    COMING = "coming"
+    THERE = "there"
+
+
+@dataclass(slots=True)
+class WebPage:
+    """Holds the page. `app`: None until it is loaded; `coming`: it is being loaded."""
+
+    app: ASGIApp | None = None
+    coming: bool = False
+
+    @property
+    def presence(self) -> Presence:
+        if self.app is not None:
+            return Presence.THERE
+        return Presence.COMING if self.coming else Presence.ABSENT
+
+
+class StateSource(Protocol):
+    """Reports the service's state."""
+
+    def state(self, *, history: bool = True) -> State:
+        """The state now, with the last 15 minutes on request."""
+        ...
+
+    def ask_also(self, reasons: Callable[[], Sequence[str]]) -> None:
+        """Adds a check to readiness: `reasons` returns why the service is not ready, empty if it is."""
+        ...
+
+
+class Service(Protocol):
+    """What the HTTP layer needs of the service; bootstrap.py builds it."""
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def gateway(self) -> Gateway: ...
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def upstream(self) -> Upstream | None:
+        """The model servers, for relayed requests; None for an engine without model servers."""
+        ...
+
+    @property
+    def observer(self) -> Observer:
+        """Counts requests."""
+        ...
+
+    @property
+    def observatory(self) -> StateSource: ...
+
+    @property
+    def readiness(self) -> Readiness: ...
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """Runs background tasks."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """State of one app.
+
+    Attributes:
+        threads: render responses.
+        bodies: decode bodies.
+        early_bodies: the bodies of chat requests that wait for admission.
+        image_limits: limits of images in chat requests.
+    """
+
+    service: Service
+    settings: Settings
+    drain: Drain
+    files: FileStore
+    sources: Sources
+    served: ServedModels
+    threads: Threads
+    bodies: BodyThreads
+    early_bodies: EarlyBodies
+    image_limits: ImageLimits = UNKNOWN_MODEL
+    page: WebPage = field(default_factory=WebPage)
+
+
+def context_of(request: Request) -> Context:
+    """The Context of the request's app."""
+    context = request.app.state.context
+    if not isinstance(context, Context):
+        raise TypeError("`app` was not made by create_app")
+    return context
+
+
+def caller_of(request: Request) -> str:
+    """The caller that auth.py has noted."""
+    return str(request.scope["state"]["caller"])

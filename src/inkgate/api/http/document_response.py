@@ -1,0 +1,215 @@
+"""Handles one document request: admits it, receives the body, reads the document, and sends the response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Protocol
+
+import orjson
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from inkgate.api.http import uploads
+from inkgate.api.http.context import Context
+from inkgate.api.http.errors import Problem, internal_error, request_id_of
+from inkgate.api.http.head import parse_head
+from inkgate.api.http.leaving import cancelled_when_left
+from inkgate.api.http.options import NDJSON_TYPE, Native, OcrOptions, Shape, parse
+from inkgate.api.http.uploads import UploadedBody
+from inkgate.codec import page_to_dict
+from inkgate.coordinates import Coordinates
+from inkgate.documents.formats import render
+from inkgate.errors import InkgateError, from_page_error
+from inkgate.gateway import Admitted
+from inkgate.reader import Reading, ReadOptions
+from inkgate.serving.limiter import WorkOutcome
+from inkgate.types import Document, DocumentResult, DocumentStatus, PageResult, Task
+
+
+def ordered(received: ReceivedRequest, found: Document, show: Callable[[DocumentResult], Any]) -> ReadRequest:
+    """The order for `found` with the options that all forms share."""
+    options = parse(OcrOptions, received.body.fields, received.query)
+    shape = options.shape(received.accept)
+    task = Task(kind=options.task_kind(shape), fields=options.field_names(), language=options.language)
+    return ReadRequest(found, options.read_options(task), shape, show, coordinates=options.coordinates)
+
+
+log = structlog.get_logger(__name__)
+
+PAGES_HEADER = "X-Inkgate-Pages"
+"""Number of pages in the stream."""
+
+
+async def stream_pages(
+    reading: Reading, show_page: Callable[[PageResult], Any], admitted: Admitted, request_id: str, send: Send
+) -> None:
+    """Sends every page of `reading`, then the summary. Sends nothing before the first page is read.
+
+    Raises:
+        InkgateError: the only requested page failed; nothing was sent, so the status can report it.
+    """
+    error: Problem | None = None
+    begun = False
+    try:
+        async for page in reading:
+            if page.error is not None and page.lost and len(reading.selected) == 1:
+                raise from_page_error(page.error)
+            if not begun:
+                begun = True
+                await _start(send, len(reading.selected))
+            await _line(send, show_page(page))
+    except InkgateError as failure:
+        if not begun:
+            raise
+        error = Problem.of(failure, request_id)
+    except Exception:  # The response has begun, so only its last line can report the error.
+        if not begun:
+            raise
+        log.exception("stream_failed")
+        error = Problem.of(internal_error(), request_id)
+    if error is not None:
+        admitted.report(WorkOutcome.FAILED)
+    await _line(send, _summary(reading, error), last=True)
+
+
+def _summary(reading: Reading, error: Problem | None) -> dict[str, Any]:
+    """The last line."""
+    return {
+        "status": DocumentStatus.FAILED if error else reading.status,
+        "name": reading.name,
+        "mime_type": reading.mime_type,
+        "byte_count": reading.byte_count,
+        "page_count": reading.page_count,
+        "engine": reading.engine,
+        "pages_answered": reading.answered,
+        "pages_failed": reading.failed,
+        "notes": reading.notes,
+        "error": error.as_dict() if error else None,
+    }
+
+
+async def _start(send: Send, pages: int) -> None:
+    # Without X-Accel-Buffering, nginx would buffer the lines.
+    headers = [(b"content-type", NDJSON_TYPE.encode()), (b"x-accel-buffering", b"no"), (b"cache-control", b"no-store")]
+    headers.append((PAGES_HEADER.lower().encode(), str(pages).encode()))
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+
+async def _line(send: Send, value: object, *, last: bool = False) -> None:
+    body = orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+    await send({"type": "http.response.body", "body": body, "more_body": not last})
+
+
+STATUS_HEADER = "X-Inkgate-Status"
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRequest:
+    """A request whose body has arrived."""
+
+    context: Context
+    body: UploadedBody
+    query: Mapping[str, str]
+    accept: str | None
+    caller: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """What to read, and the response's format.
+
+    Attributes:
+        show: makes the JSON of the request's form. Runs in a thread.
+        show_page: makes a line of a stream from a page; None: as in the published schema.
+        coordinates: for the formats that all forms share; None: the format's default.
+    """
+
+    document: Document
+    options: ReadOptions
+    shape: Shape
+    show: Callable[[DocumentResult], Any]
+    show_page: Callable[[PageResult], Any] | None = None
+    coordinates: Coordinates | None = None
+
+    def line(self, page: PageResult) -> Any:  # noqa: ANN401 - what becomes JSON
+        """A page as one line of a stream."""
+        if self.show_page is not None:
+            return self.show_page(page)
+        return page_to_dict(page, self.coordinates or Coordinates.UPRIGHT)
+
+
+class Form(Protocol):
+    """A form of request: parses requests and formats errors."""
+
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        """Parses the request. Raises InputRejected."""
+        ...
+
+    def problem(self, problem: Problem) -> Response:
+        """The error response for `problem`."""
+        ...
+
+
+class DocumentResponse(Response):
+    """Handles the whole request within the response, so that one task holds the slot, the document and the connection
+    from the first byte to the last. A stream keeps its slot until it ends.
+    """
+
+    def __init__(self, context: Context, find_form: Callable[[UploadedBody], Form]) -> None:
+        super().__init__()
+        self._context = context
+        self._find_form = find_form
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, context = Request(scope, receive), self._context
+        form: Form | None = None
+        try:
+            head = parse_head(request, context.settings)
+            async with context.service.gateway.admit(head.caller, head.body_bytes) as admitted:
+                with admitted.receiving():
+                    body = await uploads.receive(request, context.settings.limits, context.bodies)
+                form = self._find_form(body)
+                accept = request.headers.get("accept")
+                received = ReceivedRequest(context, body, request.query_params, accept, head.caller.tenant)
+                async with cancelled_when_left(receive):
+                    asked = await form.parse(received)
+                    # Frees the body before reading: as base64, it is a third larger than the file.
+                    del body, received
+                    admitted.received(len(asked.document.data))
+                    answer = await self._answer(asked, admitted, request_id_of(request), send)
+                    del asked
+                # In flight until the client has received it.
+                if answer is not None:
+                    admitted.holds(len(answer.body))
+                    await answer(scope, receive, send)
+                return
+        except InkgateError as error:
+            if form is None or error.code == "internal":
+                raise
+            scope["state"]["code"] = error.code
+            answer = form.problem(Problem.of(error, request_id_of(request)))
+        await answer(scope, receive, send)
+
+    async def _answer(self, asked: ReadRequest, admitted: Admitted, request_id: str, send: Send) -> Response | None:
+        """The response to send; None if it was streamed."""
+        async with admitted.read(asked.document, asked.options) as reading:
+            if asked.shape is Native.NDJSON:
+                await stream_pages(reading, asked.line, admitted, request_id, send)
+                return None
+            result = await reading.all()
+        if reading.failure is not None:
+            raise reading.failure
+        begun = perf_counter()
+        content, media_type = await self._context.threads.run(_rendered, asked, result)
+        self._context.service.observer.stage("assemble", perf_counter() - begun)
+        return Response(content, headers={STATUS_HEADER: result.status.value}, media_type=media_type)
+
+
+def _rendered(asked: ReadRequest, result: DocumentResult) -> tuple[bytes, str]:
+    if isinstance(asked.shape, Native):
+        return orjson.dumps(asked.show(result)), "application/json"
+    return render(result, asked.shape, asked.coordinates), asked.shape.media_type

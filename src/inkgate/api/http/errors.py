@@ -1,0 +1,362 @@
+"""Errors as responses: the status of each code, problem documents (RFC 9457) and the other forms, and the middleware
+that turns exceptions into them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import anyio
+import orjson
+import structlog
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+from inkgate.serving.limiter import CallerLeft
+
+PROBLEM_TYPE = "application/problem+json"
+
+STATUSES: dict[str, int] = {
+    "request_malformed": 400,
+    "json_invalid": 400,
+    "body_too_complex": 413,
+    "base64_invalid": 400,
+    "file_missing": 400,
+    "options_invalid": 422,
+    "pages_invalid": 422,
+    "document_empty": 400,
+    "type_unsupported": 415,
+    "image_corrupt": 422,
+    "image_too_large": 413,
+    "image_too_narrow": 422,
+    "pdf_corrupt": 422,
+    "pdf_encrypted": 422,
+    "pdf_password_wrong": 422,
+    "pdf_empty": 422,
+    "page_broken": 422,
+    "page_memory": 422,
+    "too_many_pages": 413,
+    "body_too_large": 413,
+    "body_timeout": 408,
+    "head_too_large": 431,
+    "head_timeout": 408,
+    "http_invalid": 400,
+    "media_type_unsupported": 415,
+    "not_acceptable": 406,
+    "url_forbidden": 403,
+    "url_unreachable": 422,
+    "content_quarantined": 422,
+    "task_unsupported": 422,
+    "engine_incomplete": 422,
+    "upstream_rejected": 422,
+    "engine_unknown": 404,
+    "extension_invalid": 422,
+    "feature_unavailable": 501,
+    "file_unknown": 404,
+    "unauthenticated": 401,
+    "host_forbidden": 403,
+    "origin_forbidden": 403,
+    "deadline_exceeded": 408,
+    "route_unknown": 404,
+    "method_not_allowed": 405,
+    "rate_limited": 429,
+    "service_full": 503,
+    "engine_breaker_open": 503,
+    "share_exceeded": 429,
+    "draining": 503,
+    "engine_failed": 502,
+    "service_timeout": 504,
+    "page_timeout": 504,
+    "engine_output_invalid": 502,
+    "engine_unavailable": 503,
+    "engine_not_installed": 503,
+    "weights_missing": 503,
+    "layout_model_unusable": 503,
+    "provider_unavailable": 503,
+    "model_unusable": 503,
+    "upstream_unreachable": 502,
+    "upstream_denied": 502,
+    "upstream_busy": 503,
+    "upstream_failed": 502,
+    "upstream_garbled": 502,
+    "upstream_cut_off": 502,
+    "upstream_stalled": 504,
+    "model_unknown": 502,
+    "output_truncated": 502,
+    "output_repeats": 502,
+    "elements_failed": 502,
+    "internal": 500,
+}
+"""The HTTP status of every error code. A test checks that it is complete."""
+TRANSIENT_S = {
+    "engine_unavailable": 10,
+    "upstream_unreachable": 10,
+    "upstream_busy": 2,
+    "upstream_failed": 5,
+    "upstream_cut_off": 5,
+    "upstream_stalled": 30,
+}
+"""Temporary failures, and after how many seconds to retry: a dead server is restarted, a stalled one must be detected
+first. Faults that the same page would cause again are not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """An error response for a client."""
+
+    code: str
+    status: int
+    title: str
+    detail: str
+    remedy: str
+    request_id: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, error: InkgateError, request_id: str) -> Problem:
+        """The problem for `error`, with its headers."""
+        headers: dict[str, str] = {}
+        if isinstance(error, Overloaded):
+            headers["Retry-After"] = str(max(1, math.ceil(error.retry_after_s)))
+        elif error.code in TRANSIENT_S:
+            headers["Retry-After"] = str(TRANSIENT_S[error.code])
+        if error.code == "unauthenticated":
+            headers["WWW-Authenticate"] = "Bearer"
+        status = STATUSES[error.code]
+        return cls(error.code, status, error.title, error.detail, error.remedy, request_id, headers)
+
+    def as_dict(self) -> dict[str, object]:
+        """The members of the problem document. `type` is a stable name, not an address to open."""
+        return {
+            "type": f"urn:inkgate:error:{self.code}",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "code": self.code,
+            "remedy": self.remedy,
+            "request_id": self.request_id,
+        }
+
+    def response(self) -> Response:
+        body = orjson.dumps(self.as_dict())
+        return Response(body, self.status, headers=self.headers, media_type=PROBLEM_TYPE)
+
+
+def describe(errors: list[dict[str, object]]) -> str:
+    """Describes pydantic's errors: which values are invalid and why, without repeating the values."""
+    parts = []
+    for error in errors[:5]:
+        location = error["loc"]
+        place = ".".join(str(step) for step in location) if isinstance(location, tuple) else ""
+        parts.append(f"{place}: {error['msg']}" if place else str(error["msg"]))
+    return "; ".join(parts) + "."
+
+
+def internal_error() -> EngineFailed:
+    """The error that a client gets for an unexpected exception: it reveals nothing internal."""
+    return EngineFailed("internal", "An unexpected error ended this request; it is in the log under its request ID.")
+
+
+def request_id_of(request: Request) -> str:
+    """The request's ID, set by observability.py."""
+    return str(request.scope.get("state", {}).get("request_id", ""))
+
+
+CHAT = "/v1/chat/completions"
+LAYOUT_PARSING = "/layout-parsing"
+_V1 = "/v1/"
+_OWN_V1 = re.compile("/v1/(ocr|models|files(/.*)?)")
+"""Paths below /v1 whose errors are problem documents; OpenAI clients use all others."""
+
+
+def openai_error(problem: Problem) -> dict[str, Any]:
+    """`problem` in OpenAI's form. `code` is inkgate's; `request_id` is an addition."""
+    error = {
+        "message": f"{problem.title}: {problem.detail} {problem.remedy}",
+        "type": _openai_type(problem.status),
+        "param": None,
+        "code": problem.code,
+        "request_id": problem.request_id,
+    }
+    return {"error": error}
+
+
+def _openai_type(status: int) -> str:
+    if status == 429:
+        return "rate_limit_error"
+    return "invalid_request_error" if status < 500 else "server_error"
+
+
+def paddlex_error(problem: Problem, log_id: str = "") -> dict[str, Any]:
+    """`problem` in PaddleX's envelope, without `result`. `errorCode`: the HTTP status; `code`, `remedy`: additions."""
+    return {
+        "logId": log_id or uuid4().hex,
+        "errorCode": problem.status,
+        "errorMsg": f"{problem.title}: {problem.detail}",
+        "code": problem.code,
+        "remedy": problem.remedy,
+        "request_id": problem.request_id,
+    }
+
+
+_FORMS: Mapping[str, Callable[[Problem], dict[str, Any]]] = {CHAT: openai_error, LAYOUT_PARSING: paddlex_error}
+
+
+def error_answer(problem: Problem, path: str) -> Response:
+    """The error response for a client of `path`."""
+    form = _FORMS.get(path)
+    if form is None and path.startswith(_V1) and not _OWN_V1.fullmatch(path):
+        form = openai_error
+    return problem.response() if form is None else json_error(problem, form(problem))
+
+
+def json_error(problem: Problem, body: dict[str, Any]) -> Response:
+    """A response with `body` and the status and headers of `problem`."""
+    return Response(orjson.dumps(body), problem.status, headers=problem.headers, media_type="application/json")
+
+
+log = structlog.get_logger(__name__)
+
+LINGER_S = 5.0
+"""How long the rest of a refused body is read and discarded, so that the client can read the response: closing a
+connection with unread data resets it and loses the response."""
+
+_MOUNTED = "app_root_path"
+"""The key in a mounted application's scope for the service's root path; `root_path` is the mount's there."""
+_METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+
+
+class Problems:
+    """Responds to every exception. Exceptions after the response has begun are only logged."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Watched(receive, send)
+        try:
+            await self._app(scope, exchange.receive, exchange.send)
+        except CallerLeft:
+            return
+        except InkgateError as error:
+            failure = error
+        except Exception:  # per-request border: other requests continue
+            log.exception("request_failed")
+            failure = internal_error()
+        else:
+            return
+        scope["state"]["code"] = failure.code
+        if exchange.answer_begun:
+            log.error("answer_broken_off", code=failure.code)
+            return
+        await _answer(Problem.of(failure, scope["state"]["request_id"]), scope, exchange)
+
+
+class _Watched:
+    """A request's receive and send, with their progress."""
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self.answer_begun = False
+        self.body_ended = False
+        self._receive = receive
+        self._send = send
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self.body_ended = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.answer_begun = True
+        await self._send(message)
+
+    async def discard_body(self) -> None:
+        """Reads and discards the rest of the body for a while."""
+        with anyio.move_on_after(LINGER_S):
+            while not self.body_ended:
+                await self.receive()
+
+
+def _has_body(scope: Scope) -> bool:
+    lengths = [value for name, value in scope["headers"] if name in {b"content-length", b"transfer-encoding"}]
+    return any(value != b"0" for value in lengths)
+
+
+async def _answer(problem: Problem, scope: Scope, exchange: _Watched) -> None:
+    response = error_answer(problem, scope["path"])
+    if exchange.body_ended or not _has_body(scope):
+        await response(scope, exchange.receive, exchange.send)
+        return
+    # The body was refused before its end, so this connection can't be reused.
+    response.headers["Connection"] = "close"
+
+    async def hold_the_end(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            await exchange.send({**message, "more_body": True})
+            if problem.code != "body_timeout":
+                await exchange.discard_body()
+            message = {"type": "http.response.body", "body": b""}
+        await exchange.send(message)
+
+    await response(scope, exchange.receive, hold_the_end)
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    """The framework's HTTP errors (no such route, wrong method) in the path's form."""
+    if not isinstance(error, HTTPException):
+        raise error
+    path = request.url.path
+    if error.status_code == 404:
+        rejected = InputRejected("route_unknown", f"There is nothing at {path}.")
+    elif error.status_code == 405:
+        rejected = InputRejected("method_not_allowed", f"{path} does not support {request.method}.")
+    else:
+        rejected = InputRejected("request_malformed", str(error.detail))
+    problem = _noted(rejected, request)
+    if error.status_code == 405:
+        own = (error.headers or {}).get("Allow", "")
+        problem.headers["Allow"] = own if _MOUNTED in request.scope else ", ".join(sorted(_methods_at(request)))
+    return error_answer(problem, _route_path(request))
+
+
+def _route_path(request: Request) -> str:
+    """The path without the service's root path; it selects the error's form."""
+    path: str = request.scope["path"]
+    return path.removeprefix(request.scope.get(_MOUNTED, request.scope.get("root_path", "")))
+
+
+def _methods_at(request: Request) -> set[str]:
+    """The methods that the request's path supports; the framework's header lists those of one route only."""
+    return {
+        method
+        for method in _METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    }
+
+
+async def validation_error(request: Request, error: Exception) -> Response:
+    """FastAPI's validation errors in the path's form."""
+    if not isinstance(error, RequestValidationError):
+        raise error
+    rejected = InputRejected("options_invalid", describe(list(error.errors())))
+    return error_answer(_noted(rejected, request), _route_path(request))
+
+
+def _noted(rejected: InputRejected, request: Request) -> Problem:
+    """The problem for `rejected`; notes its code for the log and the documentation link."""
+    request.scope["state"]["code"] = rejected.code
+    return Problem.of(rejected, request_id_of(request))

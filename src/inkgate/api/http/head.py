@@ -1,0 +1,110 @@
+"""Caller, priority and deadline of a request, from its head, before its body is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import anyio
+from starlette.requests import Request
+
+from inkgate.api.http.context import caller_of
+from inkgate.api.http.errors import request_id_of
+from inkgate.api.http.uploads import announced_bytes
+from inkgate.caller import Caller, Priority
+from inkgate.errors import InputRejected
+from inkgate.settings import Settings
+
+PRIORITY_HEADER = "X-Inkgate-Priority"
+TIMEOUT_HEADER = "X-Inkgate-Timeout"
+WAIT_HEADER = "X-Inkgate-Wait"
+_ANEW = ("no-store", "no-cache")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHead:
+    """A request, before its body is received.
+
+    Attributes:
+        body_bytes: its Content-Length; the maximum body size if it has none.
+        wait_s: how long it waits for admission, in seconds; None if it has no such header.
+    """
+
+    caller: Caller
+    body_bytes: int
+    wait_s: float | None = None
+
+
+def parse_head(request: Request, settings: Settings) -> RequestHead:
+    """Caller, priority and deadline from the head of `request`.
+
+    The priority is the header's, but no higher than `serving.scheduling.priorities` allows the caller. The deadline is
+    the header's, but no later than `limits.time_s` allows. `Cache-Control` with `no-store` or `no-cache` (RFC 9111,
+    5.2.1) bypasses the cache.
+
+    Raises:
+        InputRejected: "options_invalid": a header has an invalid value.
+    """
+    tenant = caller_of(request)
+    timeout_s = _timeout_s(request)
+    patience_s = min(settings.limits.time_s, timeout_s)
+    deadline = anyio.current_time() + patience_s
+    named = _priority(request)
+    allowed = settings.serving.scheduling.priorities.get(tenant)
+    given = [Priority(priority) for priority in (named, allowed) if priority is not None]
+    priority = max(given, key=lambda priority: priority.rank, default=Priority.NORMAL)
+    anew = any(word in request.headers.get("cache-control", "").lower() for word in _ANEW)
+    caller = Caller(
+        tenant,
+        priority,
+        deadline,
+        request_id_of(request),
+        bool(given),
+        patience_s,
+        anew,
+        deadline_given=timeout_s <= settings.limits.time_s,
+    )
+    return RequestHead(caller, _body_bytes(request, settings), _wait_s(request))
+
+
+def _timeout_s(request: Request) -> float:
+    text = request.headers.get(TIMEOUT_HEADER)
+    if text is None:
+        return float("inf")
+    try:
+        timeout_s = float(text)
+    except ValueError:
+        timeout_s = 0.0
+    if not timeout_s > 0:
+        raise InputRejected("options_invalid", f"{TIMEOUT_HEADER} must be a number of seconds, such as 2.5.")
+    return timeout_s
+
+
+def _wait_s(request: Request) -> float | None:
+    text = request.headers.get(WAIT_HEADER)
+    if text is None:
+        return None
+    try:
+        wait_s = float(text)
+    except ValueError:
+        wait_s = -1.0
+    if not wait_s >= 0:
+        raise InputRejected("options_invalid", f"{WAIT_HEADER} must be a number of seconds, such as 300, or 0.")
+    return wait_s
+
+
+def _priority(request: Request) -> Priority | None:
+    text = request.headers.get(PRIORITY_HEADER)
+    if text is None:
+        return None
+    try:
+        return Priority(text.strip().lower())
+    except ValueError:
+        classes = ", ".join(Priority)
+        raise InputRejected("options_invalid", f"{PRIORITY_HEADER} must be one of {classes}.") from None
+
+
+def _body_bytes(request: Request, settings: Settings) -> int:
+    """The Content-Length; the maximum body size if it is missing or invalid."""
+    most = int(settings.limits.max_body_mb * 1_000_000)
+    announced = announced_bytes(request.headers.get("content-length", ""))
+    return most if announced is None else min(announced, most)

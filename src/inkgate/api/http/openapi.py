@@ -1,0 +1,184 @@
+"""The OpenAPI document: what FastAPI generates, and what is added by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from inkgate.api.http.auth import PUBLIC
+from inkgate.api.http.errors import PROBLEM_TYPE, STATUSES
+from inkgate.documents.formats.json import json_schema
+from inkgate.errors import CODES
+
+SAMPLE_PNG_BASE64 = (
+    "iVBORw0KGgoAAAANSUhEUgAAANwAAAAwAQAAAABSpynVAAABB0lEQVR42u2UMU7DQBBFny1LToVcpojEHgE6RLUl1+AG6ehgihzA"
+    "N+AMdJRLg1xyAJCMFImUzlZeyfZSWMG7QNIhUWSaLZ7mz58/0iaevbVNOVBH+I9hqQBw36GjIiRVX+yXNV17YKZ7/QXm4yP2JIJb"
+    "DU84u6IXTxa7bWowGn9LJ4OetDKAjyXcAze4HJnbqLO6wKslrLD0gY8UoFCgIUHWtNAEskk+v2JAA8ywsF6Ene8KaAFeyNglBil4"
+    "M/kTNlBGM0+/Amt4uPTqZ0IzgEdg2nSEG1IMwIK7504iKDUjY4iOOsZXkdQlQAHYGJ6XbXOtdpd5ixM6U1q0AcgkvGxy/BP+DH4C"
+    "xRJQk3O0RLcAAAAASUVORK5CYII="
+)
+
+Json = dict[str, Any]
+
+DESCRIPTION = """Reads images (JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF, HEIC) and PDFs.
+
+* `POST /ocr` accepts JSON, forms, and the requests of rapidocr_api and PaddleX clients.
+* `POST /v1/ocr` accepts the requests of Mistral OCR clients.
+* `POST /layout-parsing` accepts the requests of PaddleX document parsing clients.
+* `POST /v1/chat/completions` forwards the requests of OpenAI and vLLM clients to the model servers.
+* Errors are problem documents (RFC 9457) with a stable `code`, a `remedy` and the `request_id`.
+* If some pages of a document fail, the response has `X-Inkgate-Status: partial`, and each failed page has an `error`.
+"""
+_REF = "#/components/schemas/"
+_ALWAYS = (401, 403, 429, 500, 503)
+"""Statuses that any request may get: no key, another site's page, too many requests, an internal error, no room."""
+
+
+def pages_pattern(first: int) -> str:
+    """A pattern for what `parse_pages` accepts, as far as patterns can; empty selects all pages."""
+    number = "0*[1-9][0-9]{0,8}" if first else "[0-9]{1,9}"
+    part = f" *{number}( *- *({number})?)? *"
+    return f"^({part}(,{part})*)?$"
+
+
+def problems(*statuses: int) -> dict[int | str, Json]:
+    """The problem documents of an operation by status, in addition to those of every operation."""
+    found: dict[int | str, Json] = {}
+    for status in sorted({*statuses, *_ALWAYS}):
+        codes = [code for code, of_code in STATUSES.items() if of_code == status]
+        titles = "; ".join(f"{CODES[code].title} (`{code}`)" for code in codes)
+        found[status] = {
+            "description": f"{titles}.",
+            "content": {PROBLEM_TYPE: {"schema": {"$ref": f"{_REF}Problem"}}},
+        }
+    return found
+
+
+_OPENAI_ERROR: Json = {
+    "type": "object",
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "type", "code"],
+            "properties": {
+                "message": {"type": "string", "description": "What is wrong, and what to do about it."},
+                "type": {"type": "string"},
+                "param": {"type": ["string", "null"]},
+                "code": {"description": "Stable: programs may rely on it."},
+                "request_id": {"type": "string"},
+            },
+        }
+    },
+}
+
+
+def openai_problems(*statuses: int) -> dict[int | str, Json]:
+    """As `problems`, in the form of OpenAI's errors."""
+    found = problems(*statuses)
+    for response in found.values():
+        response["content"] = {"application/json": {"schema": _OPENAI_ERROR}}
+    return found
+
+
+PROBLEM_RESPONSES = problems()
+
+_PROBLEM_SCHEMA: Json = {
+    "title": "Problem",
+    "description": "RFC 9457, with the additional members `code`, `remedy` and `request_id`.",
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "code", "remedy", "request_id"],
+    "properties": {
+        "type": {"type": "string", "examples": ["urn:inkgate:error:pdf_encrypted"]},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What is wrong with this request."},
+        "code": {"type": "string", "enum": sorted(CODES), "description": "Stable: programs may rely on it."},
+        "remedy": {"type": "string", "description": "What to do about it."},
+        "request_id": {"type": "string", "description": "Also in the header `X-Request-ID`, and in the log."},
+    },
+}
+
+
+def openapi_of(app: FastAPI, requests: Sequence[type[BaseModel]], *, keys_needed: bool) -> Callable[[], Json]:
+    """FastAPI's `openapi` method for `app`; builds the document once. `requests`: models that operations refer to."""
+
+    def openapi() -> Json:
+        if app.openapi_schema is None:
+            app.openapi_schema = _build(app, requests, keys_needed=keys_needed)
+        return app.openapi_schema
+
+    return openapi
+
+
+def _build(app: FastAPI, requests: Sequence[type[BaseModel]], *, keys_needed: bool) -> Json:
+    document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    components = document.setdefault("components", {})
+    components.setdefault("schemas", {}).update(
+        _request_schemas(requests) | _result_schemas() | {"Problem": _PROBLEM_SCHEMA}
+    )
+    for schema in components["schemas"].values():
+        _describe_fields(schema)
+    if keys_needed:
+        components["securitySchemes"] = {
+            "bearer": {"type": "http", "scheme": "bearer"},
+            "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        }
+        document["security"] = [{"bearer": []}, {"header": []}]
+        for path in PUBLIC & document["paths"].keys():
+            for operation in document["paths"][path].values():
+                operation["security"] = []
+    return document
+
+
+def _describe_fields(schema: Json) -> None:
+    """Move the section `Attributes:` of a dataclass's docstring to the fields that it describes."""
+    text, found, attributes = schema.get("description", "").partition("\n\nAttributes:\n")
+    if not found:
+        return
+    schema["description"] = text
+    fields = schema["properties"]
+    for entry in re.split(r"\n {4}(?=\w)|; (?=`?\w+`?: )", attributes.removeprefix("    ")):
+        names, _, about = " ".join(entry.split()).partition(": ")
+        for name in names.replace("`", "").split(", "):
+            if name in fields:
+                fields[name].setdefault("description", about[:1].upper() + about[1:])
+
+
+def _request_schemas(models: Sequence[type[BaseModel]]) -> Json:
+    _, schema = models_json_schema([(model, "validation") for model in models], ref_template=_REF + "{model}")
+    found: Json = schema["$defs"]
+    # Not offered until it is supported; requests that have it get 501.
+    for missing in ("document_annotation_format", "document_annotation_prompt", "bbox_annotation_format"):
+        del found["MistralRequest"]["properties"][missing]
+    return found
+
+
+def _result_schemas() -> Json:
+    """The published JSON schema of a document, with its parts as components: `Document`, `DocumentPage`, ..."""
+    schema = _with_refs(json_schema())
+    parts = {_component(name): part for name, part in schema.pop("$defs").items()}
+    for key in ("$schema", "$id"):
+        schema.pop(key, None)
+    return {"Document": schema, **parts}
+
+
+def _component(name: str) -> str:
+    return "Document" + "".join(word.capitalize() for word in name.split("_"))
+
+
+def _with_refs(node: Json) -> Json:
+    return {key: _with_ref(key, value) for key, value in node.items()}
+
+
+def _with_ref(key: str, value: object) -> object:
+    if key == "$ref":
+        return f"{_REF}{_component(str(value).removeprefix('#/$defs/'))}"
+    if isinstance(value, list):
+        return [_with_ref("", item) for item in value]
+    return _with_refs(value) if isinstance(value, dict) else value

@@ -1,0 +1,245 @@
+"""Options of all request forms, from the query or the body, and content negotiation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+)
+
+from inkgate.api.http.errors import describe
+from inkgate.coordinates import Coordinates
+from inkgate.documents.formats import Format
+from inkgate.documents.pages import PageSelection, parse_page_list, parse_pages
+from inkgate.errors import InputRejected
+from inkgate.reader import ReadOptions
+from inkgate.settings import PdfText
+from inkgate.types import Task, TaskKind
+
+
+class Native(StrEnum):
+    """Responses that are not document formats."""
+
+    FORM = "form"
+    """The JSON of the request's form."""
+    NDJSON = "ndjson"
+    """One line of JSON per page, as soon as it is read."""
+
+
+Shape = Native | Format
+
+_LONGEST_ACCEPT = 4000
+"""In characters; clients send less than a tenth."""
+NDJSON_TYPE = "application/x-ndjson"
+
+_BY_MEDIA_TYPE: dict[str, Shape] = {
+    "*/*": Native.FORM,
+    "application/*": Native.FORM,
+    "application/json": Native.FORM,
+    "application/problem+json": Native.FORM,
+    NDJSON_TYPE: Native.NDJSON,
+    "application/ndjson": Native.NDJSON,
+    "application/jsonl": Native.NDJSON,
+    "text/*": Format.TEXT,
+    "text/plain": Format.TEXT,
+    "text/markdown": Format.MARKDOWN,
+    "text/vnd.hocr+html": Format.HOCR,
+    "application/vnd.hocr+html": Format.HOCR,
+    "application/alto+xml": Format.ALTO,
+}
+_BY_PLAIN_TYPE: dict[str, Shape] = {"text/html": Format.HOCR, "application/xml": Format.ALTO}
+"""Media types that select a format only without `*/*`. Browsers send them together with `*/*` and don't mean hOCR or
+ALTO.
+"""
+
+
+def choose(format: str | None, accept: str | None) -> Shape:  # noqa: A002 - the option's name
+    """The response's format: `format` if given, else the best match for `accept`.
+
+    Raises:
+        InputRejected: "not_acceptable".
+    """
+    if format is not None:
+        return _named(format)
+    if not accept or not accept.strip():
+        return Native.FORM
+    if len(accept) > _LONGEST_ACCEPT:
+        raise InputRejected("not_acceptable", f"The Accept header is longer than {_LONGEST_ACCEPT} characters.")
+    ranges = _ranges(accept)
+    types = _BY_MEDIA_TYPE if any(name == "*/*" for name, _ in ranges) else _BY_MEDIA_TYPE | _BY_PLAIN_TYPE
+    known = [(weight, types[name]) for name, weight in ranges if name in types]
+    best = max(known, key=lambda pair: pair[0], default=(0.0, Native.FORM))
+    if best[0] <= 0:
+        raise InputRejected("not_acceptable", "The Accept header names no media type that this endpoint offers.")
+    return best[1]
+
+
+def _named(format: str) -> Shape:  # noqa: A002 - the option's name
+    name = format.strip().lower()
+    if name == Native.NDJSON:
+        return Native.NDJSON
+    try:
+        return Format(name)
+    except ValueError:
+        raise InputRejected("not_acceptable", "`format` does not name a known format.") from None
+
+
+def _ranges(accept: str) -> list[tuple[str, float]]:
+    """Media ranges and their weights, in the given order (RFC 9110, 12.5.1); an invalid weight counts as 0."""
+    ranges = []
+    for part in accept.split(","):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        weight = 1.0
+        for parameter in parameters:
+            if parameter.startswith("q="):
+                digits = parameter[2:]
+                weight = float(digits) if digits.replace(".", "", 1).isdecimal() else 0.0
+        ranges.append((name, weight))
+    return ranges
+
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+MOST_FIELDS = 100
+LONGEST_PASSWORD = 500
+BODY_ONLY = frozenset({"password"})
+"""Options that the query may not have."""
+LONGEST_FIELD = 200
+"""In characters. The names become part of the prompt."""
+
+
+class StopAtFirst(FailFast):
+    """Reports only the first invalid item of a list, which may have 200,000. Pydantic's own marker is not hashable, as
+    a union requires.
+    """
+
+    __hash__ = object.__hash__
+
+
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+def flag(value: object) -> object:
+    """Converts a form's or query's boolean text to bool; returns anything else unchanged."""
+    return _FLAGS.get(value.strip().lower(), value) if isinstance(value, str) else value
+
+
+Flag = Annotated[StrictBool, BeforeValidator(flag)]
+"""A boolean of a form: `true` or `false`, `1` or `0`. In JSON, numbers are not accepted."""
+Pages = StrictStr | Annotated[list[StrictInt], StopAtFirst()] | StrictInt
+Word = Annotated[str, Field(max_length=100)]
+
+
+class OcrOptions(BaseModel):
+    """Options common to all request forms. Null and the empty string mean: not given."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    pages: Annotated[Pages | None, Field(description="Pages from 1: `1-3,7`, or a list of numbers.")] = None
+    pdf_text: Annotated[
+        PdfText | None, Field(description="When to use the text layer of PDF pages instead of OCR.")
+    ] = None
+    password: Annotated[
+        Annotated[StrictStr, Field(max_length=LONGEST_PASSWORD, pattern=r"^[^\x00]*$")] | None,
+        Field(repr=False, description="Password of an encrypted PDF. Only in the body, because URLs are logged."),
+    ] = None
+    format: Annotated[
+        Word | None, Field(description="text, markdown, json, hocr, alto or ndjson; overrides the Accept header.")
+    ] = None
+    task: Annotated[
+        Literal["text", "parse", "table", "formula", "chart", "spot", "extract", "translate"] | None,
+        Field(
+            description="`text`: lines. `parse`: also blocks and Markdown. Other tasks need an engine that has them."
+        ),
+    ] = None
+    fields: Annotated[
+        str | Annotated[list[str], StopAtFirst()] | None,
+        Field(description="For `extract`: field names, as a list or separated by commas."),
+    ] = None
+    language: Annotated[
+        Word | None, Field(description="For `translate`: the language to translate into, such as `en` or `zh`.")
+    ] = None
+    blocks: Annotated[Flag | None, Field(description="`true`: blocks and Markdown too; the same as `task=parse`.")] = (
+        None
+    )
+
+    coordinates: Annotated[
+        Coordinates | None,
+        Field(
+            description="`sent`: coordinates of the image as sent; `upright`: of the page after rotation. Default: "
+            "`sent` for hOCR and ALTO, `upright` for JSON."
+        ),
+    ] = None
+
+    def shape(self, accept: str | None) -> Shape:
+        """The response's format. Raises InputRejected("not_acceptable")."""
+        return choose(self.format, accept)
+
+    def task_kind(self, shape: Shape) -> TaskKind:
+        """The task kind that yields what was requested and what `shape` shows."""
+        kind = TaskKind(self.task) if self.task else TaskKind.TEXT
+        needed = shape.task_kind if isinstance(shape, Format) else TaskKind.TEXT
+        if kind is TaskKind.TEXT and (self.blocks or needed is TaskKind.PARSE):
+            return TaskKind.PARSE
+        return kind
+
+    def field_names(self) -> tuple[str, ...]:
+        """The non-empty names in `fields`.
+
+        Raises:
+            InputRejected: "options_invalid": too many names, or one is too long.
+        """
+        given = self.fields.split(",", MOST_FIELDS) if isinstance(self.fields, str) else self.fields or []
+        if len(given) > MOST_FIELDS or any(len(name) > LONGEST_FIELD for name in given):
+            detail = f"`fields` may have up to {MOST_FIELDS} names of up to {LONGEST_FIELD} characters."
+            raise InputRejected("options_invalid", detail)
+        return tuple(name for name in (" ".join(name.split()) for name in given) if name)
+
+    def read_options(self, task: Task) -> ReadOptions:
+        """The options for the Reader. Raises InputRejected("pages_invalid")."""
+        return ReadOptions(task, self.selection(), self.pdf_text, self.password or "")
+
+    def selection(self) -> PageSelection | None:
+        """The requested pages; None for all. Raises InputRejected("pages_invalid")."""
+        return select(self.pages, first=1)
+
+
+def select(pages: str | list[int] | int | None, first: int) -> PageSelection | None:
+    """Parses `pages`, a string or a list; None selects all pages.
+
+    Raises:
+        InputRejected: "pages_invalid".
+    """
+    if pages is None:
+        return None
+    if isinstance(pages, str):
+        return parse_pages(pages, first=first)
+    return parse_page_list(pages if isinstance(pages, list) else [pages], first=first)
+
+
+def parse(model: type[ModelT], fields: Mapping[str, Any], query: Mapping[str, str] | None = None) -> ModelT:
+    """Validates the body's fields, completed by the query's, as a `model`.
+
+    Raises:
+        InputRejected: "options_invalid", with every invalid value.
+    """
+    taken = model.model_fields.keys() - BODY_ONLY
+    given = {**{key: value for key, value in (query or {}).items() if key in taken}, **fields}
+    # A form sends all of its fields; an empty one was not filled in.
+    given = {key: value for key, value in given.items() if value != ""}
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        found = [dict(detail) for detail in error.errors(include_url=False, include_input=False)]
+        raise InputRejected("options_invalid", describe(found)) from error

@@ -1,0 +1,264 @@
+"""Where requests come from: reverse proxies, the origin check, and CORS.
+
+The origin check protects a service without API keys: programs, its own pages, and pages that CORS allows may call it. A
+browser sends requests for any web page that its user visits, also to services on the user's machine. The page can't
+read the responses, but its uploads cost processing time. With DNS rebinding (an attacker's name that resolves to
+127.0.0.1) it can read them too, because page and service then have the same origin for the browser. The Host header
+reveals this, as it has the attacker's name. An API key protects from both, because foreign pages don't know it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from inkgate.api.http.document_response import PAGES_HEADER, STATUS_HEADER
+from inkgate.api.http.head import PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER
+from inkgate.api.http.observability import REQUEST_ID_HEADER
+from inkgate.engines.vllm.protocol import IGNORED_HEADER
+from inkgate.errors import InputRejected
+from inkgate.settings import ServerSettings, Settings
+
+_FORWARDED = ("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host")
+_SCHEMES = frozenset({"http", "https"})
+_HOST = "forwarded_host"
+"""Key in a request's state: the host by which the client called a trusted proxy."""
+
+
+class TrustedProxies:
+    """Addresses whose X-Forwarded headers are trusted: this machine and the listed ones."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        # The web page sends its visitors' requests from the address that the service listens on.
+        own = [address for address in ("127.0.0.1", "::1", settings.host.strip("[]")) if _address(address)]
+        self._networks = [ip_network(network, strict=False) for network in (*own, *settings.trusted_proxies)]
+
+    def __contains__(self, host: str) -> bool:
+        address = _address(host)
+        return address is not None and any(address in network for network in self._networks)
+
+    def visitor(self, peer: str, forwarded_for: Iterable[str]) -> str:
+        """The nearest address that is not a trusted proxy's. Addresses beyond it may be forged."""
+        nearest = peer
+        for said in reversed([part for value in forwarded_for for part in value.split(",")]):
+            if nearest not in self:
+                break
+            address = _address(said.strip())
+            if address is None:
+                break
+            nearest = str(address)
+        return nearest
+
+
+def _address(said: str) -> IPv4Address | IPv6Address | None:
+    """Parses the address of `1.2.3.4`, `1.2.3.4:5`, `::1`, `[::1]` or `[::1]:5`."""
+    host = said[1:].partition("]")[0] if said.startswith("[") else said
+    if host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    return address.ipv4_mapped or address if isinstance(address, IPv6Address) else address
+
+
+def forwarded_host(scope: Scope) -> str | None:
+    """The host by which the client called a trusted proxy, if the proxy sent it."""
+    host = scope.get("state", {}).get(_HOST)
+    return host if isinstance(host, str) else None
+
+
+class BehindProxies:
+    """Outermost: applies the headers of trusted proxies, drops those of others, and removes `root_path` from the
+    request's path if the proxy has not.
+    """
+
+    def __init__(self, app: ASGIApp, settings: ServerSettings) -> None:
+        self._app = app
+        self._trusted = TrustedProxies(settings)
+        self._root = settings.root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self._believe(scope)
+            if self._root and scope["path"].startswith(f"{self._root}/"):
+                scope["path"] = scope["path"].removeprefix(self._root)
+                scope["raw_path"] = scope.get("raw_path", b"").removeprefix(self._root.encode())
+        await self._app(scope, receive, send)
+
+    def _believe(self, scope: Scope) -> None:
+        client = scope.get("client")
+        if client is None or client[0] not in self._trusted:
+            scope["headers"] = [pair for pair in scope["headers"] if pair[0].decode("latin-1") not in _FORWARDED]
+            return
+        headers = Headers(scope=scope)
+        visitor = self._trusted.visitor(client[0], headers.getlist("x-forwarded-for"))
+        if visitor != client[0]:
+            scope["client"] = (visitor, 0)
+        scheme = _last(headers, "x-forwarded-proto")
+        if scheme in _SCHEMES:
+            scope["scheme"] = scheme
+        if host := _last(headers, "x-forwarded-host"):
+            scope.setdefault("state", {})[_HOST] = host
+
+
+def _last(headers: Headers, name: str) -> str:
+    """The nearest proxy's entry in a list."""
+    return ",".join(headers.getlist(name)).rpartition(",")[2].strip()
+
+
+class UnderRoot:
+    """Innermost: gives the routes the service's address as the client sees it, for the URLs that they return."""
+
+    def __init__(self, app: ASGIApp, root_path: str) -> None:
+        self._app = app
+        self._root = root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            host = forwarded_host(scope)
+            if host is not None:
+                scope = {**scope, "headers": list(scope["headers"])}
+                MutableHeaders(scope=scope)["host"] = host
+            if self._root:
+                scope = {**scope, "root_path": self._root, "path": self._root + scope["path"]}
+        await self._app(scope, receive, send)
+
+
+PROBES = frozenset({"/livez", "/readyz", "/health"})
+"""Supervisors may call them by any name or address; they reveal nothing about documents."""
+_ANY = "*"
+_OWN = frozenset({"same-origin", "none"})
+"""Values of Sec-Fetch-Site: the service's own page, or the user (a typed address, a bookmark)."""
+_DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_SHOWN = 100
+
+
+class Origins:
+    """Checks requests by their headers."""
+
+    def __init__(self, settings: Settings) -> None:
+        server = settings.server
+        self._keys_needed = bool(settings.auth.key_hashes)
+        self._listed = frozenset(_bare(name) for name in server.allowed_hosts)
+        self._names = self._listed | {_bare(server.host), "localhost"}
+        self._cors_origins = frozenset(server.cors_origins)
+
+    def check(self, scope: Scope) -> None:
+        """Checks one request.
+
+        Raises:
+            InputRejected: "host_forbidden", "origin_forbidden".
+        """
+        if self._keys_needed or scope["path"] in PROBES:
+            return
+        headers = Headers(scope=scope)
+        host = headers.get("host")
+        # Browsers always send a Host header.
+        if host is not None and not self._is_ours(_without_port(host)):
+            raise InputRejected("host_forbidden", f"The Host header names {host[:_SHOWN]!r}.")
+        forwarded = forwarded_host(scope)
+        if forwarded is not None and not self._is_ours(_without_port(forwarded)):
+            raise InputRejected("host_forbidden", f"The X-Forwarded-Host header names {forwarded[:_SHOWN]!r}.")
+        host = forwarded or host
+        if not self._is_welcome(scope["method"], headers, host or ""):
+            origin = headers.get("origin", "another site")
+            raise InputRejected("origin_forbidden", f"The request comes from a web page of {origin[:_SHOWN]!r}.")
+
+    def _is_ours(self, host: str) -> bool:
+        name = _bare(host)
+        if _ANY in self._names or name in self._names or name.endswith(".localhost"):
+            return True
+        try:
+            ip_address(name)
+        except ValueError:
+            return False
+        return True  # DNS rebinding needs a name; with an IP address, the page came from here too
+
+    def _is_welcome(self, method: str, headers: Headers, host: str) -> bool:
+        origin = headers.get("origin")
+        site = headers.get("sec-fetch-site")  # not sent by old browsers, nor without TLS except to loopback
+        if site in _OWN or (site is None and origin is None):
+            return True
+        if origin is not None and (self._cors_origins & {origin, _ANY} or self._is_own(origin, host)):
+            return True
+        navigates = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        return navigates and method in {"GET", "HEAD"}  # a link to the service; its page can't read the response
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Whether `origin` is this service; a proxy in front of it may have another port or TLS."""
+        scheme, _, authority = origin.lower().partition("://")
+        own = host.lower()
+        default = _DEFAULT_PORTS.get(scheme, "")
+        if authority.removesuffix(default) == own.removesuffix(default):
+            return True
+        return _bare(_without_port(authority)) in self._listed
+
+
+class CheckOrigin:
+    """Applies Origins to each request before its body is read."""
+
+    def __init__(self, app: ASGIApp, origins: Origins) -> None:
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            self._origins.check(scope)
+        await self._app(scope, receive, send)
+
+
+def _without_port(authority: str) -> str:
+    """The host of `host:port`, of `[address]:port`, or of either without a port."""
+    try:
+        return urlsplit(f"//{authority}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _bare(host: str) -> str:
+    """A host in the form used for comparison."""
+    return host.lower().strip("[]").removesuffix(".")
+
+
+_HEADERS = (
+    *("Authorization", "X-API-Key", "Content-Type", "Cache-Control", "Idempotency-Key", "User-Agent"),
+    *(REQUEST_ID_HEADER, PRIORITY_HEADER, TIMEOUT_HEADER, WAIT_HEADER, "OpenAI-Organization", "OpenAI-Project"),
+)
+"""Request headers of browser clients of this service, OpenAI and Mistral."""
+_OF_CLIENT = re.compile("x-stainless-[a-z-]{1,60}")
+_ASKED = "access-control-request-headers"
+_ALLOWED = "Access-Control-Allow-Headers"
+
+
+class Cors(CORSMiddleware):
+    """Answers preflight requests, and lists the response headers that pages may read."""
+
+    def __init__(self, app: ASGIApp, origins: Sequence[str]) -> None:
+        super().__init__(
+            app,
+            allow_origins=origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=_HEADERS,
+            expose_headers=[REQUEST_ID_HEADER, STATUS_HEADER, PAGES_HEADER, IGNORED_HEADER, "Retry-After"],
+        )
+
+    def preflight_response(self, request_headers: Headers) -> Response:
+        """Also allows the headers of OpenAI's clients, whose names differ by version."""
+        asked = [name.strip().lower() for name in request_headers.get(_ASKED, "").split(",")]
+        of_client = [name for name in asked if _OF_CLIENT.fullmatch(name)]
+        if not of_client:
+            return super().preflight_response(request_headers)
+        others = ", ".join(name for name in asked if name not in of_client)
+        kept = {name: value for name, value in request_headers.items() if name != _ASKED}
+        answer = super().preflight_response(Headers(kept | ({_ASKED: others} if others else {})))
+        allowed = answer.headers[_ALLOWED]
+        answer.headers[_ALLOWED] = ", ".join([allowed, *of_client])
+        return answer

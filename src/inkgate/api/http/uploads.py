@@ -1,0 +1,326 @@
+"""Receives request bodies under limits, in memory, and parses them as JSON or a form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import Request
+
+from inkgate.api.http.decoding import LARGE, BodyThreads, check_text, check_texts, decode_percent, parse_json
+from inkgate.errors import InputRejected
+from inkgate.serving.limiter import CallerLeft
+from inkgate.settings import LimitSettings
+
+_DIGITS = 15
+"""Digits of an announced length that are parsed: no body is longer, and Python parses at most 4,300."""
+
+
+def announced_bytes(text: str) -> int | None:
+    """Parses a Content-Length, in bytes; None if it is missing or impossible."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+
+
+MAX_PARTS = 100
+MAX_NAME_LENGTH = 200
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class FormPart:
+    """One part of a form. `filename` is None for plain fields."""
+
+    name: str
+    filename: str | None
+    content_type: str
+    data: bytes
+
+    @property
+    def text(self) -> str | None:
+        """The value of a plain field; None if filename, type or bytes show that the part is a file."""
+        if self.filename is not None or self.content_type.startswith(("image/", "application/")):
+            return None
+        if len(self.data) > LARGE and not self.data.isascii():
+            return None
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError:
+            return None
+
+
+class MultipartReader:
+    """Parses a body from chunks."""
+
+    def __init__(self, content_type: str) -> None:
+        """`content_type`: the request's header.
+
+        Raises:
+            InputRejected: it has no usable boundary.
+        """
+        boundary = parse_options_header(content_type)[1].get(b"boundary", b"")
+        if not boundary:
+            raise InputRejected("request_malformed", "The Content-Type names no multipart boundary.")
+        self._parts: list[FormPart] = []
+        self._headers: dict[str, str] = {}
+        self._header_name = bytearray()
+        self._header_value = bytearray()
+        self._data = bytearray()
+        self._ended = False
+        try:
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._on_part_begin,
+                    "on_part_data": self._on_part_data,
+                    "on_part_end": self._on_part_end,
+                    "on_header_field": self._on_header_field,
+                    "on_header_value": self._on_header_value,
+                    "on_header_end": self._on_header_end,
+                    "on_end": self._on_end,
+                },
+            )
+        except FormParserError as error:
+            raise InputRejected("request_malformed", "The multipart boundary is too long.") from error
+
+    def feed(self, chunk: bytes) -> None:
+        """Takes the next chunk.
+
+        Raises:
+            InputRejected: it is not multipart/form-data, or has too many parts.
+        """
+        try:
+            self._parser.write(chunk)
+        except FormParserError as error:
+            raise InputRejected("request_malformed", "The body is not valid multipart/form-data.") from error
+
+    def finish(self) -> list[FormPart]:
+        """All parts, in the order sent.
+
+        Raises:
+            InputRejected: the body ended before its last boundary.
+        """
+        if not self._ended:
+            raise InputRejected("request_malformed", "The multipart body ended before its closing boundary.")
+        return self._parts
+
+    def _on_part_begin(self) -> None:
+        if len(self._parts) >= MAX_PARTS:
+            raise InputRejected("request_malformed", f"The form has more than {MAX_PARTS} parts.")
+        self._headers = {}
+        self._data = bytearray()
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header_name += data[start:end]
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._header_value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        name = self._header_name.decode("latin-1").lower()
+        self._headers[name] = self._header_value.decode("utf-8", "replace")
+        self._header_name.clear()
+        self._header_value.clear()
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        self._data += data[start:end]
+
+    def _on_part_end(self) -> None:
+        disposition = _disposition(self._headers.get("content-disposition", ""))
+        name = disposition.get("name")
+        if name is None:
+            raise InputRejected("request_malformed", "A part of the form has no name.")
+        content_type = self._headers.get("content-type", "").partition(";")[0].strip().lower()
+        filename = disposition.get("filename")
+        self._parts.append(
+            FormPart(
+                _UNSAFE.sub("", name)[:MAX_NAME_LENGTH],
+                None if filename is None else clean_name(filename),
+                content_type,
+                bytes(self._data),
+            )
+        )
+        self._data = bytearray()
+
+    def _on_end(self) -> None:
+        self._ended = True
+
+
+def _disposition(header: str) -> dict[str, str]:
+    """The parameters of a Content-Disposition header, which browsers send in UTF-8."""
+    # The parser expects latin-1, which maps every byte; afterwards the bytes are decoded as UTF-8.
+    options = parse_options_header(header.encode().decode("latin-1"))[1]
+    return {key.decode("latin-1"): value.decode("utf-8", "replace") for key, value in options.items()}
+
+
+def clean_name(name: str) -> str:
+    """A file name that is safe in messages: without folders and control characters, and shortened."""
+    return _UNSAFE.sub("", name.replace("\\", "/").rpartition("/")[2])[:MAX_NAME_LENGTH]
+
+
+_SMALL = 64 * 1024
+"""Bodies up to this many bytes are parsed on the event loop: a thread would cost more than it saves."""
+_MAX_FIELDS = 100
+_SPACES = bytes.maketrans(b"+", b" ")
+_LENGTH_DIGITS = 18
+"""Digits of a Content-Length that are parsed: more than any limit has, and few enough for int()."""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedBody:
+    """A parsed body. `fields`: values of a JSON object or texts of a form; `files`: a form's files."""
+
+    fields: Mapping[str, Any]
+    files: Mapping[str, FormPart] = field(default_factory=dict)
+    is_form: bool = False
+
+
+async def receive(request: Request, limits: LimitSettings, threads: BodyThreads) -> UploadedBody:
+    """Receives and parses the whole body of `request`, in memory.
+
+    Raises:
+        InputRejected: it is too large (checked by Content-Length first), stalls, has an unsupported type, or does
+            not match its type.
+        CallerLeft: the client disconnected before the end.
+    """
+    content_type = request.headers.get("content-type", "")
+    kind = _kind(request, limits)
+    if kind == "multipart/form-data":
+        reader = MultipartReader(content_type)
+        await _take(request, limits, reader.feed)
+        return _form(reader.finish())
+    if kind == "application/x-www-form-urlencoded":
+        raw = await _gather(request, limits)
+        # The default type of curl -d.
+        looks_like_json = raw.lstrip()[:1] == b"{"
+        return await _json(raw, threads) if looks_like_json else await _urlencoded(raw, threads)
+    if _is_json(kind):
+        return await _json(await _gather(request, limits), threads)
+    raise _unsupported(kind, "JSON or a form")
+
+
+async def receive_json(request: Request, limits: LimitSettings) -> bytes:
+    """The whole raw body of `request`, whose type must be JSON. Raises as `receive`."""
+    kind = _kind(request, limits)
+    if not _is_json(kind):
+        raise _unsupported(kind, "JSON")
+    return await _gather(request, limits)
+
+
+def _kind(request: Request, limits: LimitSettings) -> str:
+    """The media type of the body."""
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise InputRejected("media_type_unsupported", "Compressed bodies (Content-Encoding) are not accepted.")
+    _refuse_by_length(request, limits)
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _is_json(kind: str) -> bool:
+    return kind == "application/json" or re.fullmatch(r"application/[\w.-]+\+json", kind) is not None
+
+
+def _unsupported(kind: str, needed: str) -> InputRejected:
+    shown = kind[:100] or "missing"
+    return InputRejected("media_type_unsupported", f"The Content-Type is {shown}, not {needed}.")
+
+
+async def _take(request: Request, limits: LimitSettings, take: Callable[[bytes], object]) -> None:
+    """Passes the body to `take` as it arrives. Raises InputRejected if it grows too large, stalls, or takes longer than
+    a whole document may take (it holds an admission slot all that time).
+    """
+    most = int(limits.max_body_mb * 1_000_000)
+    last_moment = anyio.current_time() + limits.time_s
+    size = 0
+    more = True
+    # One scope with a moving deadline: a megabyte arrives in a dozen pieces, and a scope costs more than a piece.
+    with anyio.CancelScope() as waiting:
+        while more:
+            waiting.deadline = min(anyio.current_time() + limits.body_timeout_s, last_moment)
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise CallerLeft
+            chunk: bytes = message.get("body", b"")
+            more = message.get("more_body", False)
+            size += len(chunk)
+            if size > most:
+                raise _too_large(limits)
+            if chunk:
+                take(chunk)
+    if waiting.cancelled_caught:
+        raise InputRejected(
+            "body_timeout", f"The body paused for {limits.body_timeout_s:g} seconds or took too long as a whole."
+        )
+
+
+def _refuse_by_length(request: Request, limits: LimitSettings) -> None:
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length[:_LENGTH_DIGITS]) > limits.max_body_mb * 1_000_000:
+        raise _too_large(limits)
+
+
+def _too_large(limits: LimitSettings) -> InputRejected:
+    return InputRejected("body_too_large", f"The body is larger than {limits.max_body_mb:g} MB.")
+
+
+async def _gather(request: Request, limits: LimitSettings) -> bytes:
+    whole = bytearray()  # a list of small chunks would be many times as large
+    await _take(request, limits, whole.extend)
+    return bytes(whole)
+
+
+async def _json(raw: bytes, threads: BodyThreads) -> UploadedBody:
+    value = parse_json(raw) if len(raw) <= _SMALL else await threads.run(len(raw), _value, raw)
+    if not isinstance(value, dict):
+        raise InputRejected("request_malformed", "The body is JSON, but not a JSON object.")
+    return UploadedBody(value)
+
+
+def _value(raw: bytes) -> object:
+    """Parses JSON, with no more memory than `raw` except for object headers. Blocking."""
+    value = parse_json(raw)
+    if len(raw) > LARGE:
+        check_texts(value)
+    return value
+
+
+async def _urlencoded(raw: bytes, threads: BodyThreads) -> UploadedBody:
+    if raw.count(b"&") >= _MAX_FIELDS:
+        raise InputRejected("request_malformed", f"The form has more than {_MAX_FIELDS} fields.")
+    try:
+        return UploadedBody(await threads.run(len(raw), _pairs, raw), is_form=True)
+    except UnicodeDecodeError as error:
+        raise InputRejected("request_malformed", "The form can't be decoded.") from error
+
+
+def _pairs(raw: bytes) -> dict[str, str]:
+    """The fields of a form in application/x-www-form-urlencoded. Blocking."""
+    pairs = (field.partition(b"=") for field in raw.split(b"&") if field)
+    return {_form_text(name): _form_text(value) for name, _, value in pairs}
+
+
+def _form_text(encoded: bytes) -> str:
+    if not encoded.isascii():
+        encoded.decode()  # in a form, only percent-encoded parts may be something other than UTF-8
+    text = decode_percent(encoded.translate(_SPACES))
+    check_text(text)
+    return text.decode(errors="replace")
+
+
+def _form(parts: list[FormPart]) -> UploadedBody:
+    fields: dict[str, str] = {}
+    files: dict[str, FormPart] = {}
+    for part in parts:
+        if part.name in files:
+            raise InputRejected(
+                "request_malformed", f"The form has the part `{part.name}` twice. Send one file per request."
+            )
+        text = part.text
+        if text is None:
+            files[part.name] = part
+        else:
+            fields[part.name] = text
+    return UploadedBody(fields, files, is_form=True)

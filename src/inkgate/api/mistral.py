@@ -1,0 +1,223 @@
+"""`POST /v1/ocr`, the API of Mistral's OCR service: requests and route; mistral_response.py has the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api.http.context import context_of
+from inkgate.api.http.decoding import parse_json
+from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
+from inkgate.api.http.errors import Problem
+from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, pages_pattern, problems
+from inkgate.api.http.options import choose, flag, parse, select
+from inkgate.api.http.sources import DEFAULT_NAME, document
+from inkgate.api.http.uploads import UploadedBody
+from inkgate.api.mistral_response import DocumentSource, MistralAnswer, MistralOptions, MistralRequest
+from inkgate.errors import InputRejected
+from inkgate.reader import ReadOptions
+from inkgate.types import Document, Task, TaskKind
+
+_LISTS = frozenset({"pages", "document"})
+"""Fields that forms send as JSON text."""
+_FLAGS = frozenset({"include_image_base64", "extract_header", "extract_footer", "include_blocks"})
+_DIGITS = 10
+_NUMBERS = frozenset({"image_limit", "image_min_size"})
+
+
+class Mistral:
+    """JSON, or a form with a part `file` (or a `document` in JSON) and the options as fields."""
+
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        shape = choose(received.query.get("format"), received.accept)
+        if received.body.is_form:
+            options, found = await self._from_form(received)
+        else:
+            if received.body.fields.get("document") is None:
+                raise InputRejected("file_missing", "The request has no `document`.")
+            options = parse(MistralOptions, received.body.fields)
+            options.refuse_what_is_missing(await _names(received))
+            found = await _get(parse(MistralRequest, received.body.fields).document, received)
+        asked = ReadOptions(task=Task(kind=TaskKind.PARSE), pages=select(options.pages, first=0))
+        answer = MistralAnswer(options)
+        return ReadRequest(found, asked, shape, answer.document, answer.page)
+
+    async def _from_form(self, received: ReceivedRequest) -> tuple[MistralOptions, Document]:
+        fields = {key: await _decoded(key, value, received) for key, value in received.body.fields.items()}
+        options = parse(MistralOptions, fields)
+        options.refuse_what_is_missing(await _names(received))
+        if file := received.body.files.get("file") or received.body.files.get("document"):
+            return options, document(file.data, file.filename)
+        if fields.get("document") is None:
+            raise InputRejected("file_missing", "The form has no part `file`.")
+        return options, await _get(parse(MistralRequest, fields).document, received)
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+async def _names(received: ReceivedRequest) -> tuple[str, ...]:
+    """Accepted model names besides Mistral's."""
+    return (received.context.service.engine.name, *await received.context.served.known())
+
+
+async def _get(source: DocumentSource, received: ReceivedRequest) -> Document:
+    name = source.document_name or DEFAULT_NAME
+    if source.url is not None and source.type != "file":
+        return await received.context.sources.from_url(source.url, received.caller, name)
+    if source.file_id is not None:
+        return received.context.sources.from_file_id(source.file_id, received.caller)
+    raise InputRejected(
+        "file_missing", "`document` has no `document_url`, `image_url` or `file_id` that matches its `type`."
+    )
+
+
+async def _decoded(key: str, value: str, received: ReceivedRequest) -> object:
+    if key in _FLAGS:
+        return flag(value)
+    if key in _NUMBERS:
+        return int(value) if value.isascii() and value.isdigit() and len(value) < _DIGITS else value
+    if key not in _LISTS or value[:1] not in {"[", "{"}:
+        return value
+    try:
+        return await received.context.bodies.run(len(value), _parsed, value)
+    except InputRejected as error:
+        raise InputRejected(error.code, f"Field `{key}`: {error.detail}") from error
+
+
+def _parsed(text: str) -> object:
+    return parse_json(text.encode("utf-8", "surrogatepass"))
+
+
+Json = dict[str, Any]
+
+_DATA_URL = f"data:image/png;base64,{SAMPLE_PNG_BASE64}"
+_REQUEST: Json = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {"$ref": "#/components/schemas/MistralRequest"},
+            "examples": {
+                "image": {
+                    "summary": "An image in a data: URL",
+                    "value": {
+                        "model": "mistral-ocr-latest",
+                        "document": {"type": "image_url", "image_url": _DATA_URL},
+                        "include_blocks": True,
+                        "confidence_scores_granularity": "word",
+                    },
+                },
+                "file": {
+                    "summary": "An uploaded file",
+                    "value": {
+                        "model": "mistral-ocr-latest",
+                        "document": {"type": "file", "file_id": "00000000-0000-4000-8000-000000000000"},
+                        "pages": "0,2-4",
+                    },
+                },
+            },
+        },
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": ["file"],
+                "properties": {
+                    "file": {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"},
+                    "model": {"type": "string", "enum": ["mistral-ocr-latest"]},
+                    "pages": {"type": "string", "pattern": pages_pattern(0), "description": "From 0: `0,2-4`."},
+                    "table_format": {"type": "string", "enum": ["markdown", "html"]},
+                    "extract_header": {"type": "boolean"},
+                    "extract_footer": {"type": "boolean"},
+                    "include_blocks": {"type": "boolean"},
+                    "confidence_scores_granularity": {"type": "string", "enum": ["word", "page"]},
+                },
+            }
+        },
+    },
+}
+_INTEGER_OR_NULL: Json = {"type": ["integer", "null"]}
+_STRING_OR_NULL: Json = {"type": ["string", "null"]}
+_CORNERS = ("top_left_x", "top_left_y", "bottom_right_x", "bottom_right_y")
+_PAGE: Json = {
+    "type": "object",
+    "required": ["index", "markdown", "images", "dimensions"],
+    "properties": {
+        "index": {"type": "integer", "description": "From 0."},
+        "markdown": {"type": "string"},
+        "images": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "id": {"type": "string"},
+                    **dict.fromkeys(_CORNERS, _INTEGER_OR_NULL),
+                    "image_base64": {"type": "null", "description": "Always null: figures are located, not cut out."},
+                },
+            },
+        },
+        "dimensions": {
+            "type": "object",
+            "properties": {name: {"type": "integer"} for name in ("dpi", "height", "width")},
+        },
+        "tables": {"type": "array", "items": {"type": "object"}},
+        "hyperlinks": {"type": "array", "items": {"type": "string"}},
+        "header": _STRING_OR_NULL,
+        "footer": _STRING_OR_NULL,
+        "confidence_scores": {"type": ["object", "null"]},
+        "blocks": {"type": ["array", "null"], "items": {"type": "object"}},
+        "error": {"type": ["object", "null"], "description": "Why this page was not read; an inkgate extension."},
+    },
+}
+_ANSWER: Json = {
+    "type": "object",
+    "required": ["pages", "model", "usage_info"],
+    "properties": {
+        "pages": {"type": "array", "items": _PAGE},
+        "model": {"type": "string"},
+        "usage_info": {
+            "type": "object",
+            "properties": {"pages_processed": {"type": "integer"}, "doc_size_bytes": {"type": "integer"}},
+        },
+        "document_annotation": {"type": "null"},
+        "status": {"enum": ["complete", "partial"], "description": "An inkgate extension."},
+    },
+}
+
+MISTRAL_OPERATION: Json = {
+    "summary": "Mistral OCR",
+    "operation_id": "read_mistral",
+    "description": "`document_annotation_format`, `document_annotation_prompt` and "
+    "`bbox_annotation_format` return 501 unless they are null.",
+    "responses": {
+        200: {
+            "description": "The document. The Accept header can choose the other formats of `/ocr`.",
+            "content": {
+                "application/json": {"schema": _ANSWER},
+                "application/x-ndjson": {
+                    "schema": {"type": "string", "description": "One line for each of `pages`, then a summary."}
+                },
+                "text/plain": {"schema": {"type": "string"}},
+                "text/markdown": {"schema": {"type": "string"}},
+                "text/html": {"schema": {"type": "string", "description": "hOCR"}},
+                "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
+            },
+        },
+        **problems(400, 403, 404, 406, 408, 413, 415, 422, 501, 502, 504),
+    },
+    "openapi_extra": {"requestBody": _REQUEST},
+}
+
+router = APIRouter(tags=["read"])
+
+
+@router.post("/v1/ocr", response_class=Response, **MISTRAL_OPERATION)
+async def read(request: Request) -> Response:
+    """Takes the raw request, so that admission comes before reading the body."""
+    return DocumentResponse(context_of(request), _form)
+
+
+def _form(_: UploadedBody) -> Form:
+    return Mistral()

@@ -1,0 +1,303 @@
+"""Options of Mistral's OCR, and documents in its form: Markdown pages, with figures, tables, blocks and confidence on
+request.
+
+Additions: `status` of the document and `error` of a page. Differences: `image_base64` is null (figures are
+located, not cut out), and `dpi` is 72 if a page's resolution is unknown, because Mistral's clients need a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict, JsonValue
+
+from inkgate.api.http.conversions import pipe_table_to_html
+from inkgate.api.http.options import Pages
+from inkgate.codec import encodable, page_to_dict
+from inkgate.documents.formats.markdown import content_of
+from inkgate.errors import InputRejected
+from inkgate.types import Block, BlockType, Box, DocumentResult, PageResult, TextWord, Word
+
+_MODELS = ("mistral-ocr", "inkgate")
+"""Model names (and prefixes) that clients of Mistral's service send."""
+_TEXT: JsonDict = {"type": "string", "minLength": 1}
+_ANY_SOURCE: list[JsonValue] = [
+    {"required": ["document_url"], "properties": {"document_url": _TEXT}},
+    {"required": ["image_url"], "properties": {"image_url": _TEXT}},
+    {"required": ["file_id"], "properties": {"file_id": _TEXT}},
+]
+
+
+class DocumentSource(BaseModel):
+    """Where the document is. `type` may be omitted; the key tells it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, json_schema_extra={"anyOf": _ANY_SOURCE})
+
+    type: Literal["document_url", "image_url", "file"] | None = None
+    document_url: str | None = None
+    image_url: str | dict[str, Any] | None = None
+    file_id: str | None = None
+    document_name: str | None = None
+
+    @property
+    def url(self) -> str | None:
+        """The URL under either key; `image_url` may be `{"url": ...}`."""
+        if self.document_url is not None:
+            return self.document_url
+        if isinstance(self.image_url, dict):
+            inner = self.image_url.get("url")
+            return inner if isinstance(inner, str) else None
+        return self.image_url
+
+
+class MistralOptions(BaseModel):
+    """The options. Pages count from 0. Strings of forms are already converted to these types."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    model: str | None = None
+    pages: Pages | None = None
+    include_image_base64: bool | None = None
+    image_limit: Annotated[int, Field(ge=0)] | None = None
+    image_min_size: Annotated[int, Field(ge=0)] | None = None
+    table_format: Literal["markdown", "html"] | None = None
+    extract_header: bool | None = None
+    extract_footer: bool | None = None
+    include_blocks: bool | None = None
+    confidence_scores_granularity: Literal["word", "page"] | None = None
+    document_annotation_format: Any = None
+    document_annotation_prompt: Any = None
+    bbox_annotation_format: Any = None
+
+    def refuse_what_is_missing(self, names: Sequence[str]) -> None:
+        """Rejects unsupported options. `names`: the engine's name first, then its models'.
+
+        Raises:
+            InputRejected: "feature_unavailable" for annotations, "engine_unknown" for an unknown model.
+        """
+        for name in ("document_annotation_format", "document_annotation_prompt", "bbox_annotation_format"):
+            if getattr(self, name) is not None:
+                raise InputRejected("feature_unavailable", f"`{name}` is not supported yet.")
+        if self.model is None or self.model in names or self.model.startswith(_MODELS):
+            return
+        raise InputRejected("engine_unknown", f"No model has this name. This service has `{names[0]}`.")
+
+
+class MistralRequest(MistralOptions):
+    """The JSON body."""
+
+    document: DocumentSource
+
+
+_DPI_UNKNOWN = 72
+_BLOCK_TYPES: Mapping[BlockType, str] = {
+    BlockType.TITLE: "title",
+    BlockType.TEXT: "text",
+    BlockType.LIST: "list",
+    BlockType.TABLE: "table",
+    BlockType.FIGURE: "image",
+    BlockType.CAPTION: "caption",
+    BlockType.HEADER: "header",
+    BlockType.FOOTER: "footer",
+    BlockType.REFERENCE: "references",
+    BlockType.FORMULA: "equation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MistralAnswer:
+    """Converts documents as `options` say."""
+
+    options: MistralOptions
+
+    def document(self, result: DocumentResult) -> dict[str, Any]:
+        """The whole response."""
+        return {
+            "pages": [self.page(page) for page in result.pages],
+            "model": result.engine,
+            "usage_info": {
+                "pages_processed": sum(page.error is None for page in result.pages),
+                "doc_size_bytes": result.byte_count,
+            },
+            "document_annotation": None,
+            "status": result.status.value,
+        }
+
+    def page(self, page: PageResult) -> dict[str, Any]:
+        """One of `pages`."""
+        shown = _Page(page, self.options)
+        markdown = shown.markdown()
+        return {
+            "index": page.index,
+            "markdown": markdown,
+            "images": shown.images(),
+            "dimensions": {
+                "dpi": round(page.dpi) if page.dpi else _DPI_UNKNOWN,
+                "height": page.height,
+                "width": page.width,
+            },
+            "tables": shown.tables(),
+            "hyperlinks": [],
+            "header": _text(page.header) if self.options.extract_header else None,
+            "footer": _text(page.footer) if self.options.extract_footer else None,
+            "confidence_scores": shown.confidence(markdown),
+            "blocks": shown.blocks() if self.options.include_blocks else None,
+            "error": page_to_dict(page)["error"],
+        }
+
+
+class _Page:
+    def __init__(self, page: PageResult, options: MistralOptions) -> None:
+        self._page = page
+        self._options = options
+        blocks = page.blocks or ()
+        self._tables = [block for block in blocks if block.type is BlockType.TABLE]
+        self._figures = [block for block in blocks if block.type is BlockType.FIGURE and self._wanted(block)]
+        self._figures = self._figures[: options.image_limit]
+
+    def _wanted(self, block: Block) -> bool:
+        left, top, right, bottom = block.box
+        return min(right - left, bottom - top) >= (self._options.image_min_size or 0)
+
+    def markdown(self) -> str:
+        """The page's Markdown. It includes header and footer unless they are extracted; extracted tables are replaced
+        by links.
+        """
+        page = self._page
+        text = content_of(page) if page.markdown is None else self._with_images(page.markdown)
+        if self._options.table_format is not None:
+            for number, table in enumerate(self._tables):
+                name = self._table_id(number)
+                text = text.replace(table.markdown, f"[{name}]({name})", 1) if table.markdown else text
+        header, text = self._running(BlockType.HEADER, page.header, text, extracted=bool(self._options.extract_header))
+        footer, text = self._running(BlockType.FOOTER, page.footer, text, extracted=bool(self._options.extract_footer))
+        return encodable("\n\n".join(part for part in (header, text, footer) if part))
+
+    def _running(self, kind: BlockType, running: str | None, markdown: str, *, extracted: bool) -> tuple[str, str]:
+        """What to add to the Markdown of the page's header or footer, and the Markdown. Engines omit page numbers from
+        it, but not words, which are removed if they are extracted.
+        """
+        parts = markdown.split("\n\n")
+        blocks = [block for block in self._page.blocks or () if block.type is kind and block.text]
+        if extracted:
+            for block in blocks:
+                if block.markdown in parts:
+                    parts.remove(block.markdown)
+            return "", "\n\n".join(parts)
+        missing = [block.text for block in blocks if block.markdown not in parts]
+        return "\n".join(missing) if blocks else running or "", markdown
+
+    def _with_images(self, markdown: str) -> str:
+        """The Markdown with a link for each figure, after the block before it on the page. Mistral's clients replace
+        these links by images.
+        """
+        at = 0
+        for block in self._page.blocks or ():
+            if block in self._figures:
+                link = _image_link(_image_id(self._figures.index(block)))
+                before = markdown[:at] + "\n\n" if at else ""
+                after = "\n\n" + markdown[at:].lstrip("\n") if markdown[at:].strip() else ""
+                markdown = f"{before}{link}{after}"
+                at = len(before) + len(link)
+            elif block.markdown and (found := markdown.find(block.markdown, at)) >= 0:
+                at = found + len(block.markdown)
+        return markdown
+
+    def images(self) -> list[dict[str, Any]]:
+        return [
+            {"id": _image_id(number), **_corners(figure.box), "image_base64": None, "image_annotation": None}
+            for number, figure in enumerate(self._figures)
+        ]
+
+    def tables(self) -> list[dict[str, Any]]:
+        if self._options.table_format is None:
+            return []
+        return [
+            {
+                "id": self._table_id(number),
+                "content": self._table_content(table),
+                "format": self._options.table_format,
+                "word_confidence_scores": self._table_words(table),
+            }
+            for number, table in enumerate(self._tables)
+        ]
+
+    def _table_id(self, number: int) -> str:
+        return f"tbl-{number}.{'html' if self._options.table_format == 'html' else 'md'}"
+
+    def _table_content(self, table: Block) -> str:
+        content = encodable(table.markdown)
+        return pipe_table_to_html(content) if self._options.table_format == "html" else content
+
+    def _table_words(self, table: Block) -> list[dict[str, Any]] | None:
+        if self._options.confidence_scores_granularity != "word":
+            return None
+        words = [word for index in table.lines for word in _words(self._page, index)]
+        return _placed(words, self._table_content(table))
+
+    def confidence(self, markdown: str) -> dict[str, Any] | None:
+        granularity = self._options.confidence_scores_granularity
+        page = self._page
+        placed = [word for index in range(len(page.lines)) for word in _words(page, index)]
+        words: Sequence[Word | TextWord] = placed or page.words
+        if granularity is None or not words:
+            return None
+        scores = [float(word.confidence) for word in words]
+        return {
+            "average_page_confidence_score": round(sum(scores) / len(scores), 4),
+            "minimum_page_confidence_score": round(min(scores), 4),
+            "word_confidence_scores": _placed(words, markdown) if granularity == "word" else [],
+        }
+
+    def blocks(self) -> list[dict[str, Any]]:
+        return [self._block(block) for block in self._page.blocks or ()]
+
+    def _block(self, block: Block) -> dict[str, Any]:
+        shown = {"type": _BLOCK_TYPES[block.type], "content": encodable(block.markdown), **_corners(block.box)}
+        if block.type is BlockType.FIGURE:
+            shown["image_id"] = _image_id(self._figures.index(block)) if block in self._figures else ""
+        if block.type is BlockType.TABLE:
+            extracted = self._options.table_format is not None
+            shown["table_id"] = self._table_id(self._tables.index(block)) if extracted else None
+        return shown
+
+
+def _words(page: PageResult, index: int) -> tuple[Word, ...]:
+    """The words of a line; the line as one word if the engine gives no words."""
+    line = page.lines[index]
+    return line.words or (Word(line.text, line.quad, line.confidence),)
+
+
+def _placed(words: Sequence[Word | TextWord], markdown: str) -> list[dict[str, Any]]:
+    """Each word with its start in `markdown`, searched from the previous word on. A word that is written differently
+    there (escaped, or split) gets the position from which it was searched.
+    """
+    placed = []
+    cursor = 0
+    for word in words:
+        text = encodable(word.text)
+        found = markdown.find(text, cursor)
+        start = cursor if found < 0 else found
+        placed.append({"text": text, "confidence": round(float(word.confidence), 4), "start_index": start})
+        cursor = start if found < 0 else start + len(text)
+    return placed
+
+
+def _corners(box: Box) -> dict[str, int]:
+    left, top, right, bottom = (round(float(value)) for value in box)
+    return {"top_left_x": left, "top_left_y": top, "bottom_right_x": right, "bottom_right_y": bottom}
+
+
+def _image_link(name: str) -> str:
+    return f"![{name}]({name})"
+
+
+def _image_id(number: int) -> str:
+    return f"img-{number}.jpeg"
+
+
+def _text(value: str | None) -> str | None:
+    return None if value is None else encodable(value)

@@ -1,0 +1,79 @@
+"""`GET /v1/models`: the names that requests may use as `model`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import BaseModel, Field
+from starlette.requests import Request
+
+from inkgate.api.http.context import Context, context_of
+from inkgate.api.http.openapi import PROBLEM_RESPONSES, openai_problems
+from inkgate.engines.vllm.upstream import ServedModelName
+from inkgate.errors import InputRejected
+
+
+class ModelEntry(BaseModel):
+    """A name that requests may use as `model`."""
+
+    id: str
+    object: str = "model"
+    created: int = 0
+    owned_by: str = "inkgate"
+    max_model_len: int | None = Field(None, description="Maximum tokens of a prompt and its response, if known.")
+
+
+class ModelList(BaseModel):
+    """The names that requests may use as `model`."""
+
+    object: str = "list"
+    data: list[ModelEntry]
+
+
+router = APIRouter(tags=["service"])
+
+
+@router.get(
+    "/v1/models",
+    summary="List the models",
+    operation_id="list_models",
+    response_model_exclude_none=True,
+    responses=PROBLEM_RESPONSES,
+)
+async def models(request: Request) -> ModelList:
+    """The models of the model servers; without any, the engine.
+
+    The engine's own name, and for `/v1/ocr` any name of Mistral's, can be used without being listed.
+    """
+    # No further names here: MinerU's client uses the name only if there is exactly one, PaddleOCR's takes the first.
+    return ModelList(data=await _listed(context_of(request)))
+
+
+@router.get(
+    "/v1/models/{model_id:path}",
+    summary="Describe a model",
+    operation_id="describe_model",
+    response_model_exclude_none=True,
+    responses=openai_problems(404, 422),
+)
+async def model(
+    request: Request, model_id: Annotated[str, Path(max_length=300, description="The `id` of a listed model.")]
+) -> ModelEntry:
+    """A model of `/v1/models`, or the engine by its own name."""
+    context = context_of(request)
+    known = [*await _listed(context), ModelEntry(id=context.service.engine.name)]
+    found = next((one for one in known if one.id == model_id), None)
+    if found is None:
+        raise InputRejected("engine_unknown", "No model has this name.")
+    return found
+
+
+async def _listed(context: Context) -> list[ModelEntry]:
+    served = await context.served.known()
+    return [_described(name) for name in served] or [ModelEntry(id=context.service.engine.name)]
+
+
+def _described(name: str) -> ModelEntry:
+    longest = name.max_model_len if isinstance(name, ServedModelName) else None
+    return ModelEntry(id=name, owned_by="model-server", max_model_len=longest)

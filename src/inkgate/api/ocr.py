@@ -1,0 +1,309 @@
+"""`POST /ocr`: content type and keys select one of four request forms. Here: the route and the two simple forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from inkgate.api.http.context import context_of
+from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest, ordered
+from inkgate.api.http.errors import Problem
+from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, pages_pattern, problems
+from inkgate.api.http.options import BODY_ONLY, LONGEST_PASSWORD
+from inkgate.api.http.sources import document
+from inkgate.api.http.uploads import UploadedBody
+from inkgate.api.paddlex import Paddlex
+from inkgate.api.rapidocr import RapidOcrForm
+from inkgate.codec import document_to_dict
+from inkgate.coordinates import Coordinates
+from inkgate.documents.formats import Format, render
+from inkgate.errors import InputRejected
+from inkgate.types import Document, DocumentResult
+
+
+class SimpleJson:
+    """`{"image": "<base64>", ...options}`; the response is `{"text": "...", ...the document}`."""
+
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        image = received.body.fields["image"]
+        if not isinstance(image, str):
+            raise InputRejected("options_invalid", "`image` must be a string: base64, or a URL.")
+        found = await received.context.sources.from_text(image, received.caller)
+        return _simple(received, found, simple_json)
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+class SimpleMultipart:
+    """A part `file`; the response is `{"result": "...", "text": "...", ...the document}`."""
+
+    async def parse(self, received: ReceivedRequest) -> ReadRequest:
+        file = received.body.files.get("file")
+        if file is not None:
+            return _simple(received, document(file.data, file.filename), simple_multipart)
+        text = received.body.fields["file"]
+        if not text:
+            raise InputRejected("file_missing", "The part `file` is empty and has no filename.")
+        return _simple(received, await received.context.sources.from_text(text, received.caller), simple_multipart)
+
+    def problem(self, problem: Problem) -> Response:
+        return problem.response()
+
+
+def _simple(
+    received: ReceivedRequest, found: Document, show: Callable[[Coordinates, DocumentResult], Any]
+) -> ReadRequest:
+    order = ordered(received, found, partial(show, Coordinates.UPRIGHT))
+    return order if order.coordinates is None else replace(order, show=partial(show, order.coordinates))
+
+
+def simple_json(coordinates: Coordinates, result: DocumentResult) -> dict[str, Any]:
+    """The document, with its whole text first."""
+    return {"text": render(result, Format.TEXT).decode(), **document_to_dict(result, coordinates)}
+
+
+def simple_multipart(coordinates: Coordinates, result: DocumentResult) -> dict[str, Any]:
+    """As `simple_json`, with the text also as `result`, for older clients."""
+    answer = simple_json(coordinates, result)
+    return {"result": answer["text"], **answer}
+
+
+Json = dict[str, Any]
+
+_PAGES: Json = {"type": "string", "pattern": pages_pattern(1), "examples": ["1"]}
+_OPTIONS: dict[str, tuple[str, Json]] = {
+    "pages": ("Pages from 1, such as `1-3,7` or `5-`.", _PAGES),
+    "format": (
+        "The response's format; overrides the Accept header. `json` is the document as in the published schema.",
+        {"type": "string", "enum": [*(member.value for member in Format), "ndjson"]},
+    ),
+    "task": ("`text`: lines. `parse`: blocks and Markdown as well.", {"type": "string", "enum": ["text", "parse"]}),
+    "blocks": ("`true`: blocks and Markdown too; the same as `task=parse`.", {"type": "boolean"}),
+    "pdf_text": (
+        "When to use the text layer of PDF pages instead of OCR.",
+        {"type": "string", "enum": ["auto", "never", "always"]},
+    ),
+    "password": (
+        "Password of an encrypted PDF. Only in the body, because URLs are logged.",
+        {"type": "string", "format": "password", "maxLength": LONGEST_PASSWORD},
+    ),
+    "coordinates": (
+        "Coordinates of the image as `sent` (default for hOCR and ALTO) or of the `upright` page (default for JSON).",
+        {"type": "string", "enum": ["upright", "sent"]},
+    ),
+}
+_PARAMETERS = [
+    {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
+    for name, (description, schema) in _OPTIONS.items()
+    if name not in BODY_ONLY
+]
+_FIELDS: Json = {name: {**schema, "description": description} for name, (description, schema) in _OPTIONS.items()}
+_BINARY: Json = {"type": "string", "format": "binary", "contentMediaType": "application/octet-stream"}
+_SWITCH: Json = {"type": "string", "enum": ["true", "false"]}
+
+_SIMPLE: Json = {
+    "title": "Simple JSON",
+    "type": "object",
+    "required": ["image"],
+    "properties": {
+        "image": {
+            "type": "string",
+            "format": "byte",
+            "minLength": 4,
+            "description": "The file as base64, a data: URL, or (if the settings allow it) an http(s) URL.",
+        },
+        **_FIELDS,
+    },
+}
+_FORM: Json = {
+    "title": "Form",
+    "type": "object",
+    "properties": {"file": {**_BINARY, "description": "The file."}, **_FIELDS},
+    "required": ["file"],
+}
+_RAPIDOCR_FORM: Json = {
+    "title": "rapidocr_api",
+    "type": "object",
+    "properties": {
+        "image_file": {**_BINARY, "description": "The file."},
+        "use_det": {**_SWITCH, "description": "`false` omits `dt_boxes` from the response."},
+        "use_cls": {**_SWITCH, "description": "`false` skips the check for upside-down lines."},
+        "use_rec": {**_SWITCH, "description": "`false` omits `rec_txt` and `score` from the response."},
+        **_FIELDS,
+    },
+    "required": ["image_file"],
+}
+_RAPIDOCR_FIELDS: Json = {
+    "title": "rapidocr_api, base64",
+    "type": "object",
+    "properties": {"image_data": {"type": "string", "format": "byte", "minLength": 4}},
+    "required": ["image_data"],
+}
+_REQUEST: Json = {
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": {"anyOf": [_SIMPLE, {"$ref": "#/components/schemas/PaddlexRequest"}]},
+            "examples": {
+                "simple": {"summary": "Simple JSON", "value": {"image": SAMPLE_PNG_BASE64}},
+                "markdown": {
+                    "summary": "Simple JSON with options",
+                    "value": {"image": SAMPLE_PNG_BASE64, "task": "parse", "pages": "1"},
+                },
+                "paddlex": {
+                    "summary": "PaddleX",
+                    "value": {"file": SAMPLE_PNG_BASE64, "fileType": 1, "textRecScoreThresh": 0.5},
+                },
+            },
+        },
+        "multipart/form-data": {"schema": {"anyOf": [_FORM, _RAPIDOCR_FORM]}},
+        "application/x-www-form-urlencoded": {"schema": _RAPIDOCR_FIELDS},
+    },
+}
+
+_TEXT: Json = {"type": "string", "description": "The text of all pages."}
+_DOCUMENT: Json = {"$ref": "#/components/schemas/Document"}
+_SIMPLE_ANSWER: Json = {
+    "title": "Simple response",
+    "type": "object",
+    "description": "The document (all keys of `Document`) and its text as `text`; for multipart also as `result`.",
+    "required": ["text", "status", "pages"],
+    "properties": {
+        "text": _TEXT,
+        "result": _TEXT,
+        "status": {"enum": ["complete", "partial"]},
+        "pages": {"type": "array", "items": {"$ref": "#/components/schemas/DocumentPage"}},
+    },
+}
+_RAPIDOCR_ANSWER: Json = {
+    "title": "rapidocr_api answer",
+    "type": "object",
+    "propertyNames": {"pattern": "^[0-9]+$"},
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            "rec_txt": {"type": "string"},
+            "dt_boxes": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}},
+            "score": {"type": "number"},
+        },
+    },
+}
+_PADDLEX_ANSWER: Json = {
+    "title": "PaddleX answer",
+    "type": "object",
+    "required": ["logId", "errorCode", "errorMsg", "result"],
+    "properties": {
+        "logId": {"type": "string"},
+        "errorCode": {"const": 0},
+        "errorMsg": {"const": "Success"},
+        "result": {
+            "type": "object",
+            "required": ["ocrResults", "dataInfo"],
+            "properties": {
+                "ocrResults": {"type": "array", "items": {"type": "object"}},
+                "dataInfo": {"type": "object"},
+            },
+        },
+    },
+}
+_PADDLEX_ERROR: Json = {
+    "title": "PaddleX error",
+    "type": "object",
+    "required": ["logId", "errorCode", "errorMsg"],
+    "properties": {
+        "logId": {"type": "string"},
+        "errorCode": {"type": "integer"},
+        "errorMsg": {"type": "string"},
+        "code": {"type": "string"},
+    },
+}
+_EXAMPLES: Json = {
+    "simple": {"summary": "Simple JSON", "value": {"text": "Hello ink 42", "status": "complete", "pages": []}},
+    "form": {
+        "summary": "Form",
+        "value": {"result": "Hello ink 42", "text": "Hello ink 42", "status": "complete", "pages": []},
+    },
+    "rapidocr": {
+        "summary": "rapidocr_api",
+        "value": {"0": {"rec_txt": "Hello", "dt_boxes": [[9, 8], [80, 8], [80, 36], [9, 36]], "score": 0.99}},
+    },
+}
+_OK: Json = {
+    "description": "The document. Each protocol has its own JSON; the other formats are the same for all.",
+    "headers": {
+        "X-Inkgate-Status": {
+            "description": "`complete`, or `partial` if some pages failed. Streams have it in their last line instead.",
+            "schema": {"type": "string", "enum": ["complete", "partial"]},
+        }
+    },
+    "content": {
+        "application/json": {
+            "schema": {"anyOf": [_SIMPLE_ANSWER, _DOCUMENT, _PADDLEX_ANSWER, _RAPIDOCR_ANSWER]},
+            "examples": _EXAMPLES,
+        },
+        "application/x-ndjson": {
+            "schema": {"type": "string", "description": "One line per page (`DocumentPage`), then a summary."}
+        },
+        "text/plain": {"schema": {"type": "string"}},
+        "text/markdown": {"schema": {"type": "string"}},
+        "text/html": {"schema": {"type": "string", "description": "hOCR"}},
+        "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
+    },
+}
+
+
+def _responses() -> dict[int | str, Json]:
+    found = problems(400, 403, 404, 406, 408, 413, 415, 422, 502, 504)
+    for status, response in found.items():
+        if status not in {401, 429}:
+            response["content"]["application/json"] = {"schema": _PADDLEX_ERROR}
+    return {200: _OK, **found}
+
+
+OCR_OPERATION: Json = {
+    "summary": "Read a document",
+    "operation_id": "read_ocr",
+    "description": "Reads an image or a PDF. The content type and the keys select one of four "
+    "protocols; see the examples. PaddleX requests get errors in PaddleX's envelope, all others problem documents.",
+    "responses": _responses(),
+    "openapi_extra": {"parameters": _PARAMETERS, "requestBody": _REQUEST},
+}
+
+router = APIRouter(tags=["read"])
+
+
+@router.post("/infer", response_class=Response, **OCR_OPERATION | {"operation_id": "infer", "summary": "As /ocr"})
+@router.post("/ocr", response_class=Response, **OCR_OPERATION)
+async def read(request: Request) -> Response:
+    """`/infer` is the name that older clients and their dashboards use.
+
+    Takes the raw request, so that admission comes before reading the body.
+    """
+    return DocumentResponse(context_of(request), find_form)
+
+
+def find_form(body: UploadedBody) -> Form:
+    """The form of a body.
+
+    Raises:
+        InputRejected: "file_missing", no key holds a file in any form.
+    """
+    keys = body.fields.keys() | body.files.keys()
+    if body.is_form:
+        if "file" in keys:
+            return SimpleMultipart()
+        if keys & {"image_file", "image_data"}:
+            return RapidOcrForm()
+        raise InputRejected("file_missing", "The form has no part `file`, `image_file` or `image_data`.")
+    if "file" in keys:
+        return Paddlex()
+    if "image" in keys:
+        return SimpleJson()
+    raise InputRejected("file_missing", "The JSON has no key `image` (or `file`, as PaddleX clients send).")

@@ -1,0 +1,163 @@
+"""What people see in a browser: `/`, the web page at `/ui`, and the documentation at `/docs/guide/`.
+
+The web page is a separate application that is added once it is loaded. Requests for it pass only the origin check, not
+the API's other middleware (keys, rate limit, drain, log): the page reads no document itself, but calls the API like any
+client, with its visitor's key. The documentation is the site that `make site` builds and the wheel contains.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import APIRouter, FastAPI
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import inkgate
+from inkgate.api.http.auth import GUIDE
+from inkgate.api.http.context import Presence, WebPage, context_of
+from inkgate.api.http.errors import Problem
+from inkgate.api.http.origins import Origins
+from inkgate.errors import InputRejected
+from inkgate.settings import Settings
+
+UI_PATH = "/ui"
+
+
+class ServeWebPage:
+    """Routes requests for the page to it, and all others to the API, as well as all while there is no page."""
+
+    def __init__(self, app: ASGIApp, page: WebPage, origins: Origins, root_path: str) -> None:
+        self._app = app
+        self._page = page
+        self._origins = origins
+        self._root = root_path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope.get("path", "")
+        if scope["type"] != "http" or not (path == UI_PATH or path.startswith(f"{UI_PATH}/")):
+            await self._app(scope, receive, send)
+            return
+        if self._page.app is None:
+            # The small page at `/` says what to install, or that it is loading.
+            await RedirectResponse(f"{self._root}/", 307)(scope, receive, send)
+            return
+        try:
+            self._origins.check(scope)
+        except InputRejected as error:
+            await Problem.of(error, "").response()(scope, receive, send)
+            return
+        root = self._root + UI_PATH
+        scope = {**scope, "app_root_path": root, "root_path": root, "path": self._root + path}
+        await self._page.app(scope, receive, send)
+
+
+SITE = Path(inkgate.__file__).parent / "guide"
+
+_MISSING = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>inkgate: documentation</title>
+<style>
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 3rem auto; padding: 0 1rem }
+  @media (prefers-color-scheme: dark) { body { background: #111; color: #eee } }
+</style>
+<h1>The documentation is not built</h1>
+<p>In a checkout of inkgate, run <code>make site</code> and restart the service, or install the wheel that
+<code>make wheel</code> builds. The same pages are in the folder <code>docs/</code> of the checkout.</p>
+</html>
+"""
+
+
+def add_guide(app: FastAPI) -> None:
+    """Serves the site; if it is missing, a page that says how to build it."""
+    if (SITE / "index.html").is_file():
+        app.mount(GUIDE, StaticFiles(directory=SITE, html=True), name="guide")
+        return
+
+    @app.api_route(GUIDE, methods=["GET", "HEAD"], include_in_schema=False)
+    @app.api_route(f"{GUIDE}/{{page:path}}", methods=["GET", "HEAD"], include_in_schema=False)
+    async def missing() -> Response:
+        return HTMLResponse(_MISSING, 404)
+
+
+def guide_url(settings: Settings) -> str:
+    """The base of links to the documentation, with a slash at the end: `docs.url`, else this service's own."""
+    return f"{(settings.docs.url or settings.server.root_path + GUIDE).rstrip('/')}/"
+
+
+class LinkHelp:
+    """Adds a `Link` with rel="help" to each error response: the error's code in the documentation of errors."""
+
+    def __init__(self, app: ASGIApp, base: str) -> None:
+        self._app = app
+        self._page = f"{base}reference/errors/"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_link(message: Message) -> None:
+            code = scope["state"].get("code")
+            if message["type"] == "http.response.start" and message["status"] >= 400 and code:
+                MutableHeaders(scope=message).append("Link", f'<{self._page}#{code}>; rel="help"')
+            await send(message)
+
+        await self._app(scope, receive, send_with_link)
+
+
+router = APIRouter(include_in_schema=False)
+
+ICON = files("inkgate.api").joinpath("favicon.ico").read_bytes()
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+REFRESH<title>inkgate</title>
+<style>
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 42rem; margin: 3rem auto; padding: 0 1rem }
+  pre { background: #8882; padding: 1rem; overflow: auto }
+  @media (prefers-color-scheme: dark) { body { background: #111; color: #eee } a { color: #8bf } }
+</style>
+<h1>inkgate</h1>
+<p>An OCR service: send an image or a PDF, get its text, Markdown, boxes and confidence.</p>
+PRESENCE
+<pre>curl -F file=@page.png http://HOST/ocr
+curl -F file=@scan.pdf -H 'Accept: text/markdown' http://HOST/ocr</pre>
+<p>Documentation: <a href="docs/guide/">/docs/guide/</a>. All requests and responses: <a href="docs">/docs</a>, or
+<a href="openapi.json">/openapi.json</a>. State: <a href="readyz">/readyz</a>.</p>
+</html>
+"""
+_PRESENCE = {
+    Presence.ABSENT: """<p>To get a web page for dropping documents on, install an extra:
+<code>pip install '.[ui]'</code> in inkgate's checkout, then restart the service.</p>""",
+    Presence.COMING: "<p>The web page is loading; this takes a few seconds. The API works already.</p>",
+    Presence.THERE: """<p>The web page is at <a href="ui/">/ui/</a>.</p>""",
+}
+_REFRESH_S = 1
+
+
+@router.get("/favicon.ico")
+async def favicon() -> Response:
+    """The icon that browsers show next to the address."""
+    return Response(ICON, media_type="image/x-icon", headers={"Cache-Control": "max-age=86400"})
+
+
+@router.head("/")
+@router.get("/")
+async def home(request: Request) -> Response:
+    """Redirects browsers to the web page; other clients get the description."""
+    presence = context_of(request).page.presence
+    if presence is Presence.THERE and "text/html" in request.headers.get("accept", ""):
+        return RedirectResponse("ui/", 307)
+    refresh = f'<meta http-equiv="refresh" content="{_REFRESH_S}">\n' if presence is Presence.COMING else ""
+    page = _PAGE.replace("REFRESH", refresh).replace("PRESENCE", _PRESENCE[presence])
+    return HTMLResponse(page.replace("HOST", escape(request.url.netloc + request.scope.get("root_path", ""))))
