@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -17,10 +18,10 @@ from inkgate.api import files, health, layout_parsing, mistral, models, ocr, web
 from inkgate.api.chat import route as chat
 from inkgate.api.chat.images import image_limits
 from inkgate.api.http.auth import DOCS_FILES, ApiKeys, Authenticate
-from inkgate.api.http.context import Context, Service, WebPage
+from inkgate.api.http.context import Context, ServiceView, WebPage
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.drain import Drain, RefuseWhenDraining
-from inkgate.api.http.errors import Problems, http_error, validation_error
+from inkgate.api.http.errors import ErrorForm, ErrorResponses, Problems, openai_error
 from inkgate.api.http.fetch import Fetcher
 from inkgate.api.http.leaving import EarlyBodies
 from inkgate.api.http.observability import AccessLog, Measure, RequestId, Trace
@@ -32,7 +33,7 @@ from inkgate.api.http.served import ServedModels
 from inkgate.api.http.sources import FileStore, Sources
 from inkgate.api.layout_parsing import LayoutParsingRequest
 from inkgate.api.mistral_response import MistralRequest
-from inkgate.api.paddlex import PaddlexRequest
+from inkgate.api.paddlex import PaddlexRequest, paddlex_error
 from inkgate.api.website import LinkHelp, ServeWebPage, add_guide, guide_url
 from inkgate.concurrency import Threads
 from inkgate.settings import Settings
@@ -51,8 +52,22 @@ REQUESTS = (OcrOptions, PaddlexRequest, LayoutParsingRequest, MistralRequest)
 """Models of requests that routes take raw, for OpenAPI."""
 
 
+_OWN_V1 = re.compile("/v1/(ocr|models|files(/.*)?)")
+"""Paths below /v1 whose errors are problem documents; OpenAI clients use all others."""
+
+
+def error_form(path: str) -> ErrorForm | None:
+    """The form of errors that clients of `path` expect; None: problem documents."""
+    if path == layout_parsing.PATH:
+        return paddlex_error
+    return openai_error if path.startswith("/v1/") and not _OWN_V1.fullmatch(path) else None
+
+
+_ERRORS = ErrorResponses(error_form)
+
+
 def create_app(
-    service: Service,
+    service: ServiceView,
     settings: Settings,
     fetcher: Fetcher | None = None,
     page: WebPage | None = None,
@@ -80,7 +95,7 @@ def create_app(
         middleware=_middleware(
             settings, drain, rate_limiter, [Middleware(Trace, tracer=tracer), Middleware(AccessLog, ended=measure)]
         ),
-        exception_handlers={HTTPException: http_error, RequestValidationError: validation_error},
+        exception_handlers={HTTPException: _ERRORS.http_error, RequestValidationError: _ERRORS.validation_error},
         lifespan=_lifespan(rate_limiter),
     )
     service.observatory.ask_also(drain.reasons)
@@ -121,7 +136,7 @@ def _middleware(
     if settings.server.cors_origins:
         stack.append(Middleware(Cors, origins=settings.server.cors_origins))
     stack += [
-        Middleware(Problems),
+        Middleware(Problems, responses=_ERRORS),
         Middleware(CheckOrigin, origins=Origins(settings)),
         Middleware(RefuseWhenDraining, drain=drain),
         Middleware(Authenticate, keys=ApiKeys(settings.auth.key_hashes)),

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from inkgate.api.http.context import context_of
 from inkgate.api.http.conversions import pipe_table_to_html
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
-from inkgate.api.http.errors import LAYOUT_PARSING, Problem
+from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, problems
 from inkgate.api.http.options import OcrOptions, parse
 from inkgate.api.http.uploads import UploadedBody
@@ -286,10 +286,12 @@ LAYOUT_PARSING_OPERATION: Json = {
     "openapi_extra": {"requestBody": _REQUEST},
 }
 
+PATH = "/layout-parsing"
+
 router = APIRouter(tags=["read"])
 
 
-@router.post(LAYOUT_PARSING, response_class=Response, **LAYOUT_PARSING_OPERATION)
+@router.post(PATH, response_class=Response, **LAYOUT_PARSING_OPERATION)
 async def read(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     return DocumentResponse(context_of(request), _form)

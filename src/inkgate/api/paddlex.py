@@ -16,11 +16,23 @@ from starlette.responses import Response
 
 from inkgate.api.http.conversions import with_lines
 from inkgate.api.http.document_response import ReadRequest, ReceivedRequest
-from inkgate.api.http.errors import Problem, json_error, paddlex_error
+from inkgate.api.http.errors import Problem, json_error
 from inkgate.api.http.options import OcrOptions, parse
 from inkgate.codec import page_to_dict
 from inkgate.errors import InputRejected
 from inkgate.types import DocumentResult, PageResult, Task, TaskKind
+
+
+def paddlex_error(problem: Problem, log_id: str = "") -> dict[str, Any]:
+    """`problem` in PaddleX's envelope, without `result`. `errorCode`: the HTTP status; `code`, `remedy`: additions."""
+    return {
+        "logId": log_id or uuid4().hex,
+        "errorCode": problem.status,
+        "errorMsg": f"{problem.title}: {problem.detail}",
+        "code": problem.code,
+        "remedy": problem.remedy,
+        "request_id": problem.request_id,
+    }
 
 
 class PaddlexFile(BaseModel):

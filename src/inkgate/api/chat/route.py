@@ -12,7 +12,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from inkgate.api.chat.fields import MOST_ANSWERS
 from inkgate.api.chat.relay import ChatResponse
 from inkgate.api.http.context import context_of
-from inkgate.api.http.errors import CHAT
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, openai_problems
 from inkgate.errors import InputRejected
 
@@ -91,10 +90,12 @@ CHAT_OPERATION: Json = {
     "openapi_extra": {"requestBody": _REQUEST},
 }
 
+PATH = "/v1/chat/completions"
+
 router = APIRouter(tags=["chat"])
 
 
-@router.post(CHAT, response_class=Response, **CHAT_OPERATION)
+@router.post(PATH, response_class=Response, **CHAT_OPERATION)
 async def complete(request: Request) -> Response:
     """Takes the raw request, so that admission comes before reading the body."""
     context = context_of(request)
@@ -119,6 +120,6 @@ class AnswerChat:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = self._app
-        if scope["type"] == "http" and scope["path"] == CHAT and scope["method"] == "POST":
+        if scope["type"] == "http" and scope["path"] == PATH and scope["method"] == "POST":
             answer = await complete(Request(scope, receive))
         await answer(scope, receive, send)

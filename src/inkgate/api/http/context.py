@@ -10,7 +10,6 @@ from typing import Protocol
 from starlette.requests import Request
 from starlette.types import ASGIApp
 
-from inkgate.api.chat.images import UNKNOWN_MODEL
 from inkgate.api.http.decoding import BodyThreads
 from inkgate.api.http.drain import Drain
 from inkgate.api.http.leaving import EarlyBodies
@@ -62,7 +61,7 @@ class StateSource(Protocol):
         ...
 
 
-class Service(Protocol):
+class ServiceView(Protocol):
     """What the HTTP layer needs of the service; bootstrap.py builds it."""
 
     @property
@@ -107,7 +106,7 @@ class Context:
         image_limits: limits of images in chat requests.
     """
 
-    service: Service
+    service: ServiceView
     settings: Settings
     drain: Drain
     files: FileStore
@@ -116,7 +115,7 @@ class Context:
     threads: Threads
     bodies: BodyThreads
     early_bodies: EarlyBodies
-    image_limits: ImageLimits = UNKNOWN_MODEL
+    image_limits: ImageLimits
     page: WebPage = field(default_factory=WebPage)
 
 

@@ -5,11 +5,9 @@ that turns exceptions into them.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import uuid4
 
 import anyio
 import orjson
@@ -23,6 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.serving.limiter import CallerLeft
+
+log = structlog.get_logger(__name__)
 
 PROBLEM_TYPE = "application/problem+json"
 
@@ -172,11 +172,8 @@ def request_id_of(request: Request) -> str:
     return str(request.scope.get("state", {}).get("request_id", ""))
 
 
-CHAT = "/v1/chat/completions"
-LAYOUT_PARSING = "/layout-parsing"
-_V1 = "/v1/"
-_OWN_V1 = re.compile("/v1/(ocr|models|files(/.*)?)")
-"""Paths below /v1 whose errors are problem documents; OpenAI clients use all others."""
+ErrorForm = Callable[[Problem], dict[str, Any]]
+"""Makes the body of an error in the form that some clients expect."""
 
 
 def openai_error(problem: Problem) -> dict[str, Any]:
@@ -197,35 +194,10 @@ def _openai_type(status: int) -> str:
     return "invalid_request_error" if status < 500 else "server_error"
 
 
-def paddlex_error(problem: Problem, log_id: str = "") -> dict[str, Any]:
-    """`problem` in PaddleX's envelope, without `result`. `errorCode`: the HTTP status; `code`, `remedy`: additions."""
-    return {
-        "logId": log_id or uuid4().hex,
-        "errorCode": problem.status,
-        "errorMsg": f"{problem.title}: {problem.detail}",
-        "code": problem.code,
-        "remedy": problem.remedy,
-        "request_id": problem.request_id,
-    }
-
-
-_FORMS: Mapping[str, Callable[[Problem], dict[str, Any]]] = {CHAT: openai_error, LAYOUT_PARSING: paddlex_error}
-
-
-def error_answer(problem: Problem, path: str) -> Response:
-    """The error response for a client of `path`."""
-    form = _FORMS.get(path)
-    if form is None and path.startswith(_V1) and not _OWN_V1.fullmatch(path):
-        form = openai_error
-    return problem.response() if form is None else json_error(problem, form(problem))
-
-
 def json_error(problem: Problem, body: dict[str, Any]) -> Response:
     """A response with `body` and the status and headers of `problem`."""
     return Response(orjson.dumps(body), problem.status, headers=problem.headers, media_type="application/json")
 
-
-log = structlog.get_logger(__name__)
 
 LINGER_S = 5.0
 """How long the rest of a refused body is read and discarded, so that the client can read the response: closing a
@@ -236,11 +208,48 @@ _MOUNTED = "app_root_path"
 _METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 
 
+class ErrorResponses:
+    """Error responses in the form that a path's clients expect: problem documents if `form_of` has no other."""
+
+    def __init__(self, form_of: Callable[[str], ErrorForm | None]) -> None:
+        self._form_of = form_of
+
+    def response(self, problem: Problem, path: str) -> Response:
+        """The error response for a client of `path`."""
+        form = self._form_of(path)
+        return problem.response() if form is None else json_error(problem, form(problem))
+
+    async def http_error(self, request: Request, error: Exception) -> Response:
+        """The framework's HTTP errors (no such route, wrong method) in the path's form."""
+        if not isinstance(error, HTTPException):
+            raise error
+        path = request.url.path
+        if error.status_code == 404:
+            rejected = InputRejected("route_unknown", f"There is nothing at {path}.")
+        elif error.status_code == 405:
+            rejected = InputRejected("method_not_allowed", f"{path} does not support {request.method}.")
+        else:
+            rejected = InputRejected("request_malformed", str(error.detail))
+        problem = _noted(rejected, request)
+        if error.status_code == 405:
+            own = (error.headers or {}).get("Allow", "")
+            problem.headers["Allow"] = own if _MOUNTED in request.scope else ", ".join(sorted(_methods_at(request)))
+        return self.response(problem, _route_path(request))
+
+    async def validation_error(self, request: Request, error: Exception) -> Response:
+        """FastAPI's validation errors in the path's form."""
+        if not isinstance(error, RequestValidationError):
+            raise error
+        rejected = InputRejected("options_invalid", describe(list(error.errors())))
+        return self.response(_noted(rejected, request), _route_path(request))
+
+
 class Problems:
     """Responds to every exception. Exceptions after the response has begun are only logged."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, responses: ErrorResponses) -> None:
         self._app = app
+        self._responses = responses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -262,7 +271,8 @@ class Problems:
         if exchange.answer_begun:
             log.error("answer_broken_off", code=failure.code)
             return
-        await _answer(Problem.of(failure, scope["state"]["request_id"]), scope, exchange)
+        problem = Problem.of(failure, scope["state"]["request_id"])
+        await _answer(problem, self._responses.response(problem, scope["path"]), scope, exchange)
 
 
 class _Watched:
@@ -296,8 +306,7 @@ def _has_body(scope: Scope) -> bool:
     return any(value != b"0" for value in lengths)
 
 
-async def _answer(problem: Problem, scope: Scope, exchange: _Watched) -> None:
-    response = error_answer(problem, scope["path"])
+async def _answer(problem: Problem, response: Response, scope: Scope, exchange: _Watched) -> None:
     if exchange.body_ended or not _has_body(scope):
         await response(scope, exchange.receive, exchange.send)
         return
@@ -315,24 +324,6 @@ async def _answer(problem: Problem, scope: Scope, exchange: _Watched) -> None:
     await response(scope, exchange.receive, hold_the_end)
 
 
-async def http_error(request: Request, error: Exception) -> Response:
-    """The framework's HTTP errors (no such route, wrong method) in the path's form."""
-    if not isinstance(error, HTTPException):
-        raise error
-    path = request.url.path
-    if error.status_code == 404:
-        rejected = InputRejected("route_unknown", f"There is nothing at {path}.")
-    elif error.status_code == 405:
-        rejected = InputRejected("method_not_allowed", f"{path} does not support {request.method}.")
-    else:
-        rejected = InputRejected("request_malformed", str(error.detail))
-    problem = _noted(rejected, request)
-    if error.status_code == 405:
-        own = (error.headers or {}).get("Allow", "")
-        problem.headers["Allow"] = own if _MOUNTED in request.scope else ", ".join(sorted(_methods_at(request)))
-    return error_answer(problem, _route_path(request))
-
-
 def _route_path(request: Request) -> str:
     """The path without the service's root path; it selects the error's form."""
     path: str = request.scope["path"]
@@ -346,14 +337,6 @@ def _methods_at(request: Request) -> set[str]:
         for method in _METHODS
         if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in request.app.routes)
     }
-
-
-async def validation_error(request: Request, error: Exception) -> Response:
-    """FastAPI's validation errors in the path's form."""
-    if not isinstance(error, RequestValidationError):
-        raise error
-    rejected = InputRejected("options_invalid", describe(list(error.errors())))
-    return error_answer(_noted(rejected, request), _route_path(request))
 
 
 def _noted(rejected: InputRejected, request: Request) -> Problem:
