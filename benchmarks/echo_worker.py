@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inkgate.engines.workers import serve
+from inkgate.engines.workers.model import Predict, run_models
 
 
 def nothing(items: Sequence[object]) -> list[object]:
     return [None] * len(items)
 
 
-def load(_: str) -> Mapping[str, serve.Predict]:
+def load(_: str) -> Mapping[str, Predict]:
     return {"nothing": nothing}
 
 
 def main() -> None:
-    serve.run(load)
+    run_models(load)

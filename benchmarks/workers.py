@@ -30,16 +30,16 @@ from benchmarks.engines.sample import data_of, documents
 from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bootstrap.workers import pool_of, with_workers
 from inkgate.caller import NO_CALLER
-from inkgate.children import python_command
 from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import embedded_engine, page_layout, runtime_of
 from inkgate.engines.ppocr import lines as text_lines
 from inkgate.engines.ppocr.recognition import RecognizedText
-from inkgate.engines.workers.pool import PoolSettings, WorkerPool
+from inkgate.engines.workers.model import ModelWorkers, model_worker_type
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.layout.arrange import arrange
+from inkgate.runtimes.worker_process import python_command
 from inkgate.serving.batchers import Batchers
 from inkgate.settings import load_settings
 from inkgate.types import Document, PageResult, Size, Task
@@ -56,7 +56,7 @@ class Setup:
     name: str
     engine: Engine
     opener: Opener
-    pool: WorkerPool | None
+    pool: ModelWorkers | None
     rates: list[float] = field(default_factory=list)
     cpu_ms: list[float] = field(default_factory=list)
     results: dict[str, PageResult] = field(default_factory=dict)
@@ -124,7 +124,8 @@ async def rates(arguments: argparse.Namespace) -> list[Setup]:
 
 async def crossing() -> dict[str, float]:
     """Median microseconds of a call of an empty model, by its input."""
-    pool = WorkerPool(PoolSettings(python_command("benchmarks.echo_worker", Path(__file__).parents[1]), [""]))
+    command = python_command("benchmarks.echo_worker", Path(__file__).parents[1])
+    pool = ModelWorkers(model_worker_type(command, [""], 60.0))
     async with anyio.create_task_group() as background:
         background.start_soon(pool.run)
         await anyio.wait_all_tasks_blocked()
@@ -140,7 +141,7 @@ async def crossing() -> dict[str, float]:
     return found
 
 
-def _call_us(pool: WorkerPool, items: Sequence[object]) -> float:
+def _call_us(pool: ModelWorkers, items: Sequence[object]) -> float:
     times = []
     for _ in range(CALLS):
         began = perf_counter()

@@ -108,9 +108,9 @@ FAULTS = (
         "photos of a phone held upright are read upside down",
     ),
     Fault(
-        "documents/pdf/lane.py",
-        "if used and death.cause is not Cause.TIMEOUT:",
-        "if death.cause is Cause.TIMEOUT and used:",
+        "runtimes/worker_slot.py",
+        "return used and death.cause is not LossCause.TIMEOUT",
+        "return used and death.cause is LossCause.TIMEOUT",
         "a page is rejected for a crash that an earlier page caused in its worker",
     ),
     Fault(

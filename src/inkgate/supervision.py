@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import anyio
 import structlog
 
-from inkgate.children import Pauses
-
 log = structlog.get_logger(__name__)
 
 Run = Callable[[], Coroutine[None, None, None]]
@@ -20,6 +18,23 @@ _LONGEST_PAUSE_S = 60.0
 _STABLE_S = 60.0
 _KEEPS_FAILING = 3
 """A task is reported as failing only after this many failures in a row, not if a restart helps."""
+
+
+class Pauses:
+    """Pauses in seconds before restarts: doubled each time, reset after a stable run."""
+
+    def __init__(self, first_s: float, most_s: float, stable_s: float) -> None:
+        self._first_s = self._next_s = first_s
+        self._most_s = most_s
+        self._stable_s = stable_s
+
+    def after(self, served_s: float) -> float:
+        """The pause after a run of `served_s`."""
+        if served_s >= self._stable_s:
+            self._next_s = self._first_s
+        pause = min(self._next_s, self._most_s)
+        self._next_s = pause * 2
+        return pause
 
 
 @dataclass(frozen=True, slots=True)

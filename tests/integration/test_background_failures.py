@@ -16,9 +16,8 @@ from structlog.testing import capture_logs
 
 from inkgate.api.app import create_app
 from inkgate.bootstrap import running
-from inkgate.children import Pauses
 from inkgate.settings import load_settings
-from inkgate.supervision import BackgroundTask, Supervisor
+from inkgate.supervision import BackgroundTask, Pauses, Supervisor
 from support.images import encoded
 from support.ppocr import drawn
 from support.stub_upstream import Reply, running_stub

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from inkgate.engines.workers.pool import PoolSettings, WorkerPool
+from inkgate.engines.workers.model import ModelWorkers, model_worker_type
 from inkgate.errors import EngineFailed, InputRejected
 from support.engine_worker import OddError, command, ramp, running, running_workers
 from support.processes import all_ended, children, is_running, mapped_memory, shared_memory
@@ -169,7 +170,7 @@ async def test_shared_memory_does_not_grow_and_a_large_page_does_not_stay() -> N
 @pytest.mark.parametrize(("argument", "error"), [("broken", FileNotFoundError), ("dead", Exception)])
 async def test_models_that_can_not_be_loaded_are_told_at_the_start(argument: str, error: type[Exception]) -> None:
     before = children()
-    async with running(WorkerPool(PoolSettings(command(), (argument,), pause_s=0.01))) as pool:
+    async with running(ModelWorkers(replace(model_worker_type(command(), (argument,), 60.0), pause_s=0.01))) as pool:
         with pytest.raises(error):
             await pool.start()
     assert children() == before
@@ -187,7 +188,7 @@ async def test_a_worker_that_can_not_be_watched_is_ended_and_started_again(monke
         return pidfd_open(pid)
 
     monkeypatch.setattr(os, "pidfd_open", no_more_files_at_first)  # Popen needs more files: no limit does this
-    async with running(WorkerPool(PoolSettings(command(), ("",), pause_s=0.01))) as pool:
+    async with running(ModelWorkers(replace(model_worker_type(command(), ("",), 60.0), pause_s=0.01))) as pool:
         with pytest.raises(OSError, match="Too many open files"):
             await pool.start()
         await pool.alive(1)
@@ -201,9 +202,23 @@ async def test_a_worker_that_can_not_be_watched_is_ended_and_started_again(monke
 async def test_a_pool_that_does_not_run_or_has_stopped_says_so() -> None:
     async with running_workers() as pool:
         stopped = pool
-    for started in (stopped.pool, WorkerPool(PoolSettings(command(), ("",)))):
+    for started in (stopped.pool, ModelWorkers(model_worker_type(command(), ("",), 60.0))):
         with pytest.raises(EngineFailed, match="engine_unavailable"):
             started.call("obey", ["pid"])
+
+
+async def test_a_caller_that_leaves_costs_no_worker_no_memory_and_nobodys_answer() -> None:
+    async with running_workers() as pool:
+        (pid,) = await pool.ask("pid")
+        after_one = shared_memory()
+        for step in range(12):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(pool.ask, ("sleep", 0.02), ramp(10), "left")
+                await anyio.sleep(step * 0.002)
+                tasks.cancel_scope.cancel()
+            assert await pool.ask(ramp(step), "mine") == [float(ramp(step).sum()), "mine"]
+        assert await pool.ask("pid") == [pid]
+        assert len(shared_memory()) == len(after_one)
 
 
 async def test_a_call_under_way_does_not_hold_up_the_end() -> None:

@@ -30,6 +30,11 @@ def numbered_pages(count: int = 3) -> bytes:
     return text_pdf(*(text_at(30, 200, f"Page number {n + 1}", 20) + paragraph() for n in range(count)))
 
 
+def open_files() -> int:
+    """How many files this process has open."""
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
 def documents_mapped(pid: int) -> int:
     """How many documents a worker has in memory."""
     return Path(f"/proc/{pid}/maps").read_text().count("memfd:inkgate-pdf")
@@ -215,6 +220,19 @@ async def test_a_caller_that_leaves_a_hanging_page_goes_at_once_and_the_next_is_
             await pdf.page(0)
         assert scope.cancelled_caught
         assert await outcome(pdf, 1) == "ok"
+
+
+async def test_callers_that_leave_at_any_moment_leak_nothing() -> None:
+    async with opened(ONE_WORKER) as (pool, pdf):
+        assert await outcome(pdf, 0) == "ok"
+        pids, memory, descriptors = pool.worker_pids, shared_memory(), open_files()
+        for step in range(20):
+            with anyio.move_on_after(step * 0.002):
+                await (await pdf.page(step % 3)).pixels(400)
+        assert await outcome(pdf, 1) == "ok"
+        assert pool.jobs == (1, 0, 0)
+        assert (pool.worker_pids, shared_memory()) == (pids, memory)
+        assert open_files() == descriptors
 
 
 async def test_calls_that_wait_are_served_in_the_order_they_came() -> None:

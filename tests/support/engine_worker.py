@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,11 +15,10 @@ import anyio
 import numpy as np
 from numpy.typing import NDArray
 
-from inkgate.children import python_command
 from inkgate.concurrency import Threads
-from inkgate.engines.workers import serve
-from inkgate.engines.workers.pool import PoolSettings, WorkerPool
+from inkgate.engines.workers.model import ModelWorkers, Predict, model_worker_type, run_models
 from inkgate.errors import InputRejected
+from inkgate.runtimes.worker_process import python_command
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,7 +60,7 @@ def _obey(item: Any) -> object:  # noqa: ANN401 - an order, or an array
     return item
 
 
-def load(asked: str) -> Mapping[str, serve.Predict]:
+def load(asked: str) -> Mapping[str, Predict]:
     """`asked`: `broken` fails to load its models, `dead` dies while loading."""
     if asked == "broken":
         raise FileNotFoundError("no model here")
@@ -70,7 +70,7 @@ def load(asked: str) -> Mapping[str, serve.Predict]:
 
 
 def main() -> None:
-    serve.run(load)
+    run_models(load)
 
 
 def command() -> tuple[str, ...]:
@@ -80,7 +80,7 @@ def command() -> tuple[str, ...]:
 class RunningPool:
     """A running pool, and threads to call it from."""
 
-    def __init__(self, pool: WorkerPool) -> None:
+    def __init__(self, pool: ModelWorkers) -> None:
         self.pool = pool
         self._threads = Threads("test", 64)
 
@@ -101,7 +101,7 @@ class RunningPool:
 
 
 @asynccontextmanager
-async def running(pool: WorkerPool) -> AsyncIterator[RunningPool]:
+async def running(pool: ModelWorkers) -> AsyncIterator[RunningPool]:
     async with anyio.create_task_group() as background:
         background.start_soon(pool.run)
         await anyio.wait_all_tasks_blocked()
@@ -116,8 +116,8 @@ async def running_workers(
     workers: int = 1, timeout_s: float = 20.0, start_s: float = 60.0
 ) -> AsyncIterator[RunningPool]:
     """A started pool of such workers, with short pauses before replacements."""
-    settings = PoolSettings(command(), ("",) * workers, timeout_s, start_s, pause_s=0.01, most_pause_s=0.1)
-    async with running(WorkerPool(settings)) as pool:
+    worker_type = model_worker_type(command(), ("",) * workers, timeout_s, start_s)
+    async with running(ModelWorkers(replace(worker_type, pause_s=0.01, most_pause_s=0.1))) as pool:
         await pool.start()
         yield pool
 

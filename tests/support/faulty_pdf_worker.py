@@ -16,24 +16,25 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from inkgate.children import python_command
 from inkgate.documents.pdf import worker
 from inkgate.documents.pdf.wire import Call
+from inkgate.runtimes.processes_wire import WorkerReply, encode_reply, run_worker
+from inkgate.runtimes.worker_process import python_command
 
 
-class FaultyHandler:
+class FaultyHandler(worker.PdfHandler):
     """As PdfHandler, with faults."""
 
     def __init__(self, faults: dict[tuple[str, int], str]) -> None:
-        self._inner = worker.PdfHandler()
+        super().__init__()
         self._faults = faults
         self._answered = 0
 
-    def handle(self, call: Call, fds: Sequence[int]) -> dict[str, Any]:
+    def value(self, call: Call, memories: Sequence[mmap.mmap]) -> dict[str, Any]:
         fault = self._faults.get((call.op.value, call.index), "")
         if fault:
             fail(fault, used=self._answered > 0)
-        value = self._inner.handle(call, fds)
+        value = super().value(call, memories)
         self._answered += 1
         return value
 
@@ -58,12 +59,12 @@ def run_out() -> None:
 
 
 def babble() -> None:
-    os.write(int(sys.argv[-3]), b"\xff" * 64)
+    os.write(int(sys.argv[-4]), b"\xff" * 64)
     os._exit(0)
 
 
 def talk_nonsense() -> None:
-    os.write(int(sys.argv[-3]), b"\0\0\0\x02{}")
+    os.write(int(sys.argv[-4]), encode_reply(WorkerReply(b"{}")))
     hang()
 
 
@@ -110,7 +111,7 @@ def command(*faults: str) -> tuple[str, ...]:
 
 def main() -> None:
     faults = {}
-    for argument in sys.argv[1:-3]:
+    for argument in sys.argv[1:-4]:
         op, index, kind = argument.split(":")
         faults[op, int(index)] = kind
-    worker.main(FaultyHandler(faults))
+    run_worker(lambda _: FaultyHandler(faults))

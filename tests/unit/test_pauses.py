@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from inkgate.children import Pauses
+from inkgate.supervision import Pauses
 
 
 def test_pauses_double_up_to_the_longest() -> None:

@@ -8,8 +8,20 @@ from hypothesis import strategies as st
 
 from inkgate.documents.pdf import wire
 from inkgate.documents.pdf.facts import PageFacts
-from inkgate.documents.pdf.shared import make_bitmap, map_bitmap, map_bytes, seal_bytes
 from inkgate.documents.pdf.wire import Call, Op, Reply
+from inkgate.runtimes.processes_wire import (
+    REPLY_HEAD_BYTES,
+    MemoryUse,
+    Outcome,
+    SharedMemory,
+    WorkerReply,
+    decode_reply_head,
+    encode_call,
+    encode_forget,
+    encode_reply,
+    map_memory,
+    receive_call,
+)
 from inkgate.types import Line, Size, Word
 
 numbers = st.floats(-1e6, 1e6)
@@ -30,15 +42,16 @@ facts = st.builds(
 
 @given(facts)
 def test_a_page_is_the_same_at_the_other_end(page: PageFacts) -> None:
-    frame = wire.encode(Reply(page.flat(), private_mb=12.5))
-    assert wire.frame_length(frame[: wire.HEAD_BYTES]) == len(frame) - wire.HEAD_BYTES
-    assert PageFacts.of(wire.decode_reply(frame[wire.HEAD_BYTES :]).value) == page
+    frame = encode_reply(WorkerReply(wire.encode_reply(Reply(page.flat())), private_mb=12.5))
+    head, body = frame[:REPLY_HEAD_BYTES], frame[REPLY_HEAD_BYTES:]
+    assert decode_reply_head(head) == (len(body), Outcome.DONE, 12.5)
+    assert PageFacts.of(wire.decode_reply(body).value) == page
 
 
 @given(st.binary(max_size=40) | st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab"),
     lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["value", "error", "detail", "private_mb", "lines", "width"]), inner, max_size=4),
+    | st.dictionaries(st.sampled_from(["value", "error", "detail", "lines", "width"]), inner, max_size=4),
 ).map(orjson.dumps))  # fmt: skip
 def test_what_is_no_reply_is_told_from_one(body: bytes) -> None:
     try:
@@ -59,39 +72,49 @@ def test_facts_that_make_no_sense_are_refused(change: dict[str, object]) -> None
         PageFacts.of({**flat, **change})
 
 
-def test_frames_beyond_the_limit_are_refused() -> None:
-    with pytest.raises(ValueError, match="a frame of"):
-        wire.frame_length(b"\xff\xff\xff\xff")
+@pytest.mark.parametrize("head", [b"\xff" * REPLY_HEAD_BYTES, b"\0\0\0\2\x09" + bytes(8)])
+def test_frames_beyond_the_limit_and_unknown_outcomes_are_refused(head: bytes) -> None:
+    with pytest.raises(ValueError, match=r"a frame of|is not a valid Outcome"):
+        decode_reply_head(head)
 
 
 def test_descriptors_arrive_with_their_call_and_calls_one_by_one() -> None:
     ours, theirs = socket.socketpair()
-    with ours, theirs:
-        data = seal_bytes(b"%PDF-data")
-        bitmap = make_bitmap(Size(4, 3))
-        first, second = Call(Op.RENDER, 7, document_bytes=9, width=4, height=3), Call(Op.CLOSE, 7)
-        socket.send_fds(ours, [wire.encode(first)], [data.fileno(), bitmap.fileno()])
-        ours.sendall(wire.encode(second))
-        received = wire.receive_call(theirs)
+    pixels = 4 * 3 * 3
+    with (
+        ours,
+        theirs,
+        SharedMemory("inkgate-pdf", 9, b"%PDF-data", kept=True) as data,
+        SharedMemory("inkgate-page", pixels, kept=False) as bitmap,
+    ):
+        uses = tuple(MemoryUse.of(memory, attached=True) for memory in (data, bitmap))
+        call = Call(Op.RENDER, data.number, width=4, height=3)
+        socket.send_fds(ours, [encode_call(call, uses)], [data.fileno(), bitmap.fileno()])
+        ours.sendall(encode_forget(data.number))
+        received = receive_call(theirs)
         assert received is not None
-        call, fds = received
-        assert call == first
-        assert bytes(map_bytes(fds[0], call.document_bytes)) == b"%PDF-data"
-        map_bitmap(fds[1], Size(4, 3))[2, 3] = (1, 2, 3)
-        assert map_bitmap(bitmap.fileno(), Size(4, 3))[2, 3].tolist() == [1, 2, 3]
-        assert wire.receive_call(theirs) == (second, [])
+        message, descriptors = received
+        assert message == (call, uses, None)
+        assert bytes(map_memory(descriptors[0], uses[0])) == b"%PDF-data"
+        map_memory(descriptors[1], uses[1])[35] = 3
+        assert bitmap.map()[35] == 3
+        assert receive_call(theirs) == ((None, (), data.number), [])
         ours.close()
-        assert wire.receive_call(theirs) is None
-        for fd in fds:
-            os.close(fd)
-        data.close()
-        bitmap.close()
+        assert receive_call(theirs) is None
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def test_a_worker_can_change_neither_document_nor_size() -> None:
-    data, bitmap = seal_bytes(b"abc"), make_bitmap(Size(2, 2))
-    with pytest.raises(PermissionError):
-        os.pwrite(data.fileno(), b"x", 0)
-    for file in (data, bitmap):
-        with file, pytest.raises(PermissionError):
-            file.truncate(0)
+    with (
+        SharedMemory("inkgate-pdf", 3, b"abc", kept=True) as data,
+        SharedMemory("inkgate-page", 12, kept=False) as bitmap,
+    ):
+        with pytest.raises(PermissionError):
+            os.pwrite(data.fileno(), b"x", 0)
+        for memory in (data, bitmap):
+            for size in (0, 100):
+                with pytest.raises(PermissionError):
+                    os.ftruncate(memory.fileno(), size)
+    with pytest.raises(ValueError, match="closed"):
+        data.fileno()

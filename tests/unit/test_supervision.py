@@ -9,8 +9,7 @@ import anyio.lowlevel
 import pytest
 from structlog.testing import capture_logs
 
-from inkgate.children import Pauses
-from inkgate.supervision import BackgroundTask, Supervisor
+from inkgate.supervision import BackgroundTask, Pauses, Supervisor
 from support.clock import Clock
 from support.virtual_time import VIRTUAL_TIME, Backend
 

@@ -18,7 +18,7 @@ from inkgate.engines.ppocr.engine import PpOcr
 from inkgate.engines.vllm.balancer import Server
 from inkgate.engines.vllm.managed import supervisor
 from inkgate.engines.vllm.servers import ModelServers
-from inkgate.engines.workers.pool import WorkerPool
+from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.runtimes.base import Runtime
 from inkgate.serving.admission import AdmissionLimiter
@@ -102,7 +102,7 @@ class StateObjects:
     batchers: Batchers
     kept: KeptPages | None = None
     breaker: Breaker | None = None
-    workers: WorkerPool | None = None
+    workers: ModelWorkers | None = None
     servers: ModelServers | None = None
     gpus: LastRead | None = None
     supervisor: Supervisor | None = None

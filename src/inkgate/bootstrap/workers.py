@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inkgate.engines.ppocr.worker import worker_pool
-from inkgate.engines.workers.pool import WorkerPool
+from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus, worker_count
 from inkgate.settings import PpocrSettings, Provider, Settings
 from inkgate.supervision import Supervisor
@@ -32,7 +32,7 @@ def with_workers(settings: Settings, cores: int | None = None) -> Settings:
     return _changed(settings, asked.model_copy(update=chosen))
 
 
-def pool_of(ppocr: PpocrSettings, supervisor: Supervisor | None = None) -> WorkerPool | None:
+def pool_of(ppocr: PpocrSettings, supervisor: Supervisor | None = None) -> ModelWorkers | None:
     """A pool of the workers that `with_workers` configured, if any."""
     return worker_pool(ppocr, supervisor) if ppocr.workers else None
 

@@ -20,7 +20,7 @@ from inkgate.engines.vllm.preset import Preset
 from inkgate.engines.vllm.presets import find_preset, preset_names
 from inkgate.engines.vllm.servers import ModelServers, model_servers
 from inkgate.engines.vllm.upstream import Upstream
-from inkgate.engines.workers.pool import WorkerPool
+from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import InputRejected
 from inkgate.layout.base import Layout
 from inkgate.layout.cdla import CdlaLayout
@@ -98,7 +98,7 @@ def runtime_of(settings: Settings) -> Runtime:
 
 
 def embedded_engine(
-    settings: Settings, layout: Layout, models: Runtime | WorkerPool, batching: NewBatching = unbatched
+    settings: Settings, layout: Layout, models: Runtime | ModelWorkers, batching: NewBatching = unbatched
 ) -> PpOcr:
     """The embedded engine, which needs no configuration."""
     return PpOcr(settings.engine.ppocr, layout, models, batching)

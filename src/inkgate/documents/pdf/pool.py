@@ -1,38 +1,43 @@
-"""Opens and renders PDF documents in a pool of worker processes."""
+"""Opens and renders PDF documents in a pool of worker processes (runtimes/processes.py)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from functools import partial
-from io import FileIO
-from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
-import anyio
+import numpy as np
+import structlog
 
-from inkgate.children import python_command
-from inkgate.concurrency import Threads, single_error
+from inkgate.concurrency import Threads
 from inkgate.documents.content import digest, page_key
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
-from inkgate.documents.pdf.jobs import Content, Job, JobQueue, Source, stopped_error
-from inkgate.documents.pdf.lane import Lane, LaneSettings
-from inkgate.documents.pdf.room import machine_has_room
-from inkgate.documents.pdf.shared import make_bitmap, map_bitmap, seal_bytes
-from inkgate.documents.pdf.wire import Call, Op
-from inkgate.errors import InputRejected
+from inkgate.documents.pdf.wire import Call, Op, Reply, decode_reply
+from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+from inkgate.runtimes.processes import ProcessPool
+from inkgate.runtimes.processes_wire import SharedMemory
+from inkgate.runtimes.worker_process import LossCause, python_command
+from inkgate.runtimes.worker_slot import CallLost, WorkerType
 from inkgate.settings import PdfSettings, PdfText
-from inkgate.supervision import BackgroundTask, Supervisor
+from inkgate.supervision import Supervisor
 from inkgate.types import Pixels, TextLayer
 
+log = structlog.get_logger(__name__)
+
 USUAL_RANK = 1
+MAX_CALLS = 2000
+"""A worker is replaced after this many calls, so that small leaks of pdfium and malloc don't add up."""
+MAX_GROWTH_MB = 400.0
+"""A worker is replaced if its memory between calls has grown by this much since its start."""
+RETRY_AFTER_S = 5.0
+"""Documents in flight usually free their memory within this time."""
 
 
 class PdfPool:
-    """Runs calls on PDF documents in worker processes, page by page, the most urgent first (jobs.py).
+    """Runs calls on PDF documents in worker processes, page by page, the most urgent first.
 
     Workers are started on demand, the first `warm_workers` at once. A worker that crashes, hangs or uses too much
     memory fails only its current page, and is replaced. Scheduling is per page, so a document of a thousand pages does
@@ -45,62 +50,47 @@ class PdfPool:
     ) -> None:
         """`command`: starts another program with the protocol of wire.py, for tests.
 
-        `supervisor`: runs the lanes.
+        `supervisor`: runs the tasks of the workers.
         """
-        self._supervisor = supervisor or Supervisor()
         self._settings = settings
-        self._lane_settings = LaneSettings(
+        worker_type = WorkerType(
+            name="pdf",
             command=command or python_command("inkgate.documents.pdf.worker"),
+            arguments=("",) * settings.workers,
+            decode=decode_reply,
+            hostile=True,
+            warm=settings.warm_workers,
+            call_s=settings.page_timeout_s,
             memory_mb=settings.worker_memory_mb,
-            timeout_s=settings.page_timeout_s,
+            max_calls=MAX_CALLS,
+            max_growth_mb=MAX_GROWTH_MB,
         )
-        self._numbers = count(1)
-        self._waiting = JobQueue()
-        self._idle: list[Lane] = []
-        self._lanes: list[Lane] = []
-        self._stack = AsyncExitStack()
-        self._running = False
+        self._processes = ProcessPool(worker_type, supervisor)
 
     async def __aenter__(self) -> Self:
         self._threads = Threads("pdf", self._settings.workers + 2)
-        self._stack.enter_context(single_error())
-        group = await self._stack.enter_async_context(anyio.create_task_group())
-        self._lanes = [Lane(self._lane_settings, self._threads, self._rest) for _ in range(self._settings.workers)]
-        for number, lane in enumerate(self._lanes):
-            run = partial(self._run, lane, number < self._settings.warm_workers)
-            group.start_soon(self._supervisor.keep, BackgroundTask(f"pdf_worker_{number + 1}", run))
-        self._stack.callback(group.cancel_scope.cancel)
-        self._running = True
+        await self._processes.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        self._running = False
-        try:
-            return await self._stack.__aexit__(kind, error, trace)
-        finally:
-            self._idle.clear()
-            while (job := self._waiting.take()) is not None:
-                job.fail(stopped_error())
+        return await self._processes.__aexit__(kind, error, trace)
 
     @property
     def worker_pids(self) -> tuple[int, ...]:
         """The current worker processes."""
-        return tuple(lane.pid for lane in self._lanes if lane.pid is not None)
+        return self._processes.pids
 
     @property
     def worker_lives(self) -> tuple[tuple[int, int], ...]:
-        """For each lane: its process, 0 for none, and 1 + the number of its workers that died.
-
-        Lanes that never had a worker are omitted.
-        """
-        return tuple((lane.pid or 0, lane.deaths + 1) for lane in self._lanes if lane.pid or lane.deaths)
+        """See ProcessPool.lives."""
+        return self._processes.lives
 
     @property
     def jobs(self) -> tuple[int, int, int]:
-        """Number of lanes, of lanes with a job, and of waiting jobs."""
-        return len(self._lanes), len(self._lanes) - len(self._idle), len(self._waiting)
+        """Number of workers, of those with a call, and of waiting calls."""
+        return self._processes.calls
 
     @asynccontextmanager
     async def open(
@@ -116,72 +106,79 @@ class PdfPool:
         """
         if not data:
             raise InputRejected("pdf_corrupt", "The PDF has no bytes.")
-        content = await self._threads.run(digest, data)
+        content_key = await self._threads.run(digest, data)
         with machine_has_room():
-            file = await self._threads.run(seal_bytes, data)
-        source = Source(Content(len(data), content, password), next(self._numbers), file, self._close_documents)
+            memory = await self._threads.run(SharedMemory, "inkgate-pdf", len(data), data, kept=True)
+        source = PdfSource(memory, content_key, password, self._processes)
         with source.hold():
-            opened = await self.call(source, Call(Op.OPEN, source.number), rank)
+            opened = await self.call(source, Call(Op.OPEN, source.number, password), rank)
             page_count = whole(opened.get("page_count"))
             if page_count < 1:
                 raise InputRejected("pdf_empty", "The PDF has no pages.")
             yield PdfDocument(self, source, page_count, self._settings, pdf_text)
 
-    def _close_documents(self) -> None:
-        """Has idle workers close unused documents; busy workers do so after their job."""
-        for lane in self._idle:
-            lane.close_documents()
-
-    async def call(self, source: Source, call: Call, rank: int, bitmap: FileIO | None = None) -> dict[str, Any]:
-        """Queues `call` and returns a worker's reply.
+    async def call(
+        self, source: PdfSource, call: Call, rank: int, bitmap: SharedMemory | None = None
+    ) -> dict[str, Any]:
+        """Has a worker run `call`, and returns its reply.
 
         Raises:
-            InputRejected, EngineFailed: as lane.py decides.
+            InputRejected, EngineFailed: as the worker says, or by the crash rules of worker_slot.py.
         """
-        if not self._running:
-            raise stopped_error()
+        memories = (source.memory,) if bitmap is None else (source.memory, bitmap)
         with source.hold():
-            job = Job(source, call, rank, bitmap)
-            self._waiting.put(job)
-            self._dispatch()
             try:
-                await job.done.wait()
-            finally:
-                if not job.done.is_set():
-                    job.abandoned = True
-        error, job.error = job.error, None
+                reply: Reply = await self._processes.call(call, memories, rank)
+            except CallLost as lost:
+                raise _lost_error(call, lost.cause, self._settings.page_timeout_s) from None
+        if reply.error:
+            raise _rejected(reply)
+        return reply.value
+
+
+class PdfSource:
+    """A document's bytes in shared memory, for workers. Reference-counted: open until its last holder releases it.
+
+    Used from one event loop.
+
+    Attributes:
+        number: of the shared memory. New for each opening, so that no caller uses a document opened by another's
+            password.
+        digest: the key of its bytes.
+    """
+
+    def __init__(self, memory: SharedMemory, content_key: bytes, password: str, processes: ProcessPool) -> None:
+        self.number = memory.number
+        self.memory = memory
+        self.digest = content_key
+        self.password = password
+        self._processes = processes
+        self._holders = 0
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Keeps the document open within the block.
+
+        Raises:
+            EngineFailed: "engine_unavailable": it is closed.
+        """
+        if self.memory.closed:
+            raise EngineFailed("engine_unavailable", "The document was closed before this page was read.")
+        self._holders += 1
         try:
-            if error is not None:
-                raise error
+            yield
         finally:
-            del error  # the error holds this frame
-        return job.value
-
-    async def _run(self, lane: Lane, warm: bool) -> None:
-        try:
-            await lane.run(warm)
-        finally:
-            if lane in self._idle:
-                self._idle.remove(lane)
-
-    def _rest(self, lane: Lane) -> None:
-        """Called by an idle lane."""
-        self._idle.append(lane)
-        self._dispatch()
-
-    def _dispatch(self) -> None:
-        """Gives each waiting job to the idle lane that is most ready for its document, while there are both."""
-        while self._idle and (job := self._waiting.take()) is not None:
-            lane = max(self._idle, key=lambda lane: lane.readiness(job.source))
-            self._idle.remove(lane)
-            lane.give(job)
+            self._holders -= 1
+            if not self._holders:
+                self.memory.close()
+                self._processes.forget_closed()
 
 
 class PdfDocument:
     """An open PDF. Pages may be requested in any order and concurrently."""
 
     def __init__(
-        self, pool: PdfPool, source: Source, page_count: int, settings: PdfSettings, pdf_text: PdfText
+        self, pool: PdfPool, source: PdfSource, page_count: int, settings: PdfSettings, pdf_text: PdfText
     ) -> None:
         self.page_count = page_count
         self._pool = pool
@@ -201,6 +198,7 @@ class PdfDocument:
         call = Call(
             Op.PAGE,
             self._source.number,
+            self._source.password,
             index=index,
             dpi=self._settings.dpi,
             max_side=self._settings.max_side,
@@ -228,7 +226,7 @@ class _Place:
 class PdfPage:
     """A page of an open PDF (`types.Page`). `text_verdict`: why its text layer is used or not."""
 
-    def __init__(self, pool: PdfPool, source: Source, place: _Place, facts: PageFacts) -> None:
+    def __init__(self, pool: PdfPool, source: PdfSource, place: _Place, facts: PageFacts) -> None:
         self.content_key = place.content_key
         self.index = place.index
         self._rank = place.rank
@@ -246,11 +244,52 @@ class PdfPage:
     async def pixels(self, longest_side: int | None = None) -> Pixels:
         """See `types.Page`. Rendered at the requested size, not shrunk afterwards."""
         size = shrink(self.size, longest_side)
+        source = self._source
         with machine_has_room():
-            bitmap = make_bitmap(size)
+            bitmap = SharedMemory("inkgate-page", size.pixels * 3, kept=False)
         with bitmap:
-            call = Call(Op.RENDER, self._source.number, index=self.index, width=size.width, height=size.height)
-            await self._pool.call(self._source, call, self._rank, bitmap)
+            call = Call(
+                Op.RENDER, source.number, source.password, index=self.index, width=size.width, height=size.height
+            )
+            await self._pool.call(source, call, self._rank, bitmap)
             with machine_has_room():
-                rgb = map_bitmap(bitmap.fileno(), size)
+                rgb = np.frombuffer(bitmap.map(), np.uint8).reshape(size.height, size.width, 3)
         return Pixels(rgb, max(self.size.width, self.size.height) / max(size.width, size.height))
+
+
+@contextmanager
+def machine_has_room() -> Iterator[None]:
+    """Context around the allocation of shared memory.
+
+    Raises:
+        Overloaded: "service_full": no shared memory is left, or too many files are open. The log says which.
+    """
+    try:
+        yield
+    except OSError as error:
+        log.warning("no_room_for_pdf", reason=error.strerror)
+        raise Overloaded("service_full", "The machine is out of memory or file descriptors.", RETRY_AFTER_S) from error
+
+
+def _rejected(reply: Reply) -> InkgateError:
+    try:
+        return InputRejected(reply.error, reply.detail)
+    except ValueError:  # unknown code: the worker is corrupted
+        return InputRejected("page_broken", "The page could not be rendered.")
+
+
+def _lost_error(call: Call, cause: LossCause, timeout_s: float) -> InkgateError:
+    match cause:
+        case LossCause.TIMEOUT:
+            return EngineFailed("page_timeout", f"{call.what} timed out after {timeout_s:g} s.")
+        case LossCause.MEMORY:
+            return InputRejected("page_memory", f"{call.what} needs more memory than a PDF worker may use.")
+        case LossCause.CRASH:
+            code = "pdf_corrupt" if call.op is Op.OPEN else "page_broken"
+            return InputRejected(code, f"{call.what} is so badly damaged that it crashed the PDF worker.")
+        case LossCause.STOPPED:
+            return EngineFailed("engine_unavailable", "The service is stopping and reads no more PDFs.")
+        case LossCause.NOT_STARTED | LossCause.NO_WORKER:
+            return EngineFailed("engine_unavailable", "A PDF worker did not start.")
+        case LossCause.FAILED:
+            return EngineFailed("engine_failed", "The PDF worker failed.")

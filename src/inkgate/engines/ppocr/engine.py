@@ -19,7 +19,7 @@ from inkgate.engines.ppocr.lines import LineCrop
 from inkgate.engines.ppocr.models import BatchedModels, PpocrModels
 from inkgate.engines.ppocr.recognition import RecognizedText
 from inkgate.engines.ppocr.worker import models_of
-from inkgate.engines.workers.pool import WorkerPool
+from inkgate.engines.workers.model import ModelWorkers
 from inkgate.errors import EngineFailed, InkgateError, InputRejected
 from inkgate.layout.arrange import arrange
 from inkgate.layout.base import Layout, Region
@@ -196,14 +196,16 @@ class PpOcr:
         self,
         settings: PpocrSettings,
         layout: Layout,
-        models: Runtime | WorkerPool,
+        models: Runtime | ModelWorkers,
         batching: NewBatching = unbatched,
     ) -> None:
         """`layout` is used for Markdown and blocks only. `models`: run in this process or in workers. `batching`: for
         the models that read lines.
         """
         self._settings = settings
-        self._load = partial(models_of, models) if isinstance(models, WorkerPool) else partial(PpocrModels.load, models)
+        self._load = (
+            partial(models_of, models) if isinstance(models, ModelWorkers) else partial(PpocrModels.load, models)
+        )
         self._batching = batching
         self._layout = layout
         self._pages = anyio.CapacityLimiter(settings.concurrent_pages)

@@ -10,19 +10,17 @@ from pathlib import Path
 
 import cv2
 
-from inkgate.children import python_command
 from inkgate.engines.ppocr.detection import TextDetector
 from inkgate.engines.ppocr.models import PpocrModels, shape_ranges
 from inkgate.engines.ppocr.orientation import LineOrientation, PageOrientation
 from inkgate.engines.ppocr.recognition import TextRecognizer
-from inkgate.engines.workers import serve
-from inkgate.engines.workers.model import WorkerModel
-from inkgate.engines.workers.pool import PoolSettings, WorkerPool
+from inkgate.engines.workers.model import ModelWorkers, Predict, WorkerModel, model_worker_type, run_models
 from inkgate.engines.workers.shares import shares, usable_cpus
 from inkgate.runtimes.choose import open_runtime
 from inkgate.runtimes.compiled import alone, compiled_folder
 from inkgate.runtimes.memory import limit_arenas
 from inkgate.runtimes.providers import ProviderRequest
+from inkgate.runtimes.worker_process import python_command
 from inkgate.settings import OnnxRuntimeSettings, PpocrSettings, Precision, RuntimeName
 from inkgate.supervision import Supervisor
 
@@ -31,10 +29,10 @@ _NAMES = ("detector", "recognizer", "line_orientation", "page_orientation")
 
 def main() -> None:
     """Entry point of a worker process."""
-    serve.run(load)
+    run_models(load)
 
 
-def load(asked: str) -> Mapping[str, serve.Predict]:
+def load(asked: str) -> Mapping[str, Predict]:
     """The models. `asked`: see worker_pool. Must be called before any library counts the CPUs."""
     wanted = json.loads(asked)
     os.sched_setaffinity(0, wanted["cpus"])
@@ -49,8 +47,8 @@ def load(asked: str) -> Mapping[str, serve.Predict]:
     return {name: attrgetter(f"{name}.predict")(models) for name in _NAMES}
 
 
-def worker_pool(settings: PpocrSettings, supervisor: Supervisor | None = None) -> WorkerPool:
-    """A pool of `settings.workers` workers, each with its share of the cores. Runtimes bind their threads to the first
+def worker_pool(settings: PpocrSettings, supervisor: Supervisor | None = None) -> ModelWorkers:
+    """`settings.workers` workers, each with its share of the cores. Runtimes bind their threads to the first
     cores they may use and don't know of each other. Compiled models are shared: one worker compiles, the others load
     the result.
     """
@@ -69,15 +67,15 @@ def worker_pool(settings: PpocrSettings, supervisor: Supervisor | None = None) -
         for cpus in shares(usable_cpus(), settings.workers)
     ]
     command = python_command("inkgate.engines.ppocr.worker")
-    return WorkerPool(PoolSettings(command, arguments, settings.worker_timeout_s), supervisor)
+    return ModelWorkers(model_worker_type(command, arguments, settings.worker_timeout_s), supervisor)
 
 
-def models_of(pool: WorkerPool) -> PpocrModels:
-    """The models of the started pool. Blocking. Raises as WorkerPool.start."""
-    pool.start()
+def models_of(workers: ModelWorkers) -> PpocrModels:
+    """The models in the workers, which it starts. Blocking. Raises as ModelWorkers.start."""
+    workers.start()
     return PpocrModels(
-        WorkerModel(pool, "detector", TextDetector),
-        WorkerModel(pool, "recognizer", TextRecognizer),
-        WorkerModel(pool, "line_orientation", LineOrientation),
-        WorkerModel(pool, "page_orientation", PageOrientation),
+        WorkerModel(workers, "detector", TextDetector),
+        WorkerModel(workers, "recognizer", TextRecognizer),
+        WorkerModel(workers, "line_orientation", LineOrientation),
+        WorkerModel(workers, "page_orientation", PageOrientation),
     )

@@ -10,7 +10,6 @@ from enum import StrEnum
 import anyio
 import structlog
 
-from inkgate.children import Pauses
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.engines.vllm.managed.command import ServerCommand
 from inkgate.engines.vllm.managed.diagnose import Death, DeathCause, kernel_oom_kills
@@ -18,6 +17,7 @@ from inkgate.engines.vllm.managed.process import OomKills, ServerRun
 from inkgate.engines.vllm.server import ModelServer
 from inkgate.errors import EngineFailed
 from inkgate.settings import ManagedSettings
+from inkgate.supervision import Pauses
 
 log = structlog.get_logger(__name__)
 _TRIES = 3

@@ -1,0 +1,234 @@
+"""The pool of worker processes, for PDF rendering and models alike: their number, their calls, and who gets the next.
+
+Workers are owned by slots, which have the crash rules and the restart policy (worker_slot.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from itertools import count
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+
+from inkgate.concurrency import Threads, single_error
+from inkgate.runtimes.processes_wire import SharedMemory
+from inkgate.runtimes.worker_process import LossCause, WorkerProcess
+from inkgate.runtimes.worker_slot import CallLost, WorkerCall, WorkerSlot, WorkerType
+from inkgate.supervision import BackgroundTask, Supervisor
+
+OLDEST_EVERY = 8
+
+
+class CallQueue:
+    """Calls that wait for a worker, by rank, then in order of arrival.
+
+    Every `OLDEST_EVERY`th call is the one that has waited longest, whatever its rank, so that none starves.
+    """
+
+    def __init__(self) -> None:
+        self._ranks: dict[int, deque[tuple[int, WorkerCall]]] = {}
+        self._put = count()
+        self._taken = 0
+
+    def __len__(self) -> int:
+        return sum(not call.abandoned for calls in self._ranks.values() for _, call in calls)
+
+    def put(self, call: WorkerCall) -> None:
+        self._ranks.setdefault(call.rank, deque()).append((next(self._put), call))
+
+    def put_back(self, call: WorkerCall) -> None:
+        """Makes a call that was taken the first of its rank."""
+        self._ranks.setdefault(call.rank, deque()).appendleft((-1, call))
+
+    def take(self) -> WorkerCall | None:
+        """The next call whose caller still waits."""
+        for calls in self._ranks.values():
+            while calls and calls[0][1].abandoned:
+                calls.popleft()
+        waiting = [calls for _, calls in sorted(self._ranks.items()) if calls]
+        if not waiting:
+            return None
+        self._taken += 1
+        is_oldests = self._taken % OLDEST_EVERY == 0
+        return (min(waiting, key=lambda calls: calls[0][0]) if is_oldests else waiting[0]).popleft()[1]
+
+
+class ProcessPool:
+    """Runs calls in worker processes, the most urgent first, each in the free worker that is most ready for it.
+
+    While open it owns its processes. Used from one event loop; may be opened again after it was closed. A cancelled
+    caller returns at once; the result of its running call is dropped, and its worker serves the next when it is done.
+    """
+
+    def __init__(self, worker_type: WorkerType, supervisor: Supervisor | None = None) -> None:
+        """`supervisor`: keeps the task of each worker running."""
+        self.running = False
+        self._type = worker_type
+        self._supervisor = supervisor or Supervisor()
+        self._slots = [WorkerSlot(worker_type, argument, self) for argument in worker_type.arguments]
+        self._waiting = CallQueue()
+        self._idle: list[WorkerSlot] = []
+        self._start_error: Exception | None = None
+        self._start_ended = anyio.Event()
+
+    async def __aenter__(self) -> Self:
+        self.threads = Threads(f"{self._type.name}_workers", len(self._slots) + 2)
+        self._loop = asyncio.get_running_loop()
+        self._stack = AsyncExitStack()
+        self._stack.enter_context(single_error())
+        self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
+        self._stack.callback(self._tasks.cancel_scope.cancel)
+        warm = self._type.warm or 0
+        for number, slot in enumerate(self._slots):
+            task = BackgroundTask(f"{self._type.name}_worker_{number + 1}", partial(self._run, slot, number < warm))
+            self._tasks.start_soon(self._supervisor.keep, task)
+        self.running = True
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self.running = False
+        try:
+            return await self._stack.__aexit__(kind, error, trace)
+        finally:
+            while (call := self._waiting.take()) is not None:
+                call.fail(LossCause.STOPPED)
+            self.report_start(CallLost(LossCause.STOPPED))
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The worker processes that take calls."""
+        return tuple(slot.pid for slot in self._slots if slot.is_ready)
+
+    @property
+    def lives(self) -> tuple[tuple[int, int], ...]:
+        """For each worker: its process, 0 for none, and 1 + the number of its processes that died.
+
+        Those that were never started are omitted.
+        """
+        return tuple((slot.pid, slot.deaths + 1) for slot in self._slots if slot.pid or slot.deaths)
+
+    @property
+    def calls(self) -> tuple[int, int, int]:
+        """Number of workers, of those with a call, and of waiting calls."""
+        return len(self._slots), len(self._slots) - len(self._idle), len(self._waiting)
+
+    async def ready(self) -> None:
+        """Returns once a worker takes calls. Raises the error of a start that fails before, or CallLost if stopped."""
+        self._start_error = None if self.running else CallLost(LossCause.STOPPED)
+        while not self.pids:
+            if self._start_error is not None:
+                raise self._start_error
+            await self._start_ended.wait()
+
+    async def call(self, call: object, memories: Sequence[SharedMemory] = (), rank: int = 0) -> Any:  # noqa: ANN401
+        """The result of `call`, any value that can be pickled, and is small. `memories` stay open until this returns.
+
+        Raises:
+            CallLost: the crash rules gave it up, or the pool is closed.
+        """
+        done = anyio.Event()
+        waiting = WorkerCall(call, memories, rank, done.set)
+        self._put(waiting)
+        try:
+            await done.wait()
+        finally:
+            waiting.abandoned = not waiting.done
+        return waiting.result()
+
+    def call_from_thread(self, call: object, memories: Sequence[SharedMemory], wait_s: float) -> Any:  # noqa: ANN401
+        """As `call`, from any thread but the event loop's, which it blocks. Costs the loop less than a task.
+
+        Raises:
+            CallLost: also if no worker took it in `wait_s`. `memories` may be in use even then.
+        """
+        done = Lock()
+        done.acquire()
+        waiting = WorkerCall(call, memories, 0, done.release)
+        self._from_thread(self._put, waiting)
+        while not done.acquire(timeout=wait_s):
+            if not waiting.taken:
+                waiting.abandoned = True
+                raise CallLost(LossCause.NO_WORKER)
+        return waiting.result()
+
+    def forget_closed_from_thread(self) -> None:
+        """As `forget_closed`, from any thread; returns at once."""
+        with suppress(CallLost):  # stopped: no worker has anything
+            self._from_thread(self.forget_closed)
+
+    def forget_closed(self) -> None:
+        """Has idle workers close memories that were closed here; busy workers do so after their call."""
+        for slot in self._idle:
+            slot.forget_closed()
+
+    def rest(self, slot: WorkerSlot) -> None:
+        """See SlotOwner."""
+        self._idle.append(slot)
+        self._dispatch()
+
+    def withdraw(self, slot: WorkerSlot) -> bool:
+        """See SlotOwner."""
+        was_idle = slot in self._idle
+        if was_idle:
+            self._idle.remove(slot)
+        return was_idle
+
+    def put_back(self, call: WorkerCall) -> None:
+        """See SlotOwner."""
+        call.taken = False
+        self._waiting.put_back(call)
+        self._dispatch()
+
+    def report_start(self, error: Exception | None) -> None:
+        """See SlotOwner."""
+        self._start_error = error
+        ended, self._start_ended = self._start_ended, anyio.Event()
+        ended.set()
+
+    def watch(self, process: WorkerProcess, on_end: Callable[[WorkerProcess], None]) -> None:
+        """See SlotOwner."""
+        self._tasks.start_soon(_watch, process, on_end)
+
+    def _from_thread(self, function: Callable[..., None], *args: object) -> None:
+        if not self.running:
+            raise CallLost(LossCause.STOPPED)
+        try:
+            self._loop.call_soon_threadsafe(function, *args)
+        except RuntimeError as error:  # the loop is closed
+            raise CallLost(LossCause.STOPPED) from error
+
+    def _put(self, call: WorkerCall) -> None:
+        if not self.running:
+            call.fail(LossCause.STOPPED)
+            return
+        self._waiting.put(call)
+        self._dispatch()
+
+    async def _run(self, slot: WorkerSlot, ahead: bool) -> None:
+        try:
+            await slot.run(ahead)
+        finally:
+            self.withdraw(slot)
+
+    def _dispatch(self) -> None:
+        """Gives each waiting call to the idle worker that is most ready for it, while there are both."""
+        while self._idle and (call := self._waiting.take()) is not None:
+            slot = max(self._idle, key=lambda slot: slot.readiness(call.memories))
+            self._idle.remove(slot)
+            slot.give(call)
+
+
+async def _watch(process: WorkerProcess, on_end: Callable[[WorkerProcess], None]) -> None:
+    with process.pid_file:
+        await anyio.wait_readable(process.pid_file)
+    process.is_ready = False
+    on_end(process)
