@@ -229,6 +229,9 @@ async def test_callers_that_leave_at_any_moment_leak_nothing() -> None:
         for step in range(20):
             with anyio.move_on_after(step * 0.002):
                 await (await pdf.page(step % 3)).pixels(400)
+            with anyio.move_on_after(step * 0.001):
+                async with pool.open(numbered_pages(), PdfText.AUTO) as other:
+                    await other.page(0)
         assert await outcome(pdf, 1) == "ok"
         assert pool.jobs == (1, 0, 0)
         assert (pool.worker_pids, shared_memory()) == (pids, memory)

@@ -30,7 +30,7 @@ from inkgate.runtimes.processes_wire import (
 
 END_GRACE_S = 1.0
 """How long to wait for the exit status of a worker that has closed its socket."""
-_CHUNK = 2**20
+_FIRST_CHUNK, _CHUNK = 2**14, 2**20
 _OUT_OF_MEMORY_SIGNALS = {signal.SIGABRT, signal.SIGKILL}
 """Signals of a process out of memory: pdfium aborts itself after a failed allocation, or the kernel kills it. (A failed
 assertion in pdfium is SIGTRAP or SIGILL.)"""
@@ -181,6 +181,8 @@ class WorkerProcess:
     def _send(self, frame: bytes, descriptors: Sequence[int] = ()) -> bool:
         """Sends a frame, which always fits the socket buffer of an idle worker. False if the worker is gone."""
         try:
+            if not descriptors:
+                return self._channel.send(frame) == len(frame)
             return socket.send_fds(self._channel, [frame], descriptors) == len(frame)
         except OSError:
             return False
@@ -188,8 +190,7 @@ class WorkerProcess:
     async def _reply(self, timeout_s: float) -> WorkerReply:
         try:
             with anyio.fail_after(timeout_s):
-                length, outcome, private_mb = decode_reply_head(await self._receive(REPLY_HEAD_BYTES))
-                return WorkerReply(await self._receive(length), outcome, private_mb)
+                return await self._receive()
         except TimeoutError:
             await self.stop()
             raise WorkerDied(LossCause.TIMEOUT) from None
@@ -199,15 +200,27 @@ class WorkerProcess:
             had_call = not isinstance(error, ConnectionResetError)
             raise WorkerDied(await self.stop(grace_s=END_GRACE_S), had_call=had_call) from error
 
-    async def _receive(self, count: int) -> bytes:
+    async def _receive(self) -> WorkerReply:
+        """The next frame. Raises EOFError, OSError, and ValueError if it makes no sense or more than it has come."""
+        await anyio.wait_readable(self._channel)
         received = bytearray()
-        while len(received) < count:
+        while len(received) < REPLY_HEAD_BYTES:
+            received += await self._chunk(_FIRST_CHUNK)
+        length, outcome, private_mb = decode_reply_head(bytes(received[:REPLY_HEAD_BYTES]))
+        while len(received) < REPLY_HEAD_BYTES + length:
+            received += await self._chunk(_CHUNK)
+        if len(received) > REPLY_HEAD_BYTES + length:
+            raise ValueError("more than a reply")
+        return WorkerReply(bytes(received[REPLY_HEAD_BYTES:]), outcome, private_mb)
+
+    async def _chunk(self, most: int) -> bytes:
+        """What has come, at least a byte and at most this many."""
+        while True:
             try:
-                chunk = self._channel.recv(min(count - len(received), _CHUNK))
+                chunk = self._channel.recv(most)
             except BlockingIOError:
                 await anyio.wait_readable(self._channel)
                 continue
             if not chunk:
                 raise EOFError
-            received += chunk
-        return bytes(received)
+            return chunk
