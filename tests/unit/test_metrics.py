@@ -184,6 +184,12 @@ def test_exemplars_name_the_trace() -> None:
     assert '# {trace_id="4bf92f3577b34da6a3ce929d0e0e4736"} 0.7' in text
 
 
+def test_times_of_creation_are_not_shown(seen: MetricsBench) -> None:
+    seen.metrics.request("POST", "/ocr", 200, 0.7)
+    for accept in ("", "application/openmetrics-text;version=1.0.0"):
+        assert "_created" not in exposed(seen.registry, accept)[0].decode()
+
+
 def test_names_from_outside_make_no_series(seen: MetricsBench) -> None:
     for code in CODES:
         seen.metrics.page(PageResult(0, engine="vl", error=error(code)), Task(), 1.0)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
 from time import monotonic
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from inkgate.errors import CODES, ENGINE_CODES
 from inkgate.telemetry.catalog import EVENTS, STAGES
 from inkgate.telemetry.observer import retries_of, runaways_of
 from inkgate.telemetry.rates import Rates
-from inkgate.telemetry.series import Counts, Distribution
 from inkgate.telemetry.state import WorkTotals
 from inkgate.telemetry.tracing import sampled_trace_id
 from inkgate.types import PageResult, Task
@@ -41,6 +42,8 @@ _STAGE_OF = {
 measured around the engine."""
 _KEPT_DURATIONS = 20_000
 _STATUSES = frozenset({*HTTPStatus, 499})
+_CREATED = "_created"
+"""The suffix of prometheus-client's creation times, which are not in the catalogue."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +69,19 @@ class Metrics(Collector):
         self._trace_id = trace_id
         self._rates = Rates(clock)
         self._durations: deque[float] = deque(maxlen=_KEPT_DURATIONS)
-        self._requests = Counts(EVENTS["http_requests_total"])
-        self._request_s = Distribution(EVENTS["inkgate_http_request_duration_seconds"])
-        self._refusals = Counts(EVENTS["inkgate_refusals_total"])
-        self._uploads = Distribution(EVENTS["inkgate_upload_bytes"])
-        self._stage_s = Distribution(EVENTS["inkgate_stage_duration_seconds"])
-        self._page_s = Distribution(EVENTS["inkgate_page_duration_seconds"])
-        self._pages = Counts(EVENTS["inkgate_pages_total"])
-        self._page_errors = Counts(EVENTS["inkgate_page_errors_total"])
-        self._tokens = Counts(EVENTS["inkgate_tokens_total"])
-        self._runaways = Counts(EVENTS["inkgate_runaway_stops_total"])
-        self._retries = Counts(EVENTS["inkgate_retries_total"])
+        registry = self._registry = CollectorRegistry()
+        self._requests = _counter(registry, "http_requests_total")
+        self._qps = _gauge(registry, "qps")
+        self._request_s = _histogram(registry, "inkgate_http_request_duration_seconds")
+        self._refusals = _counter(registry, "inkgate_refusals_total")
+        self._upload_bytes = _histogram(registry, "inkgate_upload_bytes")
+        self._stage_s = _histogram(registry, "inkgate_stage_duration_seconds")
+        self._page_s = _histogram(registry, "inkgate_page_duration_seconds")
+        self._pages = _counter(registry, "inkgate_pages_total")
+        self._page_errors = _counter(registry, "inkgate_page_errors_total")
+        self._tokens = _counter(registry, "inkgate_tokens_total")
+        self._runaways = _counter(registry, "inkgate_runaway_stops_total")
+        self._retries = _counter(registry, "inkgate_retries_total")
 
     def reads_with(self, engine: str, models: Mapping[str, ModelName]) -> None:
         """Sets the engine of stages reported without a page, and the models of known engines; pages of other engines
@@ -88,49 +93,49 @@ class Metrics(Collector):
     def serves(self, endpoint: str) -> None:
         """See Observer. Creates the series before the first request, so that rates include the first request."""
         self._rates.add(endpoint, 0)
-        self._requests.add(("POST", endpoint, "200"), 0)
+        self._requests("POST", endpoint, "200")
 
     def request(self, method: str, endpoint: str, status: int, seconds: float) -> None:
         """See Observer."""
         number = status if status in _STATUSES else status // 100 * 100
-        self._requests.add((method, endpoint, str(number)))
-        self._request_s.add((method, endpoint), seconds, self._trace_id())
+        self._requests(method, endpoint, str(number)).inc()
+        self._request_s(method, endpoint).observe(seconds, self._exemplar())
         self._rates.add(endpoint)
         if status < HTTPStatus.BAD_REQUEST and method == "POST" and endpoint != _UPLOADS:
             self._durations.append(seconds)
 
     def refused(self, code: str, tenant_class: str) -> None:
         """See Observer."""
-        self._refusals.add((_code(code), tenant_class))
+        self._refusals(_code(code), tenant_class).inc()
 
     def upload(self, byte_count: int) -> None:
         """See Observer."""
-        self._uploads.add((), byte_count)
+        self._upload_bytes().observe(byte_count)
 
     def stage(self, stage: str, seconds: float) -> None:
         """See Observer."""
-        self._stage_s.add((stage if stage in STAGES else OTHER, self._engine), seconds, self._trace_id())
+        self._stage_s(stage if stage in STAGES else OTHER, self._engine).observe(seconds, self._exemplar())
 
     def page(self, result: PageResult, task: Task, seconds: float) -> None:
         """See Observer."""
-        engine, trace_id = self._known(result.engine), self._trace_id()
+        engine, exemplar = self._known(result.engine), self._exemplar()
         model = self._models.get(engine, NO_MODEL)
         labels = (engine, model.version, task.kind.value, model.inference_engine)
-        self._page_s.add(labels, seconds, trace_id)
-        self._pages.add((*labels, _outcome(result)))
+        self._page_s(*labels).observe(seconds, exemplar)
+        self._pages(*labels, _outcome(result)).inc()
         if result.error is not None:
-            self._page_errors.add((engine, _code(result.error.code)))
+            self._page_errors(engine, _code(result.error.code)).inc()
         for name, spent_ms in result.timings_ms.items():
             stage = _STAGE_OF.get(name)
             if stage is not None:
-                self._stage_s.add((stage, engine), spent_ms / 1000, trace_id)
+                self._stage_s(stage, engine).observe(spent_ms / 1000, exemplar)
         if result.attempts and "cache" not in result.timings_ms:
             self._tried(result)
 
     def tokens(self, prompt: int, answer: int) -> None:
         """See Observer."""
-        self._tokens.add((self._engine, "in"), prompt)
-        self._tokens.add((self._engine, "out"), answer)
+        self._tokens(self._engine, "in").inc(prompt)
+        self._tokens(self._engine, "out").inc(answer)
 
     def take_durations(self) -> tuple[float, ...]:
         """Durations in seconds of the last 20,000 successful requests since the last call.
@@ -143,42 +148,75 @@ class Metrics(Collector):
 
     def work(self) -> WorkTotals:
         """All counts since the start."""
-        pages, tokens = self._pages.by("outcome"), self._tokens.by("direction")
-        requests = self._requests.by("method", "endpoint", "status")
+        pages, tokens = (
+            self._counts("inkgate_pages_total", "outcome"),
+            self._counts("inkgate_tokens_total", "direction"),
+        )
+        requests = self._counts("http_requests_total", "method", "endpoint", "status")
         return WorkTotals(
             requests={key: count for key, count in requests.items() if count},
-            pages={name: pages[name] for name in ("ok", "degraded") if name in pages} | self._page_errors.by("code"),
-            stage_s=self._stage_s.sums_by("stage"),
-            stage_count=self._stage_s.counts_by("stage"),
+            pages={name: pages[name] for name in ("ok", "degraded") if name in pages}
+            | self._counts("inkgate_page_errors_total", "code"),
+            stage_s=self._sums("inkgate_stage_duration_seconds_sum", "stage"),
+            stage_count=self._counts("inkgate_stage_duration_seconds_count", "stage"),
             tokens_in=tokens.get("in", 0),
             tokens_out=tokens.get("out", 0),
-            runaways=sum(self._runaways.by().values()),
-            retries=self._retries.by("reason"),
+            runaways=sum(self._counts("inkgate_runaway_stops_total").values()),
+            retries=self._counts("inkgate_retries_total", "reason"),
         )
 
     def collect(self) -> Iterator[Metric]:
         """All metric families."""
-        for counts in (self._requests, self._refusals, self._pages, self._page_errors, self._tokens):
-            yield counts.family()
-        for distribution in (self._request_s, self._uploads, self._stage_s, self._page_s):
-            yield distribution.family()
-        yield self._runaways.family()
-        yield self._retries.family()
-        qps = EVENTS["qps"]
-        rates = GaugeMetricFamily(qps.name, qps.help, labels=qps.labels)
         for endpoint, per_s in self._rates.per_s().items():
-            rates.add_metric([endpoint], per_s)
-        yield rates
+            self._qps(endpoint).set(per_s)
+        for family in self._registry.collect():
+            family.samples = [sample for sample in family.samples if not sample.name.endswith(_CREATED)]
+            yield family
+
+    def _exemplar(self) -> dict[str, str] | None:
+        trace_id = self._trace_id()
+        return None if trace_id is None else {"trace_id": trace_id}
+
+    def _sums(self, sample_name: str, *labels: str) -> dict[str, float]:
+        """Sums of samples over all other labels, by the values of these labels, joined by spaces."""
+        sums: dict[str, float] = {}
+        for family in self._registry.restricted_registry([sample_name]).collect():
+            for sample in family.samples:
+                key = " ".join(sample.labels[label] for label in labels)
+                sums[key] = sums.get(key, 0.0) + sample.value
+        return sums
+
+    def _counts(self, sample_name: str, *labels: str) -> dict[str, int]:
+        return {key: int(count) for key, count in self._sums(sample_name, *labels).items()}
 
     def _tried(self, result: PageResult) -> None:
         stopped = runaways_of(result.attempts)
         if stopped:
-            self._runaways.add((self._engine,), stopped)
+            self._runaways(self._engine).inc(stopped)
         for reason in retries_of(result.attempts):
-            self._retries.add((self._engine, _code(reason)))
+            self._retries(self._engine, _code(reason)).inc()
 
     def _known(self, engine: str) -> str:
         return engine if engine in self._models else OTHER
+
+
+# Series by their label values. They are kept because prometheus-client takes 1 µs to find one.
+
+
+def _counter(registry: CollectorRegistry, name: str) -> Callable[..., Counter]:
+    family = EVENTS[name]
+    return cache(Counter(family.name, family.help, family.labels, registry=registry).labels)
+
+
+def _gauge(registry: CollectorRegistry, name: str) -> Callable[..., Gauge]:
+    family = EVENTS[name]
+    return cache(Gauge(family.name, family.help, family.labels, registry=registry).labels)
+
+
+def _histogram(registry: CollectorRegistry, name: str) -> Callable[..., Histogram]:
+    family = EVENTS[name]
+    histogram = Histogram(family.name, family.help, family.labels, buckets=family.buckets, registry=registry)
+    return cache(histogram.labels) if family.labels else lambda: histogram
 
 
 def _outcome(result: PageResult) -> str:
