@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import pytest
 from prometheus_client import Metric
 
+from inkgate.api.http.metrics_server import registry_of
 from inkgate.bootstrap import running
 from inkgate.caller import NO_CALLER
 from inkgate.reader import ReadOptions
 from inkgate.settings import load_settings
 from inkgate.telemetry.catalog import CATALOG, Family
-from inkgate.telemetry.exposition import registry_of
 from inkgate.telemetry.state_collector import StateCollector
 from inkgate.types import Document
 from support.api_client import png

@@ -13,9 +13,9 @@ from opentelemetry.trace import StatusCode, TraceFlags, Tracer
 from PIL import Image
 
 from inkgate.api.app import create_app
+from inkgate.api.http.metrics_server import exposed, registry_of
 from inkgate.bootstrap import Service, running
 from inkgate.settings import load_settings
-from inkgate.telemetry.exposition import exposed, registry_of
 from inkgate.telemetry.tracing import NOT_RECORDING
 from support.chat_api import PATH, relay
 from support.chat_requests import chat

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from inkgate.telemetry.catalog import CATALOG, EVENTS, STATE, Family, Kind
-from inkgate.telemetry.state_collector import BATCH_SIZE, READINGS
+from inkgate.telemetry.state_collector import BATCH_SIZE, ROWS
 
 GIVEN = {"http_requests_total", "qps", "gpu_utilization_percent", "gpu_memory_used_mb"}
 """Named by others, who have dashboards of them."""
@@ -35,4 +35,4 @@ def test_families_are_as_prometheus_wants_them() -> None:
 
 def test_each_metric_is_in_one_group_and_has_what_makes_it() -> None:
     assert len(CATALOG) == len(EVENTS) + len(STATE)
-    assert READINGS.keys() | {BATCH_SIZE} == STATE.keys()
+    assert ROWS.keys() | {BATCH_SIZE} == STATE.keys()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry
 
+from inkgate.api.http.metrics_server import exposed
 from inkgate.errors import CODES, ENGINE_CODES, EngineFailed, InputRejected, Overloaded
-from inkgate.telemetry.exposition import exposed
 from inkgate.telemetry.metrics import Metrics, ModelName
 from inkgate.types import Attempt, PageError, PageResult, Task, TaskKind
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from inkgate.telemetry.processors import Processors, quota, stalled_s
+from inkgate.telemetry.processes import Processors, quota, stalled_s
 
 
 class Times(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inkgate.telemetry.rates import SPAN_S, Rates
+from inkgate.telemetry.metrics import QPS_SPAN_S, Rates
 
 
 class Clock:
@@ -21,9 +21,9 @@ def test_a_rate_is_of_the_last_ten_whole_seconds() -> None:
             rates.add("/ocr")
         clock.now += 1
     assert rates.per_s() == {"/ocr": 4.0}
-    clock.now += SPAN_S / 2
+    clock.now += QPS_SPAN_S / 2
     assert rates.per_s() == {"/ocr": 2.0}
-    clock.now += SPAN_S
+    clock.now += QPS_SPAN_S
     assert rates.per_s() == {"/ocr": 0.0}
 
 
@@ -43,4 +43,4 @@ def test_what_is_long_past_takes_no_memory() -> None:
     for _ in range(10_000):
         rates.add("/ocr")
         clock.now += 1
-    assert rates.seconds_kept <= 2 * SPAN_S
+    assert rates.seconds_kept <= 2 * QPS_SPAN_S

@@ -44,7 +44,7 @@ from inkgate.settings.extensions import make_extension
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics
 from inkgate.telemetry.observer import NO_OBSERVER, Observer, SafeObserver, TracingObserver
-from inkgate.telemetry.processors import Processors
+from inkgate.telemetry.processes import Processors
 
 
 @dataclass(frozen=True, slots=True)

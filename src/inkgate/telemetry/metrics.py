@@ -16,7 +16,6 @@ from prometheus_client.registry import Collector
 from inkgate.errors import CODES, ENGINE_CODES
 from inkgate.telemetry.catalog import EVENTS, STAGES
 from inkgate.telemetry.observer import retries_of, runaways_of
-from inkgate.telemetry.rates import Rates
 from inkgate.telemetry.state import WorkTotals
 from inkgate.telemetry.tracing import sampled_trace_id
 from inkgate.types import PageResult, Task
@@ -41,6 +40,7 @@ _STAGE_OF = {
 """The stage for each time in `PageResult.timings_ms`. `first_token` and `generate` are part of `engine`, which is
 measured around the engine."""
 _KEPT_DURATIONS = 20_000
+QPS_SPAN_S = 10
 _STATUSES = frozenset({*HTTPStatus, 499})
 _CREATED = "_created"
 """The suffix of prometheus-client's creation times, which are not in the catalogue."""
@@ -55,6 +55,35 @@ class ModelName:
 
 
 NO_MODEL = ModelName("none", "none")
+
+
+class Rates:
+    """Events per second over the last `QPS_SPAN_S` whole seconds, by name. Counting is O(1)."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._counts: dict[str, dict[int, int]] = {}
+
+    @property
+    def seconds_kept(self) -> int:
+        """Seconds with counts, of all names together."""
+        return sum(len(counts) for counts in self._counts.values())
+
+    def add(self, name: str, count: int = 1) -> None:
+        """Counts events now; 0 only creates the name."""
+        second = int(self._clock())
+        counts = self._counts.setdefault(name, {})
+        counts[second] = counts.get(second, 0) + count
+        if len(counts) > 2 * QPS_SPAN_S:
+            self._counts[name] = {at: n for at, n in counts.items() if at >= second - QPS_SPAN_S}
+
+    def per_s(self) -> Mapping[str, float]:
+        """The current rate of each name."""
+        second = int(self._clock())
+        return {
+            name: sum(count for at, count in counts.items() if second - QPS_SPAN_S <= at < second) / QPS_SPAN_S
+            for name, counts in self._counts.items()
+        }
 
 
 class Metrics(Collector):

@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager, contextmanager
 import anyio
 import structlog
 import uvicorn
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
@@ -20,7 +21,6 @@ from inkgate.api.http.connections import Connections
 from inkgate.api.http.protocol import TimeLimits, http_protocol
 from inkgate.settings import USUAL_METRICS_PORT, MetricsSettings
 from inkgate.supervision import BackgroundTask, Supervisor
-from inkgate.telemetry.exposition import exposed, registry_of
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +28,23 @@ _PATH = "/metrics"
 _CLOSE_S = 1
 _TIME_LIMITS = TimeLimits(head_s=10.0, send_s=30.0)
 _CONNECTIONS = 64
+
+
+def registry_of(collectors: Iterable[Collector]) -> CollectorRegistry:
+    """A registry of these collectors and of the library's own (`process_*`, `python_*`)."""
+    registry = CollectorRegistry(auto_describe=False)
+    for collector in (ProcessCollector(registry=None), PlatformCollector(registry=None), *collectors):
+        registry.register(collector)
+    GCCollector(registry)
+    return registry
+
+
+def exposed(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
+    """All current metrics and their content type: OpenMetrics with exemplars if `accept` includes it, else Prometheus'
+    text format.
+    """
+    encode, content_type = choose_encoder(accept)
+    return encode(registry), content_type
 
 
 class MetricsApp:

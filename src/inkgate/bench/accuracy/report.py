@@ -21,7 +21,7 @@ from inkgate.bench.accuracy.scores import (
     groups,
     summarize,
 )
-from inkgate.telemetry.processor import processor_name
+from inkgate.telemetry.processes import processor_name
 
 FIGURES = ("CER", "uncapped", "a=A", "F1", "lines", "tests")
 """Columns of a candidate. `uncapped`: the character error rate with all edits, where that differs; `a=A`:

@@ -28,7 +28,7 @@ from inkgate.bench.load.steps import StepResults
 from inkgate.bench.load.tables import level_table, level_text, ms
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
-from inkgate.telemetry.processor import processor_name
+from inkgate.telemetry.processes import processor_name
 
 _REPORT = TypeAdapter(LoadReport)
 _NO_LATENCY = (None,) * 6

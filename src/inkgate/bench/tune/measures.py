@@ -18,7 +18,7 @@ from inkgate.bench.tune.parameters import QUALITY
 from inkgate.bench.tune.results import Settings, Value
 from inkgate.client import AsyncInkgateClient, ReadAs
 from inkgate.engines.workers.shares import usable_cpus
-from inkgate.telemetry.processors import used_s
+from inkgate.telemetry.processes import used_s
 
 MOST_DOCUMENTS = 40
 """Chosen evenly among more: to read all of them would take the time of the search."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from inkgate.telemetry.processors import CGROUP, quota
+from inkgate.telemetry.processes import CGROUP, quota
 
 CORES_A_WORKER = 8
 """One process is enough for this many cores; each further 8 add a worker (docs/guides/cpu-at-scale.md)."""
