@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
+from inkgate.telemetry.gpu import GpuUnavailable
+from inkgate.telemetry.state import Gpu
 
 
 class RecordedGpu:
     """A GpuReader that plays readings one after the other and repeats the last one; an error is raised."""
 
-    def __init__(self, *recorded: tuple[GpuReading, ...] | GpuUnavailable) -> None:
-        self._recorded: Sequence[tuple[GpuReading, ...] | GpuUnavailable] = recorded
+    def __init__(self, *recorded: tuple[Gpu, ...] | GpuUnavailable) -> None:
+        self._recorded: Sequence[tuple[Gpu, ...] | GpuUnavailable] = recorded
         self._next = 0
 
-    def read(self) -> tuple[GpuReading, ...]:
+    def read(self) -> tuple[Gpu, ...]:
         found = self._recorded[min(self._next, len(self._recorded) - 1)]
         self._next += 1
         if isinstance(found, GpuUnavailable):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from inkgate.bench.compare.run import MemoryMonitor, gpu_bytes
-from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
+from inkgate.telemetry.gpu import GpuUnavailable
+from inkgate.telemetry.state import Gpu
 
 MB = 1_000_000
 
@@ -18,11 +19,11 @@ class Gpus:
     def __init__(self, *taken: Sequence[int | None] | None) -> None:
         self._taken = list(taken)
 
-    def read(self) -> tuple[GpuReading, ...]:
+    def read(self) -> tuple[Gpu, ...]:
         taken = self._taken.pop(0)
         if taken is None:
             raise GpuUnavailable("gone")
-        return tuple(GpuReading(number, memory_used=used) for number, used in enumerate(taken))
+        return tuple(Gpu(number, memory_used=used) for number, used in enumerate(taken))
 
 
 @pytest.mark.anyio

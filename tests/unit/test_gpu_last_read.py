@@ -11,16 +11,17 @@ import pytest
 
 from inkgate.serving.gpu_watch import LastRead, gpu_background
 from inkgate.settings import Settings
-from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable
+from inkgate.telemetry.gpu import GpuReader, GpuUnavailable
+from inkgate.telemetry.state import Gpu
 from support.gpu import RecordedGpu
 
 pytestmark = pytest.mark.anyio
 
-TWO = (GpuReading(0, 61.0), GpuReading(1, 40.0))
+TWO = (Gpu(0, temperature_c=61.0), Gpu(1, temperature_c=40.0))
 LOST = GpuUnavailable("A GPU does not answer any more.")
 
 
-def opening(*recorded: tuple[GpuReading, ...] | GpuUnavailable) -> Callable[[], AbstractContextManager[GpuReader]]:
+def opening(*recorded: tuple[Gpu, ...] | GpuUnavailable) -> Callable[[], AbstractContextManager[GpuReader]]:
     reader = RecordedGpu(*recorded)
     return lambda: nullcontext(reader)
 

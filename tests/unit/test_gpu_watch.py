@@ -14,17 +14,18 @@ from structlog.testing import capture_logs
 from inkgate.serving.breaker import Breaker, BreakerState
 from inkgate.serving.gpu_watch import GpuWatch, LastRead, gpu_watch, last_read
 from inkgate.settings import EngineSettings, GpuMonitoring, GpuSettings, ServingSettings, Settings, VllmSettings
-from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable
+from inkgate.telemetry.gpu import GpuReader, GpuUnavailable
+from inkgate.telemetry.state import Gpu
 from support.clock import Clock
 from support.gpu import RecordedGpu
 
 pytestmark = pytest.mark.anyio
 
 GIB = 1 << 30
-WELL = GpuReading(0, 70.0, memory_used=20 * GIB, memory_total=24 * GIB)
+WELL = Gpu(0, temperature_c=70.0, memory_used=20 * GIB, memory_total=24 * GIB)
 HOT = replace(WELL, temperature_c=91.0)
 WARM = replace(WELL, temperature_c=87.0)
-THROTTLED = replace(WELL, thermal=True)
+THROTTLED = replace(WELL, throttled=("thermal",))
 FULL = replace(WELL, memory_used=24 * GIB - 1)
 LOST = GpuUnavailable("A GPU does not answer any more.")
 
@@ -53,7 +54,7 @@ class WatchBench:
         self._breaker = breaker
         self._watch = GpuWatch(no_reader, breaker, settings or GpuSettings(), ours=ours, clock=clock)
 
-    async def after(self, *readings: GpuReading | GpuUnavailable) -> BreakerState:
+    async def after(self, *readings: Gpu | GpuUnavailable) -> BreakerState:
         """The breaker's state after these readings."""
         reader = RecordedGpu(*(each if isinstance(each, GpuUnavailable) else (each,) for each in readings))
         for _ in readings:
@@ -68,7 +69,9 @@ def watched(breaker: Breaker, clock: Clock) -> WatchBench:
 
 
 async def test_a_gpu_that_is_well_stops_nothing(watched: WatchBench, breaker: Breaker) -> None:
-    assert await watched.after(WELL, replace(WELL, power=True, utilisation=1.0), GpuReading(0)) is BreakerState.CLOSED
+    assert (
+        await watched.after(WELL, replace(WELL, throttled=("power",), utilisation=1.0), Gpu(0)) is BreakerState.CLOSED
+    )
     assert breaker.opened == 0
 
 

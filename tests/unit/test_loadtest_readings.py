@@ -21,7 +21,7 @@ from inkgate.bench.load.readings import (
 )
 from inkgate.bench.load.results import ServerSide
 from inkgate.client import InkgateClient
-from inkgate.telemetry.gpu import GpuReading, GpuUnavailable
+from inkgate.telemetry.gpu import GpuUnavailable
 from inkgate.telemetry.state import Gpu, Process, ReplicaReading
 from support.gpu import RecordedGpu
 from support.states import embedded_state
@@ -99,7 +99,7 @@ def test_a_service_without_metrics_says_nothing(answer: httpx.Response | httpx.C
 
 
 def test_gpus_are_read_while_they_are_there() -> None:
-    reading = GpuReading(0, memory_used=30, memory_total=40, utilisation=0.9)
+    reading = Gpu(0, memory_used=30, memory_total=40, utilisation=0.9)
     gpus = RecordedGpu((reading,), GpuUnavailable("gone"))
     assert read_gpus(gpus) == ServerSide(gpu_share=0.9, gpu_memory_share=0.75)
     assert read_gpus(gpus) is None

@@ -197,7 +197,7 @@ class StateReader:
             breakers=tuple(BreakerReading(each.name, each.state.value, each.opened) for each in self._breakers()),
             replicas=() if seen.servers is None else tuple(_replicas(seen.servers)),
             background=() if seen.supervisor is None else tuple(_background(seen.supervisor)),
-            gpus=() if seen.gpus is None else tuple(reading.shown() for reading in seen.gpus.readings),
+            gpus=() if seen.gpus is None else seen.gpus.readings,
             settings=self._settings,
         )
 

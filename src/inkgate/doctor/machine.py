@@ -14,7 +14,7 @@ from inkgate.engines.vllm.presets import find_preset
 from inkgate.engines.workers.shares import usable_cpus
 from inkgate.errors import InputRejected, install_extra
 from inkgate.settings import RuntimeName, Settings
-from inkgate.telemetry.gpu import GpuReading, GpuUnavailable, NvmlReader
+from inkgate.telemetry.gpu import GpuUnavailable, NvmlReader
 from inkgate.telemetry.state import AdmissionState, Build, Gpu, State, WorkTotals
 
 
@@ -83,20 +83,9 @@ def _build(settings: Settings) -> Build:
 def _gpus() -> tuple[Gpu, ...]:
     try:
         with NvmlReader() as reader:
-            return tuple(_gpu(reading) for reading in reader.read())
+            return reader.read()
     except GpuUnavailable:
         return ()
-
-
-def _gpu(reading: GpuReading) -> Gpu:
-    return Gpu(
-        reading.index,
-        utilisation=reading.utilisation,
-        memory_used=reading.memory_used,
-        memory_total=reading.memory_total,
-        temperature_c=reading.temperature_c,
-        throttled=("thermal",) if reading.thermal else (),
-    )
 
 
 _INSTALL = Advice(f"Install them: {install_extra('transformers')}.")

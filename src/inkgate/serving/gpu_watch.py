@@ -17,7 +17,8 @@ from inkgate.concurrency import Threads
 from inkgate.serving.breaker import Breaker
 from inkgate.settings import GpuMonitoring, GpuSettings, Settings
 from inkgate.supervision import BackgroundTask
-from inkgate.telemetry.gpu import GpuReader, GpuReading, GpuUnavailable, NvmlReader
+from inkgate.telemetry.gpu import GpuReader, GpuUnavailable, NvmlReader
+from inkgate.telemetry.state import Gpu
 
 log = structlog.get_logger(__name__)
 
@@ -99,17 +100,17 @@ class GpuWatch:
                 self._judge(reading)
         return True
 
-    def _judge(self, reading: GpuReading) -> None:
-        now = self._clock()
+    def _judge(self, reading: Gpu) -> None:
+        now, thermal = self._clock(), "thermal" in reading.throttled
         was = self._states.get(reading.index, _State())
         bound_c = self._settings.temperature_c - _COOLER_C * was.hot
         hot = reading.temperature_c is not None and reading.temperature_c >= bound_c
         since = now if was.throttled_since is None else was.throttled_since
-        throttled = reading.thermal and now - since >= self._settings.throttled_s
+        throttled = thermal and now - since >= self._settings.throttled_s
         full = self._ours and _part(reading) > self._settings.memory
         troubles = ((_HOT, hot), (_THROTTLED, throttled), (_FULL, full))
         why = tuple(each for each, there in troubles if there)
-        self._states[reading.index] = _State(hot, since if reading.thermal else None, why)
+        self._states[reading.index] = _State(hot, since if thermal else None, why)
         for each in why:
             if each not in was.why:
                 log.warning("gpu_in_trouble", gpu=reading.index, why=each, temperature_c=reading.temperature_c)
@@ -124,7 +125,7 @@ _THROTTLED = "a GPU is slowed down by heat"
 _FULL = "a GPU is out of memory"
 
 
-def _part(reading: GpuReading) -> float:
+def _part(reading: Gpu) -> float:
     """Used share of the memory; 0 if unknown."""
     return (reading.memory_used or 0) / reading.memory_total if reading.memory_total else 0.0
 
@@ -146,7 +147,7 @@ class LastRead:
         self, open_reader: Callable[[], AbstractContextManager[GpuReader]], only: tuple[int, ...] = ()
     ) -> None:
         """`open_reader`: blocking; raises GpuUnavailable. `only`: these GPUs, by the driver's number; empty: all."""
-        self.readings: tuple[GpuReading, ...] = ()
+        self.readings: tuple[Gpu, ...] = ()
         self._open_reader = open_reader
         self._only = only
 
@@ -154,7 +155,7 @@ class LastRead:
         """A reader whose readings are stored here. Blocking; raises GpuUnavailable."""
         return _Keeping(self, self._open_reader())
 
-    def keep(self, readings: tuple[GpuReading, ...]) -> None:
+    def keep(self, readings: tuple[Gpu, ...]) -> None:
         """Replaces the stored readings."""
         self.readings = tuple(each for each in readings if not self._only or each.index in self._only)
 
@@ -188,9 +189,9 @@ class _Keeping:
         self._last.keep(())
         return self._inner.__exit__(kind, error, trace)
 
-    def read(self) -> tuple[GpuReading, ...]:
+    def read(self) -> tuple[Gpu, ...]:
         """See GpuReader."""
-        readings: tuple[GpuReading, ...] = ()
+        readings: tuple[Gpu, ...] = ()
         try:
             readings = () if self._reader is None else self._reader.read()
         finally:

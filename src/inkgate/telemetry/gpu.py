@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -18,53 +17,10 @@ class GpuUnavailable(Exception):
     """No library, no driver or no GPU; the message says which, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class GpuReading:
-    """One GPU at one time. None: the GPU doesn't report it, for example if it is a partition.
-
-    Attributes:
-        index: as the driver counts them.
-        temperature_c: of the chip, in degrees Celsius.
-        thermal: heat reduces its clocks.
-        power: its power limit reduces its clocks, which is normal under full load.
-        memory_used, memory_total: bytes.
-        utilisation: share of the time in which it computed, 0 to 1.
-        name: of the product, such as `NVIDIA H200`; empty if unknown.
-        power_w: power draw.
-        clock_mhz: of its streaming multiprocessors.
-    """
-
-    index: int
-    temperature_c: float | None = None
-    thermal: bool = False
-    power: bool = False
-    memory_used: int | None = None
-    memory_total: int | None = None
-    utilisation: float | None = None
-    name: str = ""
-    power_w: float | None = None
-    clock_mhz: float | None = None
-
-    def shown(self) -> Gpu:
-        """The same for a State."""
-        reasons = (("thermal", self.thermal), ("power", self.power))
-        return Gpu(
-            self.index,
-            self.name,
-            self.utilisation,
-            self.memory_used,
-            self.memory_total,
-            self.temperature_c,
-            self.power_w,
-            self.clock_mhz,
-            throttled=tuple(name for name, there in reasons if there),
-        )
-
-
 class GpuReader(Protocol):
     """Reads all GPUs of this machine."""
 
-    def read(self) -> tuple[GpuReading, ...]:
+    def read(self) -> tuple[Gpu, ...]:
         """A reading of each GPU. Blocking, for milliseconds.
 
         Raises:
@@ -112,11 +68,11 @@ class NvmlReader:
         except self._nvml.NVMLError:
             return  # it is gone already
 
-    def read(self) -> tuple[GpuReading, ...]:
+    def read(self) -> tuple[Gpu, ...]:
         """See GpuReader."""
         return tuple(self._read(index, handle) for index, handle in enumerate(self._handles))
 
-    def _read(self, index: int, handle: object) -> GpuReading:
+    def _read(self, index: int, handle: object) -> Gpu:
         nvml = self._nvml
         # of each pair, the second is the older name, which drivers of CUDA 14 will lack
         reasons = self._query(
@@ -132,18 +88,16 @@ class NvmlReader:
         name = self._query(lambda: nvml.nvmlDeviceGetName(handle))
         power_mw = self._query(lambda: nvml.nvmlDeviceGetPowerUsage(handle))
         clock = self._query(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))
-        throttled = int(reasons or 0)
-        return GpuReading(
+        return Gpu(
             index,
-            None if temperature is None else float(temperature),
-            thermal=bool(throttled & _THERMAL) or throttled & (_SLOWDOWN | _POWER_BRAKE) == _SLOWDOWN,
-            power=bool(throttled & (_POWER_CAP | _POWER_BRAKE)),
+            _text(name),
+            utilisation=None if use is None else use.gpu / 100,
             memory_used=None if memory is None else int(memory.used),
             memory_total=None if memory is None else int(memory.total),
-            utilisation=None if use is None else use.gpu / 100,
-            name=_text(name),
+            temperature_c=None if temperature is None else float(temperature),
             power_w=None if power_mw is None else power_mw / 1000,
             clock_mhz=None if clock is None else float(clock),
+            throttled=_throttled(int(reasons or 0)),
         )
 
     def _query(self, *queries: Callable[[], T]) -> T | None:
@@ -171,6 +125,13 @@ _POWER_BRAKE = 0x80
 _THERMAL = 0x20 | 0x40
 """Bits of nvmlClocksEventReasons, in nvml.h: software and hardware thermal slowdown. A hardware slowdown that no
 power brake explains counts as thermal, too: older drivers give no further reason."""
+
+
+def _throttled(reasons: int) -> tuple[str, ...]:
+    """See Gpu."""
+    thermal = bool(reasons & _THERMAL) or reasons & (_SLOWDOWN | _POWER_BRAKE) == _SLOWDOWN
+    power = bool(reasons & (_POWER_CAP | _POWER_BRAKE))
+    return tuple(name for name, there in (("thermal", thermal), ("power", power)) if there)
 
 
 def _text(name: str | bytes | None) -> str:

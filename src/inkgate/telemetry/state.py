@@ -77,7 +77,18 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU. `utilisation`: 0 to 1. `throttled`: why the driver reduces its clocks (`thermal`, `power`)."""
+    """One GPU at one time. None: the GPU doesn't report it, for example if it is a partition.
+
+    Attributes:
+        index: as the driver counts them.
+        name: of the product, such as `NVIDIA H200`; empty if unknown.
+        utilisation: share of the time in which it computed, 0 to 1.
+        memory_used, memory_total: bytes.
+        temperature_c: of the chip, in degrees Celsius.
+        power_w: power draw.
+        clock_mhz: of its streaming multiprocessors.
+        throttled: why the driver reduces its clocks: `thermal`; `power`, which is normal under full load.
+    """
 
     index: int
     name: str = ""
