@@ -18,10 +18,10 @@ from inkgate.api.http.context import context_of
 from inkgate.api.http.conversions import pipe_table_to_html
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
-from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, problems
+from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, problems
 from inkgate.api.http.options import OcrOptions, parse
 from inkgate.api.http.uploads import UploadedBody
-from inkgate.api.paddlex import Envelope, PaddlexFile, data_info
+from inkgate.api.paddlex import ERROR_SCHEMA, Envelope, PaddlexFile, data_info, success_schema
 from inkgate.codec import encodable, page_to_dict
 from inkgate.errors import InputRejected
 from inkgate.types import Block, BlockType, DocumentResult, PageResult, Task, TaskKind
@@ -231,51 +231,18 @@ _PAGE: Json = {
         "inputImage": {"type": "null"},
     },
 }
-_ANSWER: Json = {
-    "type": "object",
-    "required": ["logId", "errorCode", "errorMsg", "result"],
-    "properties": {
-        "logId": {"type": "string"},
-        "errorCode": {"const": 0},
-        "errorMsg": {"const": "Success"},
-        "result": {
-            "type": "object",
-            "required": ["layoutParsingResults", "dataInfo"],
-            "properties": {
-                "layoutParsingResults": {"type": "array", "items": _PAGE},
-                "dataInfo": {"type": "object"},
-            },
-        },
-    },
-}
-_ERROR: Json = {
-    "type": "object",
-    "required": ["logId", "errorCode", "errorMsg", "code"],
-    "properties": {
-        "logId": {"type": "string"},
-        "errorCode": {"type": "integer", "description": "The HTTP status."},
-        "errorMsg": {"type": "string"},
-        "code": {"type": "string"},
-        "remedy": {"type": "string"},
-        "request_id": {"type": "string"},
-    },
-}
 
 
 def _responses() -> dict[int | str, Json]:
     found = problems(400, 403, 404, 406, 408, 413, 415, 422, 502, 504)
     for response in found.values():
-        response["content"] = {"application/json": {"schema": _ERROR}}
-    answers = {
-        "application/json": {"schema": _ANSWER},
-        "application/x-ndjson": {"schema": {"type": "string", "description": "One line per page, then a summary."}},
-        "text/plain": {"schema": {"type": "string"}},
-        "text/markdown": {"schema": {"type": "string"}},
-        "text/html": {"schema": {"type": "string", "description": "hOCR"}},
-        "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
-    }
+        response["content"] = {"application/json": {"schema": ERROR_SCHEMA}}
+    answer = {"schema": success_schema("layoutParsingResults", _PAGE)}
     description = "The document. The Accept header can choose the other formats of `/ocr`."
-    return {200: {"description": description, "content": answers}, **found}
+    return {
+        200: {"description": description, "content": document_contents(answer, "One line per page, then a summary.")},
+        **found,
+    }
 
 
 LAYOUT_PARSING_OPERATION: Json = {

@@ -12,7 +12,7 @@ from inkgate.api.http.context import context_of
 from inkgate.api.http.decoding import parse_json
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
-from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, pages_pattern, problems
+from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, pages_pattern, problems
 from inkgate.api.http.options import choose, flag, parse, select
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import UploadedBody
@@ -194,16 +194,7 @@ MISTRAL_OPERATION: Json = {
     "responses": {
         200: {
             "description": "The document. The Accept header can choose the other formats of `/ocr`.",
-            "content": {
-                "application/json": {"schema": _ANSWER},
-                "application/x-ndjson": {
-                    "schema": {"type": "string", "description": "One line for each of `pages`, then a summary."}
-                },
-                "text/plain": {"schema": {"type": "string"}},
-                "text/markdown": {"schema": {"type": "string"}},
-                "text/html": {"schema": {"type": "string", "description": "hOCR"}},
-                "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
-            },
+            "content": document_contents({"schema": _ANSWER}, "One line for each of `pages`, then a summary."),
         },
         **problems(400, 403, 404, 406, 408, 413, 415, 422, 501, 502, 504),
     },

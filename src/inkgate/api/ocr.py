@@ -14,11 +14,11 @@ from starlette.responses import Response
 from inkgate.api.http.context import context_of
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest, ordered
 from inkgate.api.http.errors import Problem
-from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, pages_pattern, problems
+from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, pages_pattern, problems
 from inkgate.api.http.options import BODY_ONLY, LONGEST_PASSWORD
 from inkgate.api.http.sources import document
 from inkgate.api.http.uploads import UploadedBody
-from inkgate.api.paddlex import Paddlex
+from inkgate.api.paddlex import ERROR_SCHEMA, Paddlex, success_schema
 from inkgate.api.rapidocr import RapidOcrForm
 from inkgate.codec import document_to_dict
 from inkgate.coordinates import Coordinates
@@ -195,35 +195,6 @@ _RAPIDOCR_ANSWER: Json = {
         },
     },
 }
-_PADDLEX_ANSWER: Json = {
-    "title": "PaddleX answer",
-    "type": "object",
-    "required": ["logId", "errorCode", "errorMsg", "result"],
-    "properties": {
-        "logId": {"type": "string"},
-        "errorCode": {"const": 0},
-        "errorMsg": {"const": "Success"},
-        "result": {
-            "type": "object",
-            "required": ["ocrResults", "dataInfo"],
-            "properties": {
-                "ocrResults": {"type": "array", "items": {"type": "object"}},
-                "dataInfo": {"type": "object"},
-            },
-        },
-    },
-}
-_PADDLEX_ERROR: Json = {
-    "title": "PaddleX error",
-    "type": "object",
-    "required": ["logId", "errorCode", "errorMsg"],
-    "properties": {
-        "logId": {"type": "string"},
-        "errorCode": {"type": "integer"},
-        "errorMsg": {"type": "string"},
-        "code": {"type": "string"},
-    },
-}
 _EXAMPLES: Json = {
     "simple": {"summary": "Simple JSON", "value": {"text": "Hello ink 42", "status": "complete", "pages": []}},
     "form": {
@@ -243,19 +214,20 @@ _OK: Json = {
             "schema": {"type": "string", "enum": ["complete", "partial"]},
         }
     },
-    "content": {
-        "application/json": {
-            "schema": {"anyOf": [_SIMPLE_ANSWER, _DOCUMENT, _PADDLEX_ANSWER, _RAPIDOCR_ANSWER]},
+    "content": document_contents(
+        {
+            "schema": {
+                "anyOf": [
+                    _SIMPLE_ANSWER,
+                    _DOCUMENT,
+                    success_schema("ocrResults", {"type": "object"}),
+                    _RAPIDOCR_ANSWER,
+                ]
+            },
             "examples": _EXAMPLES,
         },
-        "application/x-ndjson": {
-            "schema": {"type": "string", "description": "One line per page (`DocumentPage`), then a summary."}
-        },
-        "text/plain": {"schema": {"type": "string"}},
-        "text/markdown": {"schema": {"type": "string"}},
-        "text/html": {"schema": {"type": "string", "description": "hOCR"}},
-        "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
-    },
+        "One line per page (`DocumentPage`), then a summary.",
+    ),
 }
 
 
@@ -263,7 +235,7 @@ def _responses() -> dict[int | str, Json]:
     found = problems(400, 403, 404, 406, 408, 413, 415, 422, 502, 504)
     for status, response in found.items():
         if status not in {401, 429}:
-            response["content"]["application/json"] = {"schema": _PADDLEX_ERROR}
+            response["content"]["application/json"] = {"schema": ERROR_SCHEMA}
     return {200: _OK, **found}
 
 

@@ -22,6 +22,33 @@ from inkgate.codec import page_to_dict
 from inkgate.errors import InputRejected
 from inkgate.types import DocumentResult, PageResult, Task, TaskKind
 
+ERROR_SCHEMA: dict[str, Any] = {
+    "title": "PaddleX error",
+    "type": "object",
+    "required": ["logId", "errorCode", "errorMsg", "code"],
+    "properties": {
+        "logId": {"type": "string"},
+        "errorCode": {"type": "integer", "description": "The HTTP status."},
+        **{name: {"type": "string"} for name in ("errorMsg", "code", "remedy", "request_id")},
+    },
+}
+
+
+def success_schema(results: str, page: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of a response whose `result` has a `page` schema for each item of `results`."""
+    properties = {results: {"type": "array", "items": page}, "dataInfo": {"type": "object"}}
+    return {
+        "title": "PaddleX answer",
+        "type": "object",
+        "required": ["logId", "errorCode", "errorMsg", "result"],
+        "properties": {
+            "logId": {"type": "string"},
+            "errorCode": {"const": 0},
+            "errorMsg": {"const": "Success"},
+            "result": {"type": "object", "required": [*properties], "properties": properties},
+        },
+    }
+
 
 def paddlex_error(problem: Problem, log_id: str = "") -> dict[str, Any]:
     """`problem` in PaddleX's envelope, without `result`. `errorCode`: the HTTP status; `code`, `remedy`: additions."""

@@ -60,6 +60,18 @@ def problems(*statuses: int) -> dict[int | str, Json]:
     return found
 
 
+def document_contents(own: Json, line: str) -> Json:
+    """The contents of a document's response: the form's `own` JSON, a stream of `line`s, and other formats."""
+    return {
+        "application/json": own,
+        "application/x-ndjson": {"schema": {"type": "string", "description": line}},
+        "text/plain": {"schema": {"type": "string"}},
+        "text/markdown": {"schema": {"type": "string"}},
+        "text/html": {"schema": {"type": "string", "description": "hOCR"}},
+        "application/xml": {"schema": {"type": "string", "description": "ALTO 4"}},
+    }
+
+
 _OPENAI_ERROR: Json = {
     "type": "object",
     "properties": {
