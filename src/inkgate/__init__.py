@@ -1,3 +1,50 @@
-"""inkgate: an OCR service that stays up, stays fast and explains itself."""
+"""inkgate: an OCR service that stays up, stays fast and explains itself.
+
+inkgate.read("scan.pdf").markdown        # reads a document in this process, without a server: docs/start/python.md
+
+Importing this loads nothing; a name below is imported at its first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
+    from inkgate.library import AsyncOcr, Ocr, OcrResult, read
+    from inkgate.types import Document, Task
+
+__all__ = [
+    "AsyncOcr",
+    "Document",
+    "EngineFailed",
+    "InkgateError",
+    "InputRejected",
+    "Ocr",
+    "OcrResult",
+    "Overloaded",
+    "Task",
+    "__version__",
+    "read",
+]
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "inkgate.library": ("AsyncOcr", "Ocr", "OcrResult", "read"),
+    "inkgate.errors": ("EngineFailed", "InkgateError", "InputRejected", "Overloaded"),
+    "inkgate.types": ("Document", "Task"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+if not TYPE_CHECKING:  # type checkers would believe that every name exists
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
+        return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,5 @@
-"""Blocking work in threads, and single exceptions out of task groups. Only this module starts threads.
+"""Blocking work in threads, and single exceptions out of task groups. All threads are started here, except the one of
+library.Ocr's event loop.
 
 Blocking work runs through a *named* capacity limiter, so that one kind of work can't starve another, and the
 concurrency of each kind is chosen explicitly.

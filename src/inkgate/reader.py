@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -96,9 +96,12 @@ class Reading:
 
     async def all(self) -> DocumentResult:
         """All pages, once the last is read."""
-        pages = tuple([page async for page in self])
+        return self.result([page async for page in self])
+
+    def result(self, pages: Sequence[PageResult]) -> DocumentResult:
+        """The document with `pages`, those that were yielded."""
         return DocumentResult(
-            self.name, self.mime_type, self.byte_count, self.page_count, self.engine, pages, self.notes
+            self.name, self.mime_type, self.byte_count, self.page_count, self.engine, tuple(pages), self.notes
         )
 
 

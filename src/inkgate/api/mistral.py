@@ -13,10 +13,11 @@ from inkgate.api.http.decoding import parse_json
 from inkgate.api.http.document_response import DocumentResponse, Form, ReadRequest, ReceivedRequest
 from inkgate.api.http.errors import Problem
 from inkgate.api.http.openapi import SAMPLE_PNG_BASE64, document_contents, pages_pattern, problems
-from inkgate.api.http.options import choose, flag, parse, select
+from inkgate.api.http.options import choose, flag, parse
 from inkgate.api.http.sources import DEFAULT_NAME, document
 from inkgate.api.http.uploads import UploadedBody
 from inkgate.api.mistral_response import DocumentSource, MistralAnswer, MistralOptions, MistralRequest
+from inkgate.documents.pages import select
 from inkgate.errors import InputRejected
 from inkgate.reader import ReadOptions
 from inkgate.types import Document, Task, TaskKind

@@ -9,21 +9,16 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from inkgate.bootstrap import running
-from inkgate.caller import NO_CALLER
 from inkgate.cli.inputs import InputDocument
 from inkgate.cli.messages import remedy_here, say
 from inkgate.cli.outputs import Output
+from inkgate.codec import encodable
 from inkgate.documents.formats import Format
 from inkgate.documents.pages import PageSelection
 from inkgate.errors import CODES, InkgateError
-from inkgate.gateway import Gateway
-from inkgate.reader import ReadOptions
+from inkgate.library import AsyncOcr, ReadArguments
 from inkgate.settings import PdfText, Settings
-from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, Task, TaskKind
-
-NO_DEADLINE_S = 365 * 24 * 3600.0
-"""No other client waits here, so `limits.time_s` applies only if it was set explicitly."""
+from inkgate.types import Document, DocumentResult, DocumentStatus, PageError, TaskKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +33,11 @@ class ReadCommand:
     password: str = field(default="", repr=False)
 
     @property
-    def options(self) -> ReadOptions:
-        """Options for a single read that serves all formats: those of the most demanding one."""
+    def arguments(self) -> ReadArguments:
+        """Of a single read that serves all formats: what the most demanding one needs."""
         kinds = {wanted.task_kind for wanted in self.formats}
         kind = TaskKind.PARSE if TaskKind.PARSE in kinds else TaskKind.TEXT
-        return ReadOptions(Task(kind), self.pages, self.pdf_text, self.password)
+        return {"task": kind, "pages": self.pages, "pdf_text": self.pdf_text, "password": self.password}
 
 
 @dataclass(slots=True)
@@ -72,24 +67,18 @@ async def read_documents(settings: Settings, order: ReadCommand) -> ReadTally:
     tally = ReadTally()
     async with AsyncExitStack() as stack:
         with _status("Loading the models"):
-            service = await stack.enter_async_context(running(_patient(settings)))
+            ocr = await stack.enter_async_context(AsyncOcr(settings))
         for number, source in enumerate(order.sources, start=1):
             title = source.name if len(order.sources) == 1 else f"[{number}/{len(order.sources)}] {source.name}"
-            await _read_one(service.gateway, order, source, title, tally)
+            await _read_one(ocr, order, source, title, tally)
     return tally
 
 
-def _patient(settings: Settings) -> Settings:
-    if "time_s" in settings.limits.model_fields_set:
-        return settings
-    return settings.model_copy(update={"limits": settings.limits.model_copy(update={"time_s": NO_DEADLINE_S})})
-
-
-async def _read_one(gateway: Gateway, order: ReadCommand, source: InputDocument, title: str, tally: ReadTally) -> None:
+async def _read_one(ocr: AsyncOcr, order: ReadCommand, source: InputDocument, title: str, tally: ReadTally) -> None:
     """Reads one document, writes its complete or partial results, and adds the outcome to `tally`."""
     problem = ""
     try:
-        result = await _result(gateway, Document(source.data(), _printable(source.name)), order.options, title)
+        result = await _result(ocr, Document(source.data(), encodable(source.name)), order.arguments, title)
         for note in result.notes:
             say(f"{source.name}: {note}")
         if result.status is not DocumentStatus.FAILED:
@@ -118,33 +107,19 @@ def _add(tally: ReadTally, source: InputDocument, result: DocumentResult) -> Non
     ]
 
 
-async def _result(gateway: Gateway, document: Document, options: ReadOptions, title: str) -> DocumentResult:
+async def _result(ocr: AsyncOcr, document: Document, arguments: ReadArguments, title: str) -> DocumentResult:
     with _bar(title) as advance:
-        admission = gateway.admit(NO_CALLER, len(document.data))
-        async with admission as admitted, admitted.read(document, options) as reading:
+        async with ocr.stream(document, **arguments) as reading:
             pages = []
             advance(0, len(reading.selected))
             async for page in reading:
                 pages.append(page)
                 advance(len(pages), len(reading.selected))
-            return DocumentResult(
-                reading.name,
-                reading.mime_type,
-                reading.byte_count,
-                reading.page_count,
-                reading.engine,
-                tuple(pages),
-                reading.notes,
-            )
+            return reading.result(pages)
 
 
 def _line(name: str, error: PageError, title: str) -> str:
     return f"{name}: {title}. {error.detail} {remedy_here(error.code, error.remedy)} ({error.code})"
-
-
-def _printable(name: str) -> str:
-    """The file name for results. File names are bytes; replaces what is not UTF-8."""
-    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 @contextmanager

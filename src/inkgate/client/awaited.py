@@ -10,7 +10,7 @@ from typing import Self
 import httpx
 
 from inkgate.client import requests
-from inkgate.client.errors import refusal_error, service_errors
+from inkgate.client.errors import file_errors, refusal_error, service_errors
 from inkgate.client.files import File, load
 from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs, ResultT
 from inkgate.client.streams import PageStream, Summary, count_pages
@@ -170,4 +170,5 @@ class AsyncInkgateClient:
         return answer
 
     async def _loaded(self, file: File, name: str) -> tuple[str, bytes]:
-        return await self._threads.run(load, file, name)
+        with file_errors(file):
+            return await self._threads.run(load, file, name)

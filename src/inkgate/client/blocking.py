@@ -10,7 +10,7 @@ from typing import Self
 import httpx
 
 from inkgate.client import requests
-from inkgate.client.errors import refusal_error, service_errors
+from inkgate.client.errors import file_errors, refusal_error, service_errors
 from inkgate.client.files import File, load
 from inkgate.client.requests import READ_S, TEXT, ClientRequest, ReadAs, ResultT
 from inkgate.client.streams import PageStream, Summary, count_pages
@@ -167,4 +167,5 @@ class InkgateClient:
         return answer
 
     def _loaded(self, file: File, name: str) -> tuple[str, bytes]:
-        return load(file, name)
+        with file_errors(file):
+            return load(file, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -45,6 +46,17 @@ class ServiceError(Exception):
 
 class FileUnreadable(ServiceError):
     """A local file can't be read, so nothing was sent. Its cause is the OSError."""
+
+
+@contextmanager
+def file_errors(file: object) -> Iterator[None]:
+    """Turns errors of reading `file` into FileUnreadable."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # ValueError: the file is closed, or the path has a null byte
+        shown = repr(os.fspath(file)) if isinstance(file, str | os.PathLike) else "The file"
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise FileUnreadable(f"{shown} can't be read: {reason or error}.") from error
 
 
 @contextmanager

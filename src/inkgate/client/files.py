@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from inkgate.client.errors import FileUnreadable
-
 
 @runtime_checkable
 class BinaryFile(Protocol):
@@ -26,19 +24,17 @@ def load(file: File, name: str) -> tuple[str, bytes]:
     """The name for `file` (`name` if given), and its bytes. Blocking.
 
     Raises:
-        FileUnreadable: the file does not exist or can't be read.
+        OSError: the file does not exist or can't be read.
+        ValueError: the file is closed, or the path has a null byte.
         TypeError: `file` is not a `File`.
     """
     if isinstance(file, bytes | bytearray | memoryview):
         return name or "document", bytes(file)
-    try:
-        if isinstance(file, str | os.PathLike):
-            path = Path(file)
-            return name or path.name, path.read_bytes()
-        if isinstance(file, BinaryFile):
-            return name or _name_of(file), _bytes_of(file)
-    except (OSError, ValueError) as error:  # ValueError: the file is closed, or the path has a null byte
-        raise FileUnreadable(f"{_shown(file)} can't be read: {_reason(error)}.") from error
+    if isinstance(file, str | os.PathLike):
+        path = Path(file)
+        return name or path.name, path.read_bytes()
+    if isinstance(file, BinaryFile):
+        return name or _name_of(file), _bytes_of(file)
     raise TypeError(f"A document must be a path, bytes or a file opened in binary mode, not {type(file).__name__}.")
 
 
@@ -52,11 +48,3 @@ def _bytes_of(file: BinaryFile) -> bytes:
 def _name_of(file: BinaryFile) -> str:
     name: object = getattr(file, "name", None)  # io.BytesIO has none; a pipe's is a number
     return Path(os.fsdecode(name)).name if isinstance(name, str | bytes) else "document"
-
-
-def _shown(file: object) -> str:
-    return repr(os.fspath(file)) if isinstance(file, str | os.PathLike) else "The file"
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

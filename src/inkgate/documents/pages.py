@@ -120,6 +120,19 @@ def parse_page_list(numbers: Sequence[int], first: int = 0) -> PageSelection:
     return PageSelection(tuple(PageRange(str(n), n - first, n - first) for n in numbers), first)
 
 
+def select(pages: str | Sequence[int] | int | None, first: int) -> PageSelection | None:
+    """Parses `pages`, a string, a list or a number; None selects all pages. `first`: number of the first page.
+
+    Raises:
+        InputRejected: "pages_invalid".
+    """
+    if pages is None:
+        return None
+    if isinstance(pages, str):
+        return parse_pages(pages, first=first)
+    return parse_page_list([pages] if isinstance(pages, int) else pages, first=first)
+
+
 def _parse_part(part: str, first: int) -> PageRange:
     match = _PART.fullmatch(part)
     if match is None:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -97,6 +98,7 @@ __all__ = [
     "UiSettings",
     "Url",
     "VllmSettings",
+    "config_file",
     "load_settings",
 ]
 
@@ -149,6 +151,12 @@ def _plain_branches(
             yield from _plain_branches(field.annotation, value, (*above, name))
         elif not isinstance(value, field.annotation):
             yield (*above, name), value
+
+
+def config_file() -> Path | None:
+    """The settings file that the environment names; None without INKGATE_CONFIG."""
+    name = EnvSettingsSource(Settings).env_vars.get("inkgate_config")
+    return Path(name) if name else None
 
 
 def load_settings(config: Path | None = None, /, **flags: dict[str, object]) -> Settings:

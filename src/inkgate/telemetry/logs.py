@@ -66,6 +66,25 @@ def configure_logs(options: LogOptions, stream: TextIO | None = None) -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
+def log_as_library() -> None:
+    """Sends our log lines to `logging`, under their modules' names, unless the program has configured structlog, which
+    by default prints all lines on standard output.
+    """
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.format_exc_info,
+            structlog.processors.KeyValueRenderer(key_order=["event"]),
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
 def _shared() -> list[Processor]:
     """Processors for all lines."""
     return [

@@ -21,7 +21,7 @@ from pydantic import (
 from inkgate.api.http.errors import describe
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format
-from inkgate.documents.pages import PageSelection, parse_page_list, parse_pages
+from inkgate.documents.pages import PageSelection, select
 from inkgate.errors import InputRejected
 from inkgate.reader import ReadOptions
 from inkgate.settings import PdfText
@@ -213,19 +213,6 @@ class OcrOptions(BaseModel):
     def selection(self) -> PageSelection | None:
         """The requested pages; None for all. Raises InputRejected("pages_invalid")."""
         return select(self.pages, first=1)
-
-
-def select(pages: str | list[int] | int | None, first: int) -> PageSelection | None:
-    """Parses `pages`, a string or a list; None selects all pages.
-
-    Raises:
-        InputRejected: "pages_invalid".
-    """
-    if pages is None:
-        return None
-    if isinstance(pages, str):
-        return parse_pages(pages, first=first)
-    return parse_page_list(pages if isinstance(pages, list) else [pages], first=first)
 
 
 def parse(model: type[ModelT], fields: Mapping[str, Any], query: Mapping[str, str] | None = None) -> ModelT:
