@@ -44,8 +44,7 @@ from inkgate.layout.cdla import CdlaLayout
 from inkgate.pipeline.policies import Degrading
 from inkgate.reader import Reader
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, DegradationLevel
-from inkgate.serving.limiter import ANYBODY, Arrival, Permit
-from inkgate.serving.waiting_room import WaitingRoom
+from inkgate.serving.limiter import ANYBODY, Arrival, Permit, WaitingRoom
 from inkgate.settings import PdfText, Settings
 from inkgate.telemetry.observer import NO_OBSERVER
 from inkgate.types import Page, PageResult, Task

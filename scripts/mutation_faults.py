@@ -60,7 +60,7 @@ FAULTS = (
         "a page asked for as Markdown is answered with the cached plain text",
     ),
     Fault(
-        "serving/joined.py",
+        "serving/cache.py",
         "if not self._waiting and not self._landed.is_set():",
         "if not self._landed.is_set():",
         "one client that leaves cancels a read that others share",

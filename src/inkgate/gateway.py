@@ -18,8 +18,7 @@ from time import perf_counter
 from inkgate.caller import Caller, Priority
 from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
 from inkgate.reader import Reader, Reading, ReadOptions
-from inkgate.serving.limiter import Arrival, Limiter, Permit, WorkOutcome, outcome_of
-from inkgate.serving.waiting_room import WaitingRoom
+from inkgate.serving.limiter import Arrival, Limiter, Permit, WaitingRoom, WorkOutcome, outcome_of
 from inkgate.telemetry.observer import Observer
 from inkgate.types import Document, Pixels
 

@@ -24,8 +24,8 @@ from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.pipeline.policies import Quarantined
 from inkgate.pipeline.text_layer import TextLayerFirst
 from inkgate.runtimes.choose import open_runtime
+from inkgate.serving.cache import MemoryStore
 from inkgate.serving.quarantine import Quarantine
-from inkgate.serving.store import MemoryStore
 from inkgate.settings import PpocrSettings, Precision, RuntimeName, VllmSettings
 from inkgate.types import PageResult, Pixels, Size, Task, TaskKind
 from support.ppocr import ArrayPage, drawn

@@ -15,8 +15,7 @@ from redis.asyncio import Redis
 from inkgate.caller import NO_CALLER
 from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.serving.breaker import Breaker, BreakerSettings, BreakerState
-from inkgate.serving.cache import CacheSource
-from inkgate.serving.store import BreakingStore
+from inkgate.serving.cache import BreakingStore, CacheSource
 from inkgate.storage.redis import RedisStore
 from inkgate.types import PageResult, Task
 from support.redis_server import RedisServer, redis_server

@@ -11,7 +11,7 @@ from PIL import Image
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.pipeline.cached import Cached, page_cache
-from inkgate.serving.store import MemoryStore
+from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, PageResult, Task
 from support.images import corners, encoded

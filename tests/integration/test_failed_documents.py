@@ -16,7 +16,7 @@ from inkgate.documents.open import Opener
 from inkgate.errors import EngineFailed, InkgateError
 from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.reader import Reader, ReadOptions
-from inkgate.serving.store import MemoryStore
+from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Page, PageResult, Task
 from support.api_client import running_api

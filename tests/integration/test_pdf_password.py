@@ -14,7 +14,7 @@ from inkgate.documents.open import Opener
 from inkgate.errors import InputRejected
 from inkgate.pipeline.cached import Cached, page_cache
 from inkgate.reader import ReadOptions
-from inkgate.serving.store import MemoryStore
+from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Task
 from support.api_client import running_api

@@ -16,7 +16,7 @@ from inkgate.caller import NO_CALLER, Caller
 from inkgate.documents.open import Opener
 from inkgate.errors import InkgateError
 from inkgate.pipeline.cached import Cached, page_cache
-from inkgate.serving.store import MemoryStore
+from inkgate.serving.cache import MemoryStore
 from inkgate.settings import LimitSettings, PdfSettings
 from inkgate.types import Document, Page, PageResult, Task
 from support.pdf_writer import PdfWriter

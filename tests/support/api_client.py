@@ -26,7 +26,7 @@ from inkgate.gateway import Gateway
 from inkgate.pipeline.policies import EngineProgress
 from inkgate.pipeline.readiness import Readiness, blank_page_probe
 from inkgate.reader import Reader
-from inkgate.serving.waiting_room import WaitingRoom
+from inkgate.serving.limiter import WaitingRoom
 from inkgate.settings import Settings, load_settings
 from inkgate.supervision import Supervisor
 from inkgate.telemetry.observer import NO_OBSERVER, Observer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inkgate.gateway import Gateway
 from inkgate.reader import Reader
-from inkgate.serving.waiting_room import WaitingRoom
+from inkgate.serving.limiter import WaitingRoom
 from inkgate.telemetry.observer import NO_OBSERVER
 from support.fixed_limiter import FixedLimiter
 

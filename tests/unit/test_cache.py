@@ -14,8 +14,7 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from inkgate.errors import InkgateError, InputRejected, Overloaded
-from inkgate.serving.cache import Cache, CacheCodec, CacheSource
-from inkgate.serving.store import MemoryStore, Store
+from inkgate.serving.cache import Cache, CacheCodec, CacheSource, MemoryStore, Store
 
 pytestmark = pytest.mark.anyio
 

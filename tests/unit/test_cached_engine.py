@@ -13,7 +13,7 @@ from inkgate.caller import NO_CALLER, Caller, Priority
 from inkgate.engines.base import Engine
 from inkgate.errors import EngineFailed, InkgateError, InputRejected, Overloaded
 from inkgate.pipeline.cached import Cached, page_cache
-from inkgate.serving.store import MemoryStore
+from inkgate.serving.cache import MemoryStore
 from inkgate.types import Block, BlockType, Page, PageError, PageResult, Size, Task, TaskKind, TextLayer
 from support.scripted_engine import KeyedPage, ScriptedEngine
 

@@ -5,8 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.fair import FairSharer, FairShares
-from inkgate.serving.heap import LazyHeap
+from inkgate.serving.fair import FairSharer, FairShares, LazyHeap
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.one_of(st.none(), st.floats(0, 100))), max_size=200))

@@ -11,7 +11,7 @@ from lxml import etree
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
 from inkgate.documents.formats.alto import SCHEMA
-from inkgate.documents.formats.characters import one_line
+from inkgate.documents.formats.text import one_line
 from inkgate.types import Block, BlockType, DocumentResult, Line, PageResult, Quad, Word
 from support import alto_rules, strategies
 from support import sample_results as sample

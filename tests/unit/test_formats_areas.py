@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.documents.formats.areas import page_areas, page_box
-from inkgate.documents.formats.characters import one_line
 from inkgate.documents.formats.groups import stand_together, untangle
+from inkgate.documents.formats.text import one_line
 from inkgate.types import Block, BlockType, Line, PageResult, Quad, Word
 from support import sample_results as sample
 from support import strategies

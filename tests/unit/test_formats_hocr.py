@@ -9,7 +9,7 @@ from hypothesis import given
 from lxml import etree
 
 from inkgate.documents.formats import Format, render
-from inkgate.documents.formats.characters import one_line
+from inkgate.documents.formats.text import one_line
 from inkgate.types import Block, BlockType, DocumentResult, Line, PageResult, Quad
 from support import hocr_rules, strategies
 from support import sample_results as sample

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.serving.adaptive import AdaptiveLimit
+from inkgate.serving.evidence import Pressure
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
-from inkgate.serving.pressure import Pressure
 from inkgate.settings import AdaptiveSettings
 from support.clock import Clock
 

@@ -9,8 +9,8 @@ import pytest
 
 from inkgate.engines.vllm.pressure import PressureGauge
 from inkgate.serving.adaptive import AdaptiveLimit
+from inkgate.serving.evidence import Pressure
 from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.pressure import Pressure
 from inkgate.settings import AdaptiveSettings
 from support.plant import TICK_S, Plant
 

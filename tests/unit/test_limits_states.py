@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from inkgate.serving.adaptive import AdaptiveLimit, LimitState
+from inkgate.serving.evidence import Pressure
 from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.pressure import Pressure
 from inkgate.settings import AdaptiveSettings
 from support.clock import Clock
 

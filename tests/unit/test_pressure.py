@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
 from inkgate.engines.vllm.pressure import Baselines, PressureGauge
-from inkgate.serving.pressure import Pressure, PressureTargets
+from inkgate.serving.evidence import Pressure, PressureTargets
 
 QUIET = ServerReading(kv_usage=0.0)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.serving.breaker import Breaker, BreakerState
-from inkgate.serving.store import SPARING, BreakingStore, MemoryStore
+from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,7 @@ from starlette.types import Message
 
 from inkgate.api.http.leaving import EarlyBodies, EarlyBody
 from inkgate.errors import Overloaded
-from inkgate.serving.limiter import Arrival, CallerLeft
-from inkgate.serving.waiting_room import WaitingRoom
+from inkgate.serving.limiter import Arrival, CallerLeft, WaitingRoom
 from support.fixed_limiter import FixedLimiter
 from support.virtual_time import VIRTUAL_TIME, Backend
 

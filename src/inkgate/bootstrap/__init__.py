@@ -19,7 +19,7 @@ from inkgate.gateway import Gateway
 from inkgate.pipeline.readiness import Readiness
 from inkgate.reader import Reader
 from inkgate.runtimes.memory import MemoryReturn, keep_for_good
-from inkgate.serving.waiting_room import WaitingRoom
+from inkgate.serving.limiter import WaitingRoom
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask, Supervisor
 from inkgate.telemetry.metrics import Metrics

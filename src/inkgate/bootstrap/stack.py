@@ -30,6 +30,7 @@ from inkgate.pipeline.readiness import Probe, Readiness, blank_page_probe
 from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker
+from inkgate.serving.cache import SPARING, BreakingStore, MemoryStore
 from inkgate.serving.degradation import Degradation, SheddingLimiter
 from inkgate.serving.gpu_watch import gpu_background, last_read
 from inkgate.serving.ledger import Ledger
@@ -37,7 +38,6 @@ from inkgate.serving.limiter import Limiter
 from inkgate.serving.limits import AimdLimit, FixedLimit, Limit
 from inkgate.serving.quarantine import Quarantine
 from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.store import SPARING, BreakingStore, MemoryStore
 from inkgate.serving.throughput import TokenRate
 from inkgate.settings import CacheSettings, Settings
 from inkgate.settings.extensions import make_extension

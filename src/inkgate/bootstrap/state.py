@@ -25,13 +25,12 @@ from inkgate.serving.admission import AdmissionLimiter
 from inkgate.serving.batcher import BatchFigures
 from inkgate.serving.batchers import Batchers
 from inkgate.serving.breaker import Breaker, BreakerState
-from inkgate.serving.cache import Cache, CacheSource
+from inkgate.serving.cache import Cache, CacheSource, MemoryStore
 from inkgate.serving.degradation import DEGRADATION_LEVELS, Degradation, SheddingLimiter
 from inkgate.serving.gpu_watch import LastRead
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.replicas import Replica, ReplicaState
 from inkgate.serving.scheduler import Scheduler
-from inkgate.serving.store import MemoryStore
 from inkgate.settings import Settings
 from inkgate.settings.shown import shown_flags, shown_settings, without_password
 from inkgate.supervision import Supervisor

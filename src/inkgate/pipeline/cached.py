@@ -15,8 +15,7 @@ from inkgate.caller import Caller
 from inkgate.codec import EXACT_VERSION, dump_page, load_page
 from inkgate.engines.base import Engine, EngineWrapper
 from inkgate.errors import OVERLOAD_CODES, InkgateError
-from inkgate.serving.cache import Cache, CacheCodec, CacheSource
-from inkgate.serving.store import Store
+from inkgate.serving.cache import Cache, CacheCodec, CacheSource, Store
 from inkgate.types import Page, PageResult, Task
 
 OF_THE_ASKER = frozenset({*OVERLOAD_CODES, "deadline_exceeded", "service_timeout"})

@@ -13,13 +13,13 @@ import anyio
 from inkgate.serving.evidence import (
     GainSample,
     OutcomeShares,
+    Pressure,
     ServiceTime,
     SustainedConcurrency,
     ThroughputGain,
     UsualThroughput,
 )
 from inkgate.serving.limiter import WorkOutcome
-from inkgate.serving.pressure import Pressure
 from inkgate.settings import AdaptiveSettings
 
 

@@ -8,8 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 
 from inkgate.caller import Priority
-from inkgate.serving.fair import FairSharer, FairShares
-from inkgate.serving.heap import LazyHeap
+from inkgate.serving.fair import FairSharer, FairShares, LazyHeap
 from inkgate.serving.work import Work
 
 _PATIENCE = 20

@@ -15,7 +15,7 @@ from itertools import pairwise, zip_longest
 from inkgate import __version__
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats.areas import Area, AreaPage, LineArea, PixelBox, page_in
-from inkgate.documents.formats.characters import one_line
+from inkgate.documents.formats.text import one_line
 from inkgate.types import BlockType, DocumentResult, PageResult, Quad
 
 NAMESPACE = "http://www.loc.gov/standards/alto/ns-v4#"

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from inkgate.coordinates import Coordinates, before_rotation
-from inkgate.documents.formats.characters import one_line
 from inkgate.documents.formats.groups import stand_together, untangle
+from inkgate.documents.formats.text import one_line
 from inkgate.types import Block, BlockType, Line, PageResult, Point, Quad
 
 PixelBox = tuple[int, int, int, int]

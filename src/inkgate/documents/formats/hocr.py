@@ -14,7 +14,7 @@ from inkgate import __version__
 from inkgate.codec import encodable
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats.areas import Area, LineArea, PixelBox, page_in
-from inkgate.documents.formats.characters import one_line
+from inkgate.documents.formats.text import one_line
 from inkgate.types import BlockType, DocumentResult, PageResult
 
 _CLASSES = {

@@ -7,7 +7,7 @@ page that could not be read is a quoted note.
 
 from __future__ import annotations
 
-from inkgate.documents.formats.characters import one_line, printable
+from inkgate.documents.formats.text import one_line, printable
 from inkgate.layout.markdown import escape, of_text
 from inkgate.types import DocumentResult, PageError, PageResult
 

@@ -6,8 +6,24 @@ including blank ones. A page that could not be read is a note in brackets on one
 
 from __future__ import annotations
 
-from inkgate.documents.formats.characters import one_line, printable
+import re
+
 from inkgate.types import DocumentResult, PageError, PageResult
+
+# Outside XML 1.0's `Char` production, or a discouraged control character; tab and line feed stay.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_LINE_BREAKS = re.compile("\r\n?")
+
+
+def printable(text: str) -> str:
+    """`text` without control characters, except tabs and line feeds; every line break is one line feed."""
+    return _UNPRINTABLE.sub("", _LINE_BREAKS.sub("\n", text))
+
+
+def one_line(text: str) -> str:
+    """`text`, printable, with every run of white space as one space and none at the ends."""
+    return " ".join(printable(text).split())
+
 
 PAGE_SEPARATOR = "\f"
 

@@ -12,7 +12,7 @@ import numpy as np
 import structlog
 
 from inkgate.concurrency import Threads
-from inkgate.documents.content import digest, page_key
+from inkgate.documents.images import digest, page_key
 from inkgate.documents.pdf.facts import PageFacts, whole
 from inkgate.documents.pdf.geometry import shrink
 from inkgate.documents.pdf.wire import Call, Op, Reply, decode_reply

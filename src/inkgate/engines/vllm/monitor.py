@@ -13,10 +13,10 @@ from inkgate.engines.vllm.balancer import Server
 from inkgate.engines.vllm.metrics import ServerReading
 from inkgate.engines.vllm.pressure import PressureGauge
 from inkgate.serving.adaptive import AdaptiveLimit
+from inkgate.serving.evidence import Pressure
 from inkgate.serving.ledger import Ledger
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import Limit
-from inkgate.serving.pressure import Pressure
 from inkgate.serving.replicas import Replica, ReplicaState
 from inkgate.serving.scheduler import Scheduler
 

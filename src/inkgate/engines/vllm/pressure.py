@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
-from inkgate.serving.pressure import Pressure, PressureTargets
+from inkgate.serving.evidence import Pressure, PressureTargets
 
 
 class PressureGauge:
