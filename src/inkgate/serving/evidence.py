@@ -1,8 +1,9 @@
 """What readings and the ends of works show about an engine's capacity. AdaptiveLimit (adaptive.py) decides by it.
 
-Pressure is the load of a model server between two readings. Each other class answers one question: how long a work takes (ServiceTime), how many works fail or time out (OutcomeShares),
-whether the engine is saturated (UsualThroughput), whether growth brought throughput (ThroughputGain), and how many
-works the engine runs at once without harm (SustainedConcurrency). Used from one event loop.
+Pressure is the load of a model server between two readings. Each other class answers one question: how long a work
+takes (ServiceTime), how many works fail or time out (OutcomeShares), whether the engine is saturated
+(UsualThroughput), whether growth brought throughput (ThroughputGain), and how many works the engine runs at once
+without harm (SustainedConcurrency). Used from one event loop.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Fair orders of work, by virtual time, and the heap that holds them: FairShares between participants, FairSojourn between single works."""
+"""Fair orders of work, by virtual time, and the heap that holds them.
+
+FairShares is fair between participants, FairSojourn between single works.
+"""
 
 from __future__ import annotations
 
