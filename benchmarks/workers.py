@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.engines.closed import Read, closed_loop
 from benchmarks.engines.sample import data_of, documents
 from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bootstrap.workers import pool_of, with_workers
+from inkgate.bootstrap.stack import pool_of, with_workers
 from inkgate.caller import NO_CALLER
 from inkgate.concurrency import Threads
 from inkgate.documents.open import Opener

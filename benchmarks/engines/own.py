@@ -12,7 +12,7 @@ import anyio
 from benchmarks.engines.closed import Read
 from benchmarks.engines.sample import data_of
 from inkgate.bench.accuracy.manifest import Entry
-from inkgate.bootstrap.workers import pool_of, with_workers
+from inkgate.bootstrap.stack import pool_of, with_workers
 from inkgate.caller import NO_CALLER
 from inkgate.documents.open import Opener
 from inkgate.engines.base import Engine

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.bootstrap.workers import pool_of, with_workers
+from inkgate.bootstrap.stack import pool_of, with_workers
 from inkgate.engines.workers.shares import place_of, shares, usable_cpus, worker_count
 from inkgate.settings import Settings
 
