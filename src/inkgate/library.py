@@ -20,7 +20,7 @@ import math
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
@@ -35,7 +35,7 @@ from inkgate.bootstrap import Service, running
 from inkgate.caller import NO_CALLER
 from inkgate.client.files import File, load
 from inkgate.codec import encodable
-from inkgate.concurrency import Threads
+from inkgate.concurrency import Threads, single_error
 from inkgate.coordinates import Coordinates
 from inkgate.documents.formats import Format, render
 from inkgate.documents.pages import PageSelection, select
@@ -142,7 +142,8 @@ class AsyncOcr:
             raise RuntimeError("This Ocr is open already.")
         log_as_library()
         self._threads = Threads("library_files", 4)
-        self._slots = anyio.CapacityLimiter(self._settings.limits.max_in_flight)
+        # no CapacityLimiter, whose slots belong to tasks: a generator that was left early ends in another one
+        self._slots = anyio.Semaphore(self._settings.limits.max_in_flight)
         self._service = await self._stack.enter_async_context(running(self._settings))
         self._pid = os.getpid()
         return self
@@ -231,16 +232,29 @@ class Ocr:
             raise RuntimeError("This Ocr is open already.")
         started: Future[BlockingPortal] = Future()
         loaded: Future[None] = Future()
-        thread = Thread(target=anyio.run, args=(self._run, started, loaded), name="inkgate", daemon=True)
-        thread.start()
-        self._portal, self._pid, self._thread = started.result(), os.getpid(), thread
-        atexit.register(self._close)
+        self._pid = os.getpid()
+        self._thread = Thread(target=self._run_loop, args=(started, loaded), name="inkgate", daemon=True)
+        self._thread.start()
         try:
+            self._portal = started.result()
+            atexit.register(self._close)
             loaded.result()
-        except BaseException:
+        except BaseException:  # Ctrl-C, too
+            self._portal = None if started.exception() else started.result()
             self._close(cancel=True)
             raise
         return self
+
+    def _run_loop(self, started: Future[BlockingPortal], loaded: Future[None]) -> None:
+        try:
+            with single_error():
+                anyio.run(self._run, started, loaded)
+        except BaseException as error:
+            if loaded.done():
+                raise
+            for future in (started, loaded):  # whoever enters waits for both
+                if not future.done():
+                    future.set_exception(error)
 
     async def _run(self, started: Future[BlockingPortal], loaded: Future[None]) -> None:
         async with BlockingPortal() as portal:
@@ -260,7 +274,8 @@ class Ocr:
         portal, self._portal = self._portal, None
         atexit.unregister(self._close)
         if portal is not None and self._pid == os.getpid():  # a forked process has no such thread
-            portal.call(portal.stop, cancel)
+            with suppress(RuntimeError):  # the event loop ended by itself
+                portal.call(portal.stop, cancel)
             self._thread.join()
 
     def __exit__(
@@ -277,8 +292,13 @@ class Ocr:
     def stream(self, document: Source, **arguments: Unpack[ReadArguments]) -> Iterator[OcrPages]:
         """See AsyncOcr.stream: `for page in pages`."""
         portal, loaded = self._open_portal(), _loaded(document)
-        with portal.wrap_async_context_manager(self._ocr.stream(loaded, **arguments)) as reading:
-            yield OcrPages(reading, portal)
+        try:
+            with portal.wrap_async_context_manager(self._ocr.stream(loaded, **arguments)) as reading:
+                yield OcrPages(reading, portal)
+        except RuntimeError as error:
+            if self._portal is portal:
+                raise
+            raise RuntimeError(_CLOSED) from error  # by another thread: what the portal says of it says nothing
 
     def _open_portal(self) -> BlockingPortal:
         _check_open(self._pid if self._portal else 0)

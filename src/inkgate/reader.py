@@ -38,6 +38,7 @@ class ReadOptions:
 
 class Reading:
     """A document being read. Iterate it once: yields page results in the document's order, as soon as they complete.
+    Raises RuntimeError once its block has been left and the pages are cancelled, as another task may do.
 
     `limits.page_window` pages are open at once, counted from the oldest that was not yielded yet: a slow consumer
     slows down reading instead of filling memory.
@@ -83,6 +84,8 @@ class Reading:
         while open_pages:
             slot = open_pages.popleft()
             await slot.done.wait()
+            if slot.cancelled:
+                raise RuntimeError("The block of this reading was left before all pages were read.")
             self._reads.start(upcoming, open_pages)
             self._count(slot.result)
             yield slot.result
@@ -106,10 +109,11 @@ class Reading:
 
 
 class _Slot:
-    """Holder of a page's result."""
+    """Holder of a page's result. `cancelled`: it was not read to the end."""
 
     def __init__(self, index: int) -> None:
         self.done = anyio.Event()
+        self.cancelled = True
         self.result = PageResult(index=index)
 
 
@@ -141,8 +145,11 @@ class PageReads:
             self.tasks.start_soon(self._read, slot, name=f"page {index}")
 
     async def _read(self, slot: _Slot) -> None:
-        with part("page", {"inkgate.page": slot.result.index}):
-            await self._read_one(slot)
+        try:
+            with part("page", {"inkgate.page": slot.result.index}):
+                await self._read_one(slot)
+        finally:  # also when cancelled: another task may iterate
+            slot.done.set()
 
     async def _read_one(self, slot: _Slot) -> None:
         begun = perf_counter()
@@ -151,6 +158,7 @@ class PageReads:
         if scope.cancelled_caught:
             late = self.caller.timeout_error("The document's time limit passed before this page was read.")
             slot.result = replace(slot.result, engine=self.engine.name, error=late.as_page_error())
+        slot.cancelled = False
         slot.done.set()
         self.callbacks.observer.page(slot.result, self.task, perf_counter() - begun)
         self.callbacks.after_page()
@@ -160,13 +168,20 @@ class PageReads:
             begun = perf_counter()
             page = await self.opened.page(index, self.caller.priority.rank)
             self.callbacks.observer.stage("open", perf_counter() - begun)
-            return await self.engine.read(page, self.task, self.caller)
+            return _checked(await self.engine.read(page, self.task, self.caller))
         except InkgateError as error:
             failure = error.as_page_error()
         except Exception:  # whatever an engine raises for one page, the other pages are read
             log.exception("page_failed", page=index, engine=self.engine.name)
             failure = EngineFailed("engine_failed", "The engine failed while reading this page.").as_page_error()
         return PageResult(index=index, engine=self.engine.name, error=failure)
+
+
+def _checked(result: object) -> PageResult:
+    """The result of an engine, which may be of another package. Raises TypeError if it is none."""
+    if not isinstance(result, PageResult):
+        raise TypeError(f"a page was read as {type(result).__name__}, not as PageResult")
+    return result
 
 
 class Reader:

@@ -11,23 +11,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import anyio
 import pytest
 import structlog
 from PIL import Image
 
 import inkgate
+from inkgate.caller import Caller
 from inkgate.cli.configure import configured
 from inkgate.library import without_server
 from inkgate.settings import Settings, load_settings
+from inkgate.types import Page, PageResult, Task
+from support.api_client import tiff
+from support.fake_engine import FakeEngine
 from support.pdf_writer import paragraph, text_pdf
 from support.processes import all_ended, children, children_of
 from support.server import clean_environment
 
 ROOT = Path(__file__).parents[2]
 PDF = text_pdf(paragraph(), paragraph(), paragraph())
+NEVER_S = 600.0
 anyio_test = pytest.mark.anyio
 
 
@@ -154,6 +160,72 @@ async def test_async_code_reads_at_once_and_page_by_page(small: Path) -> None:
 async def _held(own: inkgate.AsyncOcr) -> None:
     async with own.stream(PDF):
         await asyncio.sleep(60)
+
+
+class Hanging(FakeEngine):
+    """Reads the first page, and no other."""
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        await anyio.sleep(NEVER_S if page.index else 0)
+        return PageResult(page.index, engine=self.name)
+
+
+class Leaving(FakeEngine):
+    """Ends the program, as code of others may."""
+
+    async def start(self) -> None:
+        sys.exit(3)
+
+
+def own_engine(name: str) -> dict[str, dict[str, object]]:
+    return {"engine": {"name": f"{__name__}:{name}"}, "pdf": {"warm_workers": 0}}
+
+
+def hanging(_: Settings) -> Hanging:
+    return Hanging()
+
+
+def leaving(_: Settings) -> Leaving:
+    return Leaving()
+
+
+def left(_: Settings) -> None:
+    sys.exit(4)
+
+
+def test_a_thread_that_streams_is_told_when_another_closes() -> None:
+    own = inkgate.Ocr(own_engine("hanging")).__enter__()
+    first = Future[int]()
+
+    def stream() -> None:
+        with own.stream(tiff(3)) as pages:
+            for page in pages:
+                first.set_result(page.index)
+
+    with ThreadPoolExecutor(2) as threads:
+        streaming = threads.submit(stream)
+        assert first.result(20) == 0
+        threads.submit(own._close).result(20)
+        with pytest.raises(RuntimeError, match="block of this Ocr ended"):
+            streaming.result(20)
+    structlog.reset_defaults()
+
+
+@pytest.mark.parametrize(("name", "status"), [("leaving", 3), ("left", 4)])
+def test_an_engine_that_ends_the_program_does_not_hang_it(name: str, status: int) -> None:
+    with ThreadPoolExecutor(1) as threads, pytest.raises(SystemExit) as ended:
+        threads.submit(inkgate.read, PDF, settings=own_engine(name)).result(20)
+    assert ended.value.code == status
+    structlog.reset_defaults()
+
+
+def test_an_event_loop_that_can_not_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise OSError("Too many open files")
+
+    monkeypatch.setattr("inkgate.library.anyio.run", refused)
+    with ThreadPoolExecutor(1) as threads, pytest.raises(OSError, match="open files"):
+        threads.submit(inkgate.Ocr().__enter__).result(20)
 
 
 def test_a_forked_process_is_told_and_ends(ocr: inkgate.Ocr) -> None:

@@ -15,7 +15,7 @@ from inkgate.documents.pages import parse_pages
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.reader import Reader, ReadOptions
 from inkgate.settings import LimitSettings, PdfSettings
-from inkgate.types import Document, DocumentStatus
+from inkgate.types import Document, DocumentStatus, PageResult
 from support.scripted_engine import PageScript, ScriptedEngine, at_once
 
 pytestmark = pytest.mark.anyio
@@ -143,6 +143,24 @@ async def test_leaving_early_cancels_what_is_being_read() -> None:
             await anext(aiter(reading))
         assert not engine.running
         assert engine.cancelled
+
+
+async def test_another_task_that_waits_for_a_page_is_told_that_the_block_was_left() -> None:
+    engine = ScriptedEngine(Gates().script)
+    told: list[str] = []
+
+    async def wait(pages: AsyncIterator[PageResult]) -> None:
+        with pytest.raises(RuntimeError) as raised:
+            await anext(pages)
+        told.append(str(raised.value))
+
+    with anyio.fail_after(5):
+        async with reader_of(engine) as reader, anyio.create_task_group() as tasks:
+            reads = reader.read(document(2), ReadOptions(), NO_CALLER)
+            tasks.start_soon(wait, aiter(await reads.__aenter__()))
+            await anyio.wait_all_tasks_blocked()
+            await reads.__aexit__(None, None, None)
+    assert told == ["The block of this reading was left before all pages were read."]
 
 
 async def test_an_error_of_the_consumer_comes_out_as_itself() -> None:
