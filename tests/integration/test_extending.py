@@ -17,7 +17,7 @@ from inkgate.errors import InputRejected
 from inkgate.reader import ReadOptions
 from inkgate.settings import Settings, load_settings
 from inkgate.types import Document, Page, PageResult, Task
-from support.api_client import png, running_api
+from support.api_client import png, running_api, tiff
 from support.fake_engine import FakeEngine
 
 pytestmark = pytest.mark.anyio
@@ -109,12 +109,69 @@ async def test_a_way_in(tmp_path: Path) -> None:
         ("no_such_module:Engine", "there is no module 'no_such_module'"),
         ("slow_pages:Nothing", "the module 'slow_pages' has no 'Nothing'"),
         ("json:dumps", "json:dumps can't be used: TypeError"),
+        ("builtins:print", "NoneType is no engine, it has no `name`, `start`, `read`, `stop`"),
+        (
+            "careless:Engine",
+            "careless:Engine can't be imported: AttributeError: 'int' object",
+        ),
     ],
 )
-def test_what_can_not_be_used_is_said_with_its_setting(name: str, says: str) -> None:
+def test_what_can_not_be_used_is_said_with_its_setting(
+    name: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "careless.py").write_text("(1).nothing")
+    monkeypatch.syspath_prepend(str(tmp_path))
     wrong: dict[str, dict[str, object]] = {"engine.name": {"name": name}, "engine.layers": {"layers": [name]}}
     for setting, engine in wrong.items():
         with pytest.raises(InputRejected, match="extension_invalid") as raised:
             build_parts(load_settings(None, engine=engine, **SMALL))
         assert says in str(raised.value)
         assert f"`{setting}`" in str(raised.value)
+
+
+async def test_a_wire_format_that_is_no_router_is_said() -> None:
+    with pytest.raises(InputRejected, match=r"`server\.formats`: json:dumps is no FastAPI router"):
+        async with running_api(server={"formats": ["json:dumps"]}):
+            pytest.fail("there is no such router")
+
+
+class Broken(FakeEngine):
+    """Neither starts nor stops."""
+
+    def __init__(self, _: Settings) -> None:
+        super().__init__()
+
+    async def start(self) -> None:
+        raise OSError("no license")
+
+    async def stop(self) -> None:
+        raise ValueError("not started")
+
+
+async def test_an_engine_that_does_not_start_is_said_though_it_does_not_stop_either() -> None:
+    with pytest.raises(OSError, match="no license"):
+        async with running(load_settings(None, engine={"name": f"{__name__}:Broken"}, **SMALL)):
+            pytest.fail("it did not start")
+
+
+class Nonsense(FakeEngine):
+    """A layer that answers the first page with nonsense."""
+
+    def __init__(self, inner: FakeEngine) -> None:
+        super().__init__()
+        self.inner = inner
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        return await self.inner.read(page, task, caller) if page.index else None  # type: ignore[return-value]
+
+
+async def test_nonsense_of_a_layer_fails_its_page_and_no_other() -> None:
+    engine: dict[str, object] = {"name": f"{__name__}:Echo", "layers": [f"{__name__}:Nonsense"]}
+    async with (
+        running(load_settings(None, engine=engine, **SMALL)) as service,
+        service.gateway.admit(Caller("ada")) as admitted,
+        admitted.read(Document(tiff(2)), ReadOptions()) as reading,
+    ):
+        first, second = (await reading.all()).pages
+    assert first.error is not None
+    assert (first.error.code, second.text) == ("engine_failed", "read for ada")

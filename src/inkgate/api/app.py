@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi_offline import FastAPIOffline
 from opentelemetry.trace import Tracer
@@ -36,6 +36,7 @@ from inkgate.api.mistral_response import MistralRequest
 from inkgate.api.paddlex import PaddlexRequest, paddlex_error
 from inkgate.api.website import LinkHelp, ServeWebPage, add_guide, guide_url
 from inkgate.concurrency import Threads
+from inkgate.errors import InputRejected
 from inkgate.settings import Settings
 from inkgate.settings.extensions import load_extension
 from inkgate.telemetry.tracing import NOT_RECORDING
@@ -78,7 +79,7 @@ def create_app(
 
     Raises:
         ValueError: the settings' rate limit is invalid.
-        InputRejected: "extension_invalid": a wire format of `server.formats` can't be imported.
+        InputRejected: "extension_invalid": a wire format of `server.formats` can't be imported, or is no router.
     """
     max_bytes = int(settings.limits.max_body_mb * 1_000_000)
     drain = Drain()
@@ -120,12 +121,20 @@ def create_app(
     for routes in ROUTES:
         app.include_router(routes.router)
     for name in settings.server.formats:
-        app.include_router(load_extension(name, "server.formats"))
+        app.include_router(_router(name))
     add_guide(app)
     measure.add_routes([*app.routes, *(route for routes in ROUTES for route in routes.router.routes)])
     # FastAPI's documented way to extend the schema is to replace the method of the instance.
     app.openapi = openapi_of(app, REQUESTS, keys_needed=bool(settings.auth.key_hashes))  # type: ignore[method-assign]
     return app
+
+
+def _router(name: str) -> APIRouter:
+    """The wire format `name`. Raises InputRejected("extension_invalid")."""
+    router = load_extension(name, "server.formats")
+    if not isinstance(router, APIRouter):
+        raise InputRejected("extension_invalid", f"`server.formats`: {name} is no FastAPI router.")
+    return router
 
 
 def _middleware(

@@ -7,9 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 import anyio
+import structlog
 
 from inkgate.caller import Caller
 from inkgate.types import Page, PageResult, Task
+
+log = structlog.get_logger(__name__)
 
 
 class Engine(Protocol):
@@ -48,9 +51,18 @@ async def started(engine: Engine) -> AsyncIterator[None]:
     try:
         await engine.start()
         yield
-    finally:
-        with anyio.CancelScope(shield=True):
-            await engine.stop()
+    except BaseException:
+        try:
+            await _stopped(engine)
+        except Exception:  # the error of the block says more
+            log.exception("engine_stop_failed", engine=engine.name)
+        raise
+    await _stopped(engine)
+
+
+async def _stopped(engine: Engine) -> None:
+    with anyio.CancelScope(shield=True):
+        await engine.stop()
 
 
 class EngineWrapper:

@@ -27,8 +27,10 @@ class Fallback(EngineWrapper):
         await self._other.start()
 
     async def stop(self) -> None:
-        await self._inner.stop()
-        await self._other.stop()
+        try:
+            await self._inner.stop()
+        finally:
+            await self._other.stop()
 
     async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
         """As Engine.read of `inner`. A result of `other` has the attempts of both; if `other` fails too, `inner`'s is
