@@ -12,7 +12,7 @@ from benchmarks.simulate.scenario import Link
 from benchmarks.simulate.server import ServerGone
 from benchmarks.simulate.workload import PageWork, Request
 from inkgate.caller import Caller
-from inkgate.engines.vllm.pressure import PressureGauge
+from inkgate.engines.vllm.monitor import PressureGauge
 from inkgate.errors import EngineFailed, InputRejected
 from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.estimates import OutputEstimates

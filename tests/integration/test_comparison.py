@@ -11,15 +11,16 @@ from aiohttp import web
 
 from inkgate.bench.accuracy.manifest import Entry
 from inkgate.bench.compare.contenders import documents, parse
-from inkgate.bench.compare.reader import (
+from inkgate.bench.compare.results import EngineComparison, EngineResult
+from inkgate.bench.compare.run import (
+    ComparisonPlan,
     ResponseUnusable,
     ServiceReader,
     chat_transcript,
+    compare,
     document_transcript,
     simple_transcript,
 )
-from inkgate.bench.compare.results import EngineComparison, EngineResult
-from inkgate.bench.compare.run import ComparisonPlan, compare
 from inkgate.bench.load import LoadImpossible
 from inkgate.bench.load.plan import Load, Plan
 from inkgate.bench.load.results import Axis

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from inkgate.caller import NO_CALLER
-from inkgate.engines.vllm.scheduled_calls import ScheduledCalls
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.servers import ScheduledCalls
 from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.pipeline.policies import ScheduledPages
 from inkgate.serving.degradation import Degradation

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from inkgate.caller import Caller, Priority
-from inkgate.engines.vllm.scheduled_calls import ScheduledCalls
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.servers import ScheduledCalls
 from inkgate.engines.vllm.upstream import ModelCall
 from inkgate.errors import InputRejected, Overloaded
 from inkgate.serving.estimates import OutputEstimates

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from inkgate.bench.accuracy.bench_tests import plain, run_tests, starts
+from inkgate.bench.accuracy.bench_tests import Direction, plain, run_tests, starts, tables_of
 from inkgate.bench.accuracy.manifest import ManifestInvalid
-from inkgate.bench.accuracy.tables import Direction, tables_of
 
 PAGE = """# The *Title*
 

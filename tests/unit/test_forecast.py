@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.serving.forecast import Forecast, WorkForecast
+from inkgate.serving.ledger import Forecast, WorkForecast
 
 
 @st.composite

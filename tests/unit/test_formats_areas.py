@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inkgate.documents.formats.areas import page_areas, page_box
-from inkgate.documents.formats.groups import stand_together, untangle
+from inkgate.documents.formats.areas import page_areas, page_box, stand_together, untangle
 from inkgate.documents.formats.text import one_line
 from inkgate.types import Block, BlockType, Line, PageResult, Quad, Word
 from support import sample_results as sample

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inkgate.engines.vllm.pressure import PressureGauge
+from inkgate.engines.vllm.monitor import PressureGauge
 from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.evidence import Pressure
 from inkgate.serving.limiter import WorkOutcome

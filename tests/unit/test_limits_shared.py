@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inkgate.engines.vllm.pressure import PressureGauge
+from inkgate.engines.vllm.monitor import PressureGauge
 from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.limiter import WorkOutcome
 from inkgate.settings import AdaptiveSettings

@@ -14,7 +14,7 @@ from inkgate.bench.load.plan import Arrivals, CallerShare, Plan
 from inkgate.bench.load.results import Axis
 from inkgate.cli.app import app
 from inkgate.cli.durations import duration, seconds_of, share
-from inkgate.cli.loadtest_options import LoadOptions, mix_of, plan_of, steps_of
+from inkgate.cli.loadtest import LoadOptions, mix_of, plan_of, steps_of
 from support.api_client import png
 
 NOTHING = LoadOptions(None, None, None, None, 1.0, "poisson", "", ())

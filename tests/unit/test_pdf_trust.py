@@ -5,11 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from inkgate.documents.pdf.glyph import Glyph
-from inkgate.documents.pdf.letters import looks_written
 from inkgate.documents.pdf.objects import FilledShape, Image, PageObjects
-from inkgate.documents.pdf.outlines import outlined_letters
 from inkgate.documents.pdf.text_layer import lines_of
-from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge
+from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge, looks_written, outlined_letters
 from inkgate.types import Box, Size
 from support.pdf_writer import LOREM
 

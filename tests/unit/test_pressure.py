@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inkgate.engines.vllm.metrics import HistogramTotal, ServerReading
-from inkgate.engines.vllm.pressure import Baselines, PressureGauge
+from inkgate.engines.vllm.monitor import Baselines, PressureGauge
 from inkgate.serving.evidence import Pressure, PressureTargets
 
 QUIET = ServerReading(kv_usage=0.0)

@@ -16,7 +16,7 @@ from inkgate.bench.tune.demand import NothingAnswered, answered_per_s, fastest, 
 from inkgate.bench.tune.plan import DEMAND_FACTOR
 from inkgate.bench.tune.report import notes
 from inkgate.bench.tune.results import Parameter, Purpose, Settings, Step, Trial, TrialOutcome
-from inkgate.cli.tune_view import ShownBench, TuneProgress
+from inkgate.cli.tune_run import ShownBench, TuneProgress
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from inkgate.ui.guard import MAX_BODY_BYTES, Guard
+from inkgate.ui.page import MAX_BODY_BYTES, Guard
 
 pytestmark = pytest.mark.anyio
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from inkgate.telemetry.state import BreakerReading, Point
-from inkgate.ui.charts import LiveChart, Series, nice_top, to_figure
-from inkgate.ui.live import live_panel
+from inkgate.ui.live import LiveChart, Series, live_panel, nice_top, to_figure
 from support.states import embedded_state, vllm_state
 
 WORDS = {"now": "now", "ago": "15 min ago", "no_data": "nothing yet"}

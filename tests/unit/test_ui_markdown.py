@@ -2,7 +2,7 @@
 
 import pytest
 
-from inkgate.ui.markdown import to_html
+from inkgate.ui.results import to_html
 
 
 def test_headings_lists_and_tables_are_rendered() -> None:

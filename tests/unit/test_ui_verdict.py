@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from inkgate.telemetry.state import BreakerReading, Point, State
-from inkgate.ui.live import live_panel
-from inkgate.ui.verdict import verdict
+from inkgate.ui.live import live_panel, verdict
 from support.states import embedded_state, history, pages_queue, point
 
 QUIET: dict[str, Any] = {"pages": 0.0, "requests": 0.0, "documents": 0, "p50_s": None, "p95_s": None}

@@ -5,8 +5,8 @@ from importlib.resources import files
 from string import Formatter
 
 from inkgate import errors
-from inkgate.ui.errors_zh import PROBLEMS
 from inkgate.ui.words import LANGUAGES, WORDS, in_language, language_of, say
+from inkgate.ui.words_zh import PROBLEMS
 
 ASSETS = {asset.name: asset.read_text(encoding="utf-8") for asset in files("inkgate.ui").joinpath("assets").iterdir()}
 

@@ -23,7 +23,6 @@ from pydantic_settings import (
 
 from inkgate.settings.base import Branch, PositiveFloat, PositiveInt, Url
 from inkgate.settings.engine import EngineSettings, LayoutSettings, TransformersSettings
-from inkgate.settings.pdf import PdfSettings, PdfText
 from inkgate.settings.ppocr import (
     BatchingSettings,
     CudnnSearch,
@@ -34,27 +33,29 @@ from inkgate.settings.ppocr import (
     RuntimeName,
 )
 from inkgate.settings.service import (
+    USUAL_METRICS_PORT,
+    AdaptiveSettings,
+    AdmissionSettings,
     AuthSettings,
     CacheSettings,
+    DegradationSettings,
     DocsSettings,
     FetchSettings,
+    GpuMonitoring,
+    GpuSettings,
     LimitSettings,
     LogFormat,
     LogSettings,
+    MetricsSettings,
+    PdfSettings,
+    PdfText,
     RateLimitSettings,
+    SchedulingSettings,
     ServerSettings,
+    ServingSettings,
+    TracingSettings,
     UiSettings,
 )
-from inkgate.settings.serving import (
-    AdaptiveSettings,
-    AdmissionSettings,
-    DegradationSettings,
-    GpuMonitoring,
-    GpuSettings,
-    SchedulingSettings,
-    ServingSettings,
-)
-from inkgate.settings.telemetry import USUAL_METRICS_PORT, MetricsSettings, TracingSettings
 from inkgate.settings.vllm import ManagedSettings, ReadingMode, VllmSettings
 
 __all__ = [

@@ -1,11 +1,11 @@
-"""Settings of the service: address, keys, limits, cache, documentation, log."""
+"""Settings of the service: address, keys, limits, cache, documents, admission and queues, telemetry, log."""
 
 from __future__ import annotations
 
 import re
 from enum import StrEnum
 from ipaddress import ip_network
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator
@@ -208,3 +208,159 @@ class UiSettings(Branch):
 class LogSettings(Branch):
     format: LogFormat = Field(LogFormat.CONSOLE, description="`console` for people, `json` for machines.")
     level: str = Field("info", pattern="^(debug|info|warning|error)$", description="Minimum level.")
+
+
+class GpuMonitoring(StrEnum):
+    """Whether GPUs are monitored."""
+
+    AUTO = "auto"
+    NEVER = "never"
+
+
+class SchedulingSettings(Branch):
+    max_waiting: PositiveInt = Field(20_000, description="Maximum pages in the queue. More get 503.")
+    max_waiting_tokens: int = Field(0, ge=0, description="Maximum tokens in the queue. 0: no limit.")
+    age_s: PositiveFloat = Field(30.0, description="Waiting time after which a page moves up one class.")
+    overtake_s: float = Field(
+        2.0, ge=0, description="How long smaller pages may overtake a large one that does not fit yet."
+    )
+    weights: dict[str, PositiveFloat] = Field({}, description="Weight of a tenant's share. Default: 1.")
+    priorities: dict[str, Literal["interactive", "normal", "batch"]] = Field(
+        {}, description="Highest class that a tenant, such as `key:0123456789ab`, may use. Others may use any."
+    )
+    wait_share: float = Field(
+        0.3, gt=0, le=1, description="Maximum expected wait, as a share of a request's time limit. Longer: 503 at once."
+    )
+    retry_after_s: PositiveFloat = Field(2.0, description="Minimum Retry-After, also used while no rate is known.")
+    retry_after_most_s: PositiveFloat = Field(120.0, description="Maximum Retry-After, before up to 30 % of jitter.")
+
+
+class AdmissionSettings(Branch):
+    max_bytes_mb: PositiveFloat = Field(1024.0, description="Maximum memory for request bodies. More get 503.")
+    reserve: float = Field(
+        0.125,
+        ge=0,
+        lt=1,
+        description="Share of the capacity that tenants over their own share can't use while others are active.",
+    )
+    chat_wait_s: float = Field(
+        0.0,
+        ge=0,
+        description="How long chat requests wait for admission instead of a refusal. `X-Inkgate-Wait` overrides it.",
+    )
+    waiting_chats: int = Field(
+        2000, ge=0, description="Maximum chat requests that wait for admission. More are refused."
+    )
+    remember_s: PositiveFloat = Field(30.0, description="How long a refused tenant counts as active.")
+    body_patience_s: PositiveFloat = Field(
+        5.0,
+        description="When the service is full, time to receive a body before a tenant with fewer requests may"
+        " take the slot.",
+    )
+
+
+class AdaptiveSettings(Branch):
+    initial: PositiveInt = Field(16, description="Concurrent requests at each model server at the start.")
+    least: PositiveInt = Field(1, description="Minimum of the limit.")
+    most: PositiveInt = Field(256, description="Maximum of the limit.")
+    interval_s: PositiveFloat = Field(
+        1.0, description="Minimum time between two changes; or half a page's time, if longer."
+    )
+    stale_s: PositiveFloat = Field(5.0, description="Maximum age of the model server's metrics.")
+
+
+class DegradationSettings(Branch):
+    enabled: bool = Field(default=True, description="Lower the quality under sustained load, level by level.")
+    target_wait_s: PositiveFloat = Field(10.0, description="Expected wait that counts as overload.")
+    up_s: PositiveFloat = Field(5.0, description="Duration of overload before the next level.")
+    down_s: PositiveFloat = Field(
+        10.0, description="Time with less than half of the expected wait before a level is undone."
+    )
+    image_scale: float = Field(0.75, gt=0, le=1, description="Level `image`: factor of the sides of an image.")
+    max_output_tokens: PositiveInt = Field(2048, description="Level `output`: maximum tokens of a response.")
+
+
+class GpuSettings(Branch):
+    enabled: GpuMonitoring = Field(
+        GpuMonitoring.AUTO,
+        description="`auto`: with `inkgate[gpu]`, watch the GPUs of this machine, and stop calls to model "
+        "servers on it while a GPU is in trouble. `never`: don't.",
+    )
+    gpus: tuple[int, ...] = Field((), description="GPUs to watch, by the driver's number. Empty: all.")
+    temperature_c: PositiveFloat = Field(90.0, description="Temperature in °C at which calls stop.")
+    throttled_s: PositiveFloat = Field(10.0, description="How long heat may throttle the GPU before calls stop.")
+    memory: float = Field(
+        0.98, gt=0, le=1, description="Used share of GPU memory at which calls to a managed vLLM pause. 1: never."
+    )
+
+
+class ServingSettings(Branch):
+    scheduling: SchedulingSettings = SchedulingSettings()
+    admission: AdmissionSettings = AdmissionSettings()
+    adaptive: AdaptiveSettings = AdaptiveSettings()
+    degradation: DegradationSettings = DegradationSettings()
+    gpu: GpuSettings = GpuSettings()
+
+
+USUAL_METRICS_PORT = 8001
+
+
+class MetricsSettings(Branch):
+    enabled: bool = Field(
+        default=True,
+        description="Serve metrics at /metrics (docs/reference/metrics.md).",
+    )
+    host: str = Field("127.0.0.1", description="Address of /metrics. It needs no key.")
+    port: int = Field(
+        USUAL_METRICS_PORT,
+        ge=0,
+        le=65535,
+        description="Port of /metrics. 0: a free one. If 8001 is taken, there are no metrics.",
+    )
+
+
+class TracingSettings(Branch):
+    endpoint: str = Field(
+        "",
+        description="Collector of traces, by OTLP over HTTP, such as `http://127.0.0.1:4318`. Needs "
+        "`inkgate[otel]`. Empty: no traces.",
+    )
+    headers: dict[str, SecretStr] = Field({}, description="Headers for the collector, such as a key.")
+    sample_ratio: float = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of the traces to record. If a client sends a trace context, its flag decides.",
+    )
+    service_name: str = Field("inkgate", min_length=1, description="Name of this service in traces.")
+
+    @field_validator("endpoint")
+    @classmethod
+    def _over_http(cls, endpoint: str) -> str:
+        if endpoint and not endpoint.startswith(("http://", "https://")):
+            raise ValueError("write it as http://host:port or https://host:port")
+        return endpoint
+
+
+class PdfText(StrEnum):
+    """When the text inside a PDF page is used instead of OCR."""
+
+    AUTO = "auto"
+    NEVER = "never"
+    ALWAYS = "always"
+
+
+class PdfSettings(Branch):
+    text: PdfText = Field(PdfText.AUTO, description="Use the text inside a PDF page; `auto`: if it can be trusted.")
+    dpi: PositiveFloat = Field(200.0, description="Resolution at which pages are rendered.")
+    max_side: PositiveInt = Field(
+        4000, description="Maximum side of a rendered page in pixels; lowers the dpi of larger pages."
+    )
+    workers: PositiveInt = Field(2, description="Worker processes that open and render PDFs.")
+    warm_workers: int = Field(
+        1, ge=0, description="Worker processes started with the service. The others start when needed."
+    )
+    worker_memory_mb: PositiveInt = Field(
+        2048, description="Memory limit of a worker: address space beyond what it has at its start."
+    )
+    page_timeout_s: PositiveFloat = Field(20.0, description="Time limit to open a PDF or to render a page.")

@@ -16,8 +16,7 @@ from inkgate.documents.formats import Format, render
 from inkgate.errors import ENGINE_CODES, INPUT_CODES, OVERLOAD_CODES
 from inkgate.telemetry.state import State
 from inkgate.ui.live import live_panel
-from inkgate.ui.markdown import to_html
-from inkgate.ui.results import Results
+from inkgate.ui.results import Results, to_html
 from inkgate.ui.words import in_language, say
 
 Json = dict[str, Any]

@@ -2,14 +2,181 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import takewhile
 
 from inkgate.telemetry.state import Point, State
-from inkgate.ui.charts import LiveChart, Series, to_figure
-from inkgate.ui.verdict import verdict
 from inkgate.ui.words import say
+
+WIDTH, HEIGHT = 320.0, 88.0
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a chart. `style`: a CSS class; `filled`: also fill the area under it."""
+
+    name: str
+    values: Sequence[float | None]
+    style: str
+    filled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LiveChart:
+    """A chart. `at`: seconds since the epoch of each value. `least_top`: minimum top of the scale. `percent`: values
+    are shares, shown as percentages. `span_s`: from the left edge to the latest value.
+    """
+
+    title: str
+    unit: str
+    at: Sequence[float]
+    series: Sequence[Series]
+    least_top: float = 1.0
+    percent: bool = False
+    span_s: float = 900.0
+
+
+def to_figure(chart: LiveChart, words: dict[str, str]) -> str:
+    """The chart as an HTML figure. `words`: `now`, `ago` (start of the axis) and `no_data`."""
+    top = nice_top(max((value for line in chart.series for value in line.values if value is not None), default=0.0))
+    top = max(top, chart.least_top)
+    ends = [(line, _last(line.values)) for line in chart.series]
+    summary = "; ".join(f"{line.name} {_latest(value, chart, words)}" for line, value in ends)
+    label = escape(f"{chart.title}, {chart.unit}: {summary}", quote=True)
+    lines = "".join(_line(chart, line, top) for line in chart.series)
+    grid = "".join(f'<line class="ink-grid" x1="0" x2="{WIDTH:g}" y1="{y:g}" y2="{y:g}"/>' for y in (1, 44, 87))
+    keys = "".join(_key(line, _latest(value, chart, words), alone=len(ends) == 1) for line, value in ends)
+    return (
+        f'<figure class="ink-chart"><figcaption><span>{escape(chart.title)}</span>'
+        f"<small>{escape(chart.unit)}</small></figcaption>"
+        f'<ul class="ink-keys">{keys}</ul>'
+        f'<div class="ink-plot"><span class="ink-top" aria-hidden="true">{escape(_number(top, chart))}</span>'
+        f'<svg viewBox="0 0 {WIDTH:g} {HEIGHT:g}" preserveAspectRatio="none" role="img" aria-label="{label}">'
+        f"{grid}{lines}</svg></div>"
+        f'<div class="ink-axis" aria-hidden="true"><span>{escape(words["ago"])}</span>'
+        f"<span>{escape(words['now'])}</span></div></figure>"
+    )
+
+
+def _key(line: Series, latest: str, *, alone: bool) -> str:
+    """The latest value of a line; with its mark and name if there are several lines."""
+    named = f'<span class="ink-key {line.style}" aria-hidden="true"></span>{escape(line.name)} '
+    return f"<li>{'' if alone else named}<b>{escape(latest)}</b></li>"
+
+
+def nice_top(most: float) -> float:
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten that is at least `most`; 0 for 0."""
+    if most <= 0 or not math.isfinite(most):
+        return 0.0
+    power = 10.0 ** math.floor(math.log10(most))
+    return next(step * power for step in (1.0, 2.0, 2.5, 5.0, 10.0) if step * power >= most * 0.999_999)
+
+
+def _line(chart: LiveChart, line: Series, top: float) -> str:
+    """The parts of a line, which breaks at missing values."""
+    at = chart.at
+    if not at:
+        return ""
+    parts: list[list[tuple[float, float]]] = [[]]
+    for moment, value in zip(at, line.values, strict=True):
+        x = WIDTH * (1 - (at[-1] - moment) / chart.span_s)
+        if value is None or x < 0:
+            parts.append([])
+        else:
+            parts[-1].append((x, HEIGHT - 1 - (HEIGHT - 2) * min(value / top, 1.0)))
+    return "".join(_part(part, line) for part in parts if part)
+
+
+def _part(points: list[tuple[float, float]], line: Series) -> str:
+    if len(points) == 1:
+        x, y = points[0]
+        points = [(max(x - 1.5, 0.0), y), (x, y)]
+    path = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    area = ""
+    if line.filled:
+        shape = f"M{points[0][0]:.1f} {HEIGHT:g}L{path}L{points[-1][0]:.1f} {HEIGHT:g}Z"
+        area = f'<path class="ink-area {line.style}" d="{shape}"/>'
+    return f'{area}<path class="ink-line {line.style}" d="M{path}"/>'
+
+
+def _last(values: Sequence[float | None]) -> float | None:
+    """The latest value of the last points; None if all are missing."""
+    return next((value for value in reversed(values[-6:]) if value is not None), None)
+
+
+def _latest(value: float | None, chart: LiveChart, words: dict[str, str]) -> str:
+    return words["no_data"] if value is None else _number(value, chart)
+
+
+def _number(value: float, chart: LiveChart) -> str:
+    if chart.percent:
+        return f"{100 * value:.0f}%"
+    if value >= 100 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2g}"
+
+
+_Sentence = tuple[str, dict[str, object], str]
+"""A key of ui/words.py, its values, and a CSS class."""
+RECENT_S = 30.0
+"""The window for current problems: a page of the embedded engine may take some seconds."""
+
+
+def verdict(state: State, language: str) -> tuple[str, str]:
+    """The sentence and its CSS class."""
+    word, values, style = _down(state) or _busy(state) or _reading(state)
+    return say(language, word, **values), style
+
+
+def _down(state: State) -> _Sentence | None:
+    """The service reads nothing."""
+    broken = [breaker.name for breaker in state.breakers if breaker.state == "open"]
+    if not state.ready:
+        return "verdict_down", {"why": "; ".join(state.reasons) or "?"}, "ink-bad"
+    if broken:
+        return "verdict_breaker", {"name": ", ".join(broken)}, "ink-bad"
+    if _refuses_all(_recent(state)):
+        return "verdict_refusing", {"seconds": round(_refusing_s(state))}, "ink-bad"
+    return None
+
+
+def _busy(state: State) -> _Sentence | None:
+    """Some requests wait or are refused."""
+    waiting = max((sum(queue.waiting.values()) for queue in state.queues), default=0)
+    refused = any(point.refused for point in _recent(state))
+    if not waiting:
+        return ("verdict_some_refused", {}, "ink-warn") if refused else None
+    seconds = max(max(queue.backlog_s or 0.0, queue.longest_wait_s) for queue in state.queues)
+    word = "verdict_busy_refusing" if refused else "verdict_busy"
+    return word, {"count": waiting, "seconds": max(1, round(seconds))}, "ink-warn"
+
+
+def _reading(state: State) -> _Sentence:
+    took = next((point.p50_s for point in reversed(_recent(state)) if point.p50_s is not None), None)
+    if took is not None:
+        return "verdict_reading", {"seconds": f"{took:.2g}" if took < 10 else f"{took:.0f}"}, "ink-good"
+    if state.admission.documents:
+        return "verdict_working", {"count": state.admission.documents}, "ink-good"
+    return "verdict_idle", {}, "ink-good"
+
+
+def _recent(state: State) -> tuple[Point, ...]:
+    return tuple(point for point in state.history if point.at > state.at - RECENT_S)
+
+
+def _refuses_all(recent: Sequence[Point]) -> bool:
+    refused = sum(point.refused * point.span_s for point in recent)
+    return refused > 0 and not any(point.pages for point in recent)
+
+
+def _refusing_s(state: State) -> float:
+    """Time since which requests were refused and no page was read."""
+    silent = list(takewhile(lambda point: not point.pages, reversed(state.history)))
+    refusing = [point for point in silent if point.refused]
+    return state.at - (refusing[-1].at - refusing[-1].span_s) if refusing else 0.0
 
 
 @dataclass(frozen=True, slots=True)

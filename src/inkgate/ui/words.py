@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inkgate.ui import errors_zh, words_en, words_zh
+from inkgate.ui import words_en, words_zh
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}
 """Languages by code, with their own names."""
@@ -35,6 +35,6 @@ def say(language: str, word: str, /, **values: object) -> str:
 def in_language(problem: Mapping[str, str], language: str) -> dict[str, str]:
     """The problem with title and remedy in the language; its detail stays in English."""
     told = dict(problem)
-    if language == "zh" and (known := errors_zh.PROBLEMS.get(problem.get("code", ""))):
+    if language == "zh" and (known := words_zh.PROBLEMS.get(problem.get("code", ""))):
         told["title"], told["remedy"] = known
     return told

@@ -7,13 +7,99 @@ characters or line breaks; the words of a row, with their spaces, form its text.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inkgate.coordinates import Coordinates, before_rotation
-from inkgate.documents.formats.groups import stand_together, untangle
 from inkgate.documents.formats.text import one_line
-from inkgate.types import Block, BlockType, Line, PageResult, Point, Quad
+from inkgate.types import Block, BlockType, Box, Line, PageResult, Point, Quad
+
+_CLOSE = 0.75
+"""Largest gap between two lines of a group, as a share of the lower line's height."""
+_APART = 0.2
+"""Largest share of the smaller box that two groups may have in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of lines: the index of the first one on the page, and the box around all of them."""
+
+    start: int
+    lines: tuple[Line, ...]
+    box: Box
+
+
+def stand_together(lines: Mapping[int, Line]) -> list[Group]:
+    """Groups of line indexes; a new group begins where a line does not continue the group before it."""
+    runs: list[list[Line]] = []
+    starts: list[int] = []
+    before = -2
+    box = last = (0.0, 0.0, 0.0, 0.0)
+    for index, line in lines.items():
+        here = line.box
+        if index == before + 1 and _continues(box, last, here):
+            runs[-1].append(line)
+            box = _around([box, here])
+        else:
+            runs.append([line])
+            starts.append(index)
+            box = here
+        before, last = index, here
+    return [_group(start, run) for start, run in zip(starts, runs, strict=True)]
+
+
+def untangle(groups: Sequence[Group]) -> list[Group]:
+    """The groups in order, with overlapping ones merged together with all groups between them."""
+    apart: list[Group] = []
+    boxes = np.empty((len(groups), 4))
+    for group in groups:
+        merged = group
+        while (overlapped := _overlapping(boxes[: len(apart)], merged.box)).size:
+            first = int(overlapped[0])
+            merged = _merge([*apart[first:], merged])
+            del apart[first:]
+        boxes[len(apart)] = merged.box
+        apart.append(merged)
+    return apart
+
+
+def _continues(group: Box, last: Box, line: Box) -> bool:
+    """Whether the line is next to the group's last line, or close below it and under the group."""
+    left, top, right, bottom = line
+    _, last_top, _, last_bottom = last
+    if last_top < (top + bottom) / 2 < last_bottom:
+        return True
+    under = left < group[2] and group[0] < right
+    close = top - last_bottom < _CLOSE * min(bottom - top, last_bottom - last_top)
+    return under and close and bottom > last_bottom
+
+
+def _overlapping(boxes: NDArray[np.float64], box: Box) -> NDArray[np.intp]:
+    """Which of `boxes`, (N, 4), overlap `box` by more than the limit."""
+    left, top, right, bottom = box
+    across = np.minimum(boxes[:, 2], right) - np.maximum(boxes[:, 0], left)
+    down = np.minimum(boxes[:, 3], bottom) - np.maximum(boxes[:, 1], top)
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    smaller = np.minimum(areas, (right - left) * (bottom - top))
+    return np.flatnonzero(across.clip(0) * down.clip(0) > _APART * smaller)
+
+
+def _merge(groups: Sequence[Group]) -> Group:
+    lines = tuple(line for group in groups for line in group.lines)
+    return Group(groups[0].start, lines, _around(group.box for group in groups))
+
+
+def _group(start: int, lines: Sequence[Line]) -> Group:
+    return Group(start, tuple(lines), _around(line.box for line in lines))
+
+
+def _around(boxes: Iterable[Box]) -> Box:
+    lefts, tops, rights, bottoms = zip(*boxes, strict=True)
+    return (min(lefts), min(tops), max(rights), max(bottoms))
+
 
 PixelBox = tuple[int, int, int, int]
 """Left, top, right, bottom in whole pixels."""
@@ -129,7 +215,7 @@ def page_areas(page: PageResult) -> list[Area]:
     for group in groups if page.blocks else untangle(groups):
         rows = _rows(group.lines, within)
         if rows:
-            areas.append((group.start, Area(BlockType.TEXT, None, _around(row.box for row in rows), rows)))
+            areas.append((group.start, Area(BlockType.TEXT, None, _around_pixels(row.box for row in rows), rows)))
     if not areas:
         rows = _unplaced_rows(page.text, within)
         return [Area(BlockType.TEXT, None, within, rows)] if rows else []
@@ -140,7 +226,7 @@ def _block_area(block: Block, lines: Sequence[Line], within: PixelBox) -> Area:
     left, top, right, bottom = block.box
     box = _pixel_box(((left, top), (right, bottom)), within)
     rows = _rows(lines, within) if block.lines else _unplaced_rows(block.text, box)
-    return Area(block.type, block.level, _around([box, *(row.box for row in rows)]), rows)
+    return Area(block.type, block.level, _around_pixels([box, *(row.box for row in rows)]), rows)
 
 
 def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[LineArea, ...]:
@@ -149,7 +235,7 @@ def _rows(lines: Iterable[Line], within: PixelBox) -> tuple[LineArea, ...]:
         text = one_line(line.text)
         if text:
             words = _words(text, line, within)
-            box = _around([_pixel_box(line.quad, within), *(word.box for word in words)])
+            box = _around_pixels([_pixel_box(line.quad, within), *(word.box for word in words)])
             rows.append(LineArea(text, box, line.quad, words))
     return tuple(rows)
 
@@ -206,6 +292,6 @@ def _pixel_box(points: Iterable[Point], within: PixelBox) -> PixelBox:
     )
 
 
-def _around(boxes: Iterable[PixelBox]) -> PixelBox:
+def _around_pixels(boxes: Iterable[PixelBox]) -> PixelBox:
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return (min(lefts), min(tops), max(rights), max(bottoms))

@@ -2,24 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from opentelemetry.trace import SpanKind
 
 from inkgate.engines.vllm.balancer import BalancedUpstream, BalancerSettings, OnOut, Server
 from inkgate.engines.vllm.managed.supervisor import ManagedServer
 from inkgate.engines.vllm.monitor import EachServer, Monitor
-from inkgate.engines.vllm.scheduled_calls import ScheduledCalls
 from inkgate.engines.vllm.server import ModelServer
+from inkgate.engines.vllm.upstream import ModelAnswer, ModelCall, Upstream
+from inkgate.errors import EngineFailed
 from inkgate.serving.adaptive import AdaptiveLimit
 from inkgate.serving.estimates import OutputEstimates
 from inkgate.serving.ledger import Ledger
+from inkgate.serving.limiter import WorkOutcome
 from inkgate.serving.limits import FixedLimit
 from inkgate.serving.replicas import Replica
-from inkgate.serving.scheduler import Scheduler
+from inkgate.serving.scheduler import Scheduler, Slot
 from inkgate.serving.throughput import TokenRate
+from inkgate.serving.work import Work
 from inkgate.settings import Settings
 from inkgate.supervision import BackgroundTask
 from inkgate.telemetry.observer import NO_OBSERVER, Observer
+from inkgate.telemetry.tracing import part
+
+_EVENT = b"data: {"
+_EMPTY = 3
+"""Events without a token: the first (role), one with the finish reason, and the last (usage)."""
+_COMPLETION = re.compile(rb'"completion_tokens":\s*(\d{1,9})')
+_PROMPT = re.compile(rb'"prompt_tokens":\s*(\d{1,9})')
+_STOPPED = re.compile(rb'"finish_reason":\s*"stop"')
+_TAIL = 1024
+"""Size in bytes of a response's end that contains its usage and finish reason."""
+_AS_SAID = 100
+"""Prompt estimates are in percent of the tokens that the call states."""
+_UNKNOWN = 10_000
+_BUSY = frozenset({429, 503})
+
+
+class ScheduledCalls:
+    """An Upstream around an Upstream: a call waits for a slot of the scheduler and holds it to its end."""
+
+    def __init__(
+        self,
+        inner: Upstream,
+        scheduler: Scheduler,
+        estimates: OutputEstimates,
+        on_busy: Callable[[], None],
+        observer: Observer = NO_OBSERVER,
+    ) -> None:
+        """`on_busy` is called if a server reports that it is full. `observer` gets wait times and token counts."""
+        self._inner = inner
+        self._scheduler = scheduler
+        self._estimates = estimates
+        self._prompts = OutputEstimates(floor=1, cap=_UNKNOWN)
+        self._on_busy = on_busy
+        self._observer = observer
+
+    async def models(self) -> tuple[str, ...]:
+        """See Upstream."""
+        return await self._inner.models()
+
+    async def close(self) -> None:
+        """See Upstream."""
+        await self._inner.close()
+
+    @asynccontextmanager
+    async def send(self, call: ModelCall) -> AsyncIterator[ModelAnswer]:
+        """See Upstream.
+
+        Raises:
+            Overloaded: "service_full": it would wait too long, or too many wait already.
+            InputRejected, EngineFailed: its deadline passed before it got a slot; see `timeout_error`.
+        """
+        prompt_mean, prompt_most = self._prompt(call)
+        mean, most = self._estimates.estimates(call.kind, call.answer_tokens)
+        expected = replace(call, prompt_tokens=prompt_most, answer_tokens=most)
+        margin = prompt_most - prompt_mean + most - mean
+        growing = mean if call.streams else 0
+        work = Work.for_caller(call.caller, max(1, expected.tokens), margin, growing)
+        with part("call", kind=SpanKind.CLIENT):
+            asked = perf_counter()
+            async with self._scheduler.slot(work) as slot:
+                self._observer.stage("wait", perf_counter() - asked)
+                count = _Count(slot, prompt_mean)
+                try:
+                    async with self._inner.send(expected) as answer:
+                        if answer.status in _BUSY:
+                            self._on_busy()
+                        if answer.status != 200:
+                            slot.report(WorkOutcome.REJECTED if answer.status < 500 else WorkOutcome.FAILED)
+                            yield answer
+                            return
+                        async with aclosing(count.counted(answer.chunks)) as chunks:
+                            yield ModelAnswer(answer.status, answer.headers, chunks)
+                except EngineFailed as error:
+                    if error.code == "engine_failed":  # the fault of this request alone, not a sign of overload
+                        slot.report(WorkOutcome.REJECTED)
+                    raise
+                finally:
+                    self._learn(call, count)
+
+    def _prompt(self, call: ModelCall) -> tuple[int, int]:
+        """Expected and maximum number of tokens of the prompt.
+
+        The call's own number is a guess from the bytes of a client's images. It is corrected by the ratio to the
+        server's count in earlier calls of the same kind.
+        """
+        mean, most = self._prompts.estimates(call.kind, _UNKNOWN)
+        if most == _UNKNOWN:
+            return call.prompt_tokens, call.prompt_tokens
+        return call.prompt_tokens * mean // _AS_SAID, -(-call.prompt_tokens * most // _AS_SAID)
+
+    def _learn(self, call: ModelCall, count: _Count) -> None:
+        self._observer.tokens(count.prompt_usage or 0, count.tokens if count.usage is None else count.usage)
+        if count.usage is not None:
+            self._estimates.finished(call.kind, count.usage)
+        elif count.tokens:
+            self._estimates.unfinished(call.kind, count.tokens)
+        if count.prompt_usage is not None and call.prompt_tokens:
+            self._prompts.finished(call.kind, round(count.prompt_usage * _AS_SAID / call.prompt_tokens))
+
+
+class _Count:
+    """Counts the tokens of a response as it passes: by events, and in the end by the server's usage.
+
+    Attributes:
+        usage, prompt_usage: tokens of the response and of the prompt; None until known. If the client did not request
+            usage, `usage` is the number of counted tokens once the response is complete.
+    """
+
+    def __init__(self, slot: Slot, prompt_tokens: int) -> None:
+        self._events = 0
+        self.usage: int | None = None
+        self.prompt_usage: int | None = None
+        self._slot = slot
+        self._prompt_tokens = prompt_tokens
+        self._tail = b""
+
+    @property
+    def tokens(self) -> int:
+        """Tokens counted so far."""
+        return max(0, self._events - _EMPTY)
+
+    async def counted(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        """Passes the chunks on unchanged."""
+        async for chunk in chunks:
+            self._events += chunk.count(_EVENT)
+            self._slot.used(self._prompt_tokens + self.tokens)
+            self._tail = (self._tail + chunk)[-_TAIL:] if len(chunk) < _TAIL else chunk[-_TAIL:]
+            yield chunk
+        prompt, completion = _PROMPT.findall(self._tail), _COMPLETION.findall(self._tail)
+        if prompt:
+            self.prompt_usage = int(prompt[-1])
+        if completion:
+            self.usage = int(completion[-1])
+            self._slot.used((self.prompt_usage or self._prompt_tokens) + self.usage)
+        elif _STOPPED.search(self._tail):
+            self.usage = self.tokens
 
 
 @dataclass(frozen=True, slots=True)
