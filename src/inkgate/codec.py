@@ -56,7 +56,10 @@ def load_page(data: bytes) -> PageResult:
     try:
         return _STORED_PAGE.validate_json(data).page
     except ValidationError:  # pydantic's JSON parser refuses lone surrogates
-        return _STORED_PAGE.validate_python(json.loads(data)).page
+        try:
+            return _STORED_PAGE.validate_python(json.loads(data)).page
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
 
 
 def parse_page(data: bytes) -> PageResult:

@@ -154,6 +154,17 @@ async def test_chat_requests_go_on_too() -> None:
     assert parents(stub) == {SENT["traceparent"]}
 
 
+@pytest.mark.parametrize(("length", "passed_on"), [(512, True), (513, False)])
+async def test_the_state_of_a_trace_is_passed_on_up_to_512_characters(length: int, *, passed_on: bool) -> None:
+    first = f"a={'v' * 200},b={'v' * 200},c="
+    state = first + "v" * (length - len(first))
+    async with relay(LINE) as (api, stub):
+        await api.client.post(PATH, json=chat(), headers=SENT | {"tracestate": state})
+    assert parents(stub) == {SENT["traceparent"]}
+    states = {headers.get("tracestate") for headers in stub.headers if "traceparent" in headers}
+    assert states == {state if passed_on else None}
+
+
 async def test_a_part_of_the_traces_is_recorded_and_others_say_for_themselves() -> None:
     kept = SpanRecorder(sample_ratio=0.0)
     with running_stub(LINE) as stub:

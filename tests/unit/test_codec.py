@@ -104,6 +104,12 @@ def test_what_is_no_page_is_refused(data: bytes) -> None:
         load_page(data)
 
 
+@pytest.mark.parametrize("data", [b"[" * 100_000, b'{"a":' * 100_000])
+def test_what_is_nested_too_deeply_is_refused(data: bytes) -> None:
+    with pytest.raises(ValueError, match="deeply"):
+        load_page(data)
+
+
 def test_what_json_has_no_form_for_is_refused() -> None:
     with pytest.raises(TypeError, match="object"):
         dump_page(PageResult(0, fields={"total": object()}))

@@ -22,6 +22,9 @@ from inkgate.telemetry.tracing import NOT_RECORDING, request_span, trace_id_of
 REQUEST_ID_HEADER = "X-Request-ID"
 _ACCEPTED = re.compile(r"[!-~]{1,128}")
 """Printable ASCII without spaces, which is safe in headers and log lines."""
+_MOST_STATE = 512
+"""Maximum characters of `tracestate`, as many as the recommendation asks for. Versions of OpenTelemetry without a limit
+take seconds to parse 60 KB of spaces."""
 
 
 class RequestId:
@@ -69,12 +72,14 @@ class Trace:
 
 
 def _trace_headers(scope: Scope) -> dict[str, str]:
-    """The headers of the client's trace; empty unless there is exactly one `traceparent`."""
+    """The headers of the client's trace; empty unless there is exactly one `traceparent`. A long state is left out."""
     parents = [value for name, value in scope["headers"] if name == b"traceparent"]
     if len(parents) != 1:
         return {}
-    states = [value for name, value in scope["headers"] if name == b"tracestate"]
-    return {"traceparent": parents[0].decode("latin-1"), "tracestate": b",".join(states).decode("latin-1")}
+    state = b",".join(value for name, value in scope["headers"] if name == b"tracestate")
+    if len(state) > _MOST_STATE:
+        state = b""
+    return {"traceparent": parents[0].decode("latin-1"), "tracestate": state.decode("latin-1")}
 
 
 log = structlog.get_logger("inkgate.access")
