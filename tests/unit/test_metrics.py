@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, values
 
 from inkgate.api.http.metrics_server import exposed
 from inkgate.errors import CODES, ENGINE_CODES, EngineFailed, InputRejected, Overloaded
@@ -182,6 +184,20 @@ def test_exemplars_name_the_trace() -> None:
     traced.metrics.request("POST", "/ocr", 200, 0.7)
     text = exposed(traced.registry, "application/openmetrics-text;version=1.0.0")[0].decode()
     assert '# {trace_id="4bf92f3577b34da6a3ce929d0e0e4736"} 0.7' in text
+
+
+def test_what_is_counted_stays_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+    others = values.MultiProcessValue()  # type: ignore[no-untyped-call]
+    monkeypatch.setattr(values, "ValueClass", others)
+    seen = MetricsBench(trace_id="c" * 32)
+    seen.metrics.serves("/ocr")
+    seen.metrics.request("POST", "/ocr", 200, 0.2)
+    seen.metrics.upload(1000)
+    text, _ = exposed(seen.registry, "application/openmetrics-text; version=1.0.0")
+    assert f'# {{trace_id="{"c" * 32}"}}' in text.decode()
+    assert list(tmp_path.iterdir()) == []
+    assert values.ValueClass is others
 
 
 def test_times_of_creation_are_not_shown(seen: MetricsBench) -> None:

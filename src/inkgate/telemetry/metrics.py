@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from time import monotonic
+from typing import ParamSpec, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
@@ -19,6 +20,9 @@ from inkgate.telemetry.observer import retries_of, runaways_of
 from inkgate.telemetry.state import WorkTotals
 from inkgate.telemetry.tracing import sampled_trace_id
 from inkgate.types import PageResult, Task
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 OTHER = "other"
 """Label value for names outside of the closed set."""
@@ -234,18 +238,36 @@ class Metrics(Collector):
 
 def _counter(registry: CollectorRegistry, name: str) -> Callable[..., Counter]:
     family = EVENTS[name]
-    return cache(Counter(family.name, family.help, family.labels, registry=registry).labels)
+    return cache(_in_memory(Counter(family.name, family.help, family.labels, registry=registry).labels))
 
 
 def _gauge(registry: CollectorRegistry, name: str) -> Callable[..., Gauge]:
     family = EVENTS[name]
-    return cache(Gauge(family.name, family.help, family.labels, registry=registry).labels)
+    return cache(_in_memory(Gauge(family.name, family.help, family.labels, registry=registry).labels))
 
 
 def _histogram(registry: CollectorRegistry, name: str) -> Callable[..., Histogram]:
     family = EVENTS[name]
-    histogram = Histogram(family.name, family.help, family.labels, buckets=family.buckets, registry=registry)
-    return cache(histogram.labels) if family.labels else lambda: histogram
+    histogram = _in_memory(Histogram)(
+        family.name, family.help, family.labels, buckets=family.buckets, registry=registry
+    )
+    return cache(_in_memory(histogram.labels)) if family.labels else lambda: histogram
+
+
+def _in_memory(make: Callable[P, T]) -> Callable[P, T]:
+    """`make`, whose series count in memory even if PROMETHEUS_MULTIPROC_DIR is set for others, such as the program that
+    imports inkgate. prometheus-client then counts in files there, which outlive the process and have no exemplars.
+    """
+
+    def made(*args: P.args, **kwargs: P.kwargs) -> T:
+        usual = values.ValueClass
+        values.ValueClass = values.MutexValue
+        try:
+            return make(*args, **kwargs)
+        finally:
+            values.ValueClass = usual
+
+    return made
 
 
 def _outcome(result: PageResult) -> str:
