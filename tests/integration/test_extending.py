@@ -16,7 +16,7 @@ from inkgate.caller import Caller
 from inkgate.errors import InputRejected
 from inkgate.reader import ReadOptions
 from inkgate.settings import Settings, load_settings
-from inkgate.types import Document, Page, PageResult, Task
+from inkgate.types import Document, Page, PageError, PageResult, Task
 from support.api_client import png, running_api, tiff
 from support.fake_engine import FakeEngine
 
@@ -133,6 +133,27 @@ async def test_a_wire_format_that_is_no_router_is_said() -> None:
     with pytest.raises(InputRejected, match=r"`server\.formats`: json:dumps is no FastAPI router"):
         async with running_api(server={"formats": ["json:dumps"]}):
             pytest.fail("there is no such router")
+
+
+class Rambling(FakeEngine):
+    """Its model repeats itself on every page."""
+
+    def __init__(self, _: Settings) -> None:
+        super().__init__()
+
+    async def read(self, page: Page, task: Task, caller: Caller) -> PageResult:
+        return PageResult(page.index, engine=self.name, error=PageError("output_repeats", "", ""))
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+async def test_an_engine_whose_pages_are_taken_over_is_ready(fallback: bool) -> None:
+    engine: dict[str, object] = {"name": f"{__name__}:Rambling", "vllm": {"fallback": fallback}}
+    async with running(load_settings(None, engine=engine, **SMALL)) as service:
+        with anyio.fail_after(60):
+            service.readiness.ask()
+            while "has not read" in "".join(reasons := await service.readiness.reasons()):  # noqa: ASYNC110 - polled
+                await anyio.sleep(0.05)
+    assert (not reasons) is fallback
 
 
 class Broken(FakeEngine):

@@ -26,7 +26,7 @@ from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus, worker_count
 from inkgate.pipeline import Policies, build_pipeline
 from inkgate.pipeline.cached import page_cache
-from inkgate.pipeline.fallback import OnDemand
+from inkgate.pipeline.fallback import Fallback, OnDemand
 from inkgate.pipeline.policies import EngineProgress
 from inkgate.pipeline.readiness import Probe, Readiness, blank_page_probe
 from inkgate.serving.admission import AdmissionLimiter
@@ -107,7 +107,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
     gpus = last_read(settings)
     scheduler = Scheduler(limit, Ledger(None), TokenRate(), settings.serving.scheduling)
     degradation = Degradation(settings.serving.degradation, lambda: scheduler.queue_s)
-    progress, probe = _progress(chosen)
+    progress, probe = _progress(chosen, embedded)
     kept = _kept_pages(settings.cache) if settings.cache.enabled else None
     policies = Policies(
         layout,
@@ -167,10 +167,13 @@ def _observer(settings: Settings, metrics: Metrics) -> Observer:
     return observer if observer is NO_OBSERVER else SafeObserver(observer)
 
 
-def _progress(chosen: ChosenEngine) -> tuple[EngineProgress, Probe]:
-    """The progress of pages at the engine, and a probe that bypasses the queue."""
+def _progress(chosen: ChosenEngine, embedded: Engine | None) -> tuple[EngineProgress, Probe]:
+    """The progress of pages at the engine, and a probe that bypasses the queue. `embedded` takes over its page, as
+    any other page.
+    """
     if chosen.servers is None:
-        return EngineProgress(), blank_page_probe(chosen.engine)
+        probed = chosen.engine if embedded is None else Fallback(chosen.engine, embedded)
+        return EngineProgress(), blank_page_probe(probed)
     balanced = chosen.servers.balanced
     return EngineProgress(lambda: balanced.responded_at), balanced.probe
 
