@@ -176,7 +176,8 @@ class AsyncOcr:
     @asynccontextmanager
     async def stream(self, document: Source, **arguments: Unpack[ReadArguments]) -> AsyncIterator[Reading]:
         """The pages of `document` in order, each as soon as it is read: `async for page in reading`. A page that
-        failed has an `error`. Leaving the block early cancels the other pages. Raises as `read`, but for pages.
+        failed has an `error`. Leaving the block early cancels the other pages. Raises as `read`, but for pages. An
+        async generator around it has to be closed by the task that iterates it: see contextlib.aclosing.
         """
         _check_open(self._pid if self._service else 0)
         options = read_options(**arguments)

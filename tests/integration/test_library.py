@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -155,6 +155,27 @@ async def test_async_code_reads_at_once_and_page_by_page(small: Path) -> None:
         await task
     with pytest.raises(RuntimeError, match="not open"):
         await own.read(PDF)
+
+
+def test_a_generator_that_was_left_early_gives_its_slot_back() -> None:
+    asyncio.run(_left_early())
+    structlog.reset_defaults()
+
+
+async def _left_early() -> None:
+    async with inkgate.AsyncOcr({"limits": {"max_in_flight": 1}, **own_engine("hanging")}) as own:
+
+        async def pages() -> AsyncIterator[int]:
+            async with own.stream(tiff(2)) as reading:
+                async for page in reading:
+                    yield page.index
+
+        async def first() -> int:
+            return await anext(aiter(pages()))  # and closes it in another task, which anyio's scopes refuse
+
+        assert await asyncio.create_task(first()) == 0
+        with anyio.fail_after(20):
+            assert (await own.read(tiff(1))).status == "complete"
 
 
 async def _held(own: inkgate.AsyncOcr) -> None:
