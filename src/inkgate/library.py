@@ -209,12 +209,15 @@ class OcrPages:
     def __init__(self, reading: Reading, portal: BlockingPortal) -> None:
         self.count = len(reading.selected)
         self.notes = reading.notes
+        self._reading = reading
         self._pages = aiter(reading)
         self._portal = portal
 
     def __iter__(self) -> Iterator[PageResult]:
         while (page := _call(self._portal, partial(_next, self._pages))) is not None:
             yield page
+        if self._reading.answered < self.count:
+            raise RuntimeError("Ctrl-C or a signal ended the reading before all pages were read.")
 
 
 class Ocr:

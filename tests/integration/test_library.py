@@ -232,6 +232,25 @@ def test_a_thread_that_streams_is_told_when_another_closes() -> None:
     structlog.reset_defaults()
 
 
+def test_a_loop_over_pages_that_was_interrupted_does_not_end_as_if_it_were_done() -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with inkgate.Ocr(own_engine("hanging")) as own, own.stream(tiff(2)) as pages:
+            assert next(iter(pages)).index == 0
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
+            with pytest.raises(KeyboardInterrupt):
+                next(iter(pages))
+            with pytest.raises(RuntimeError, match="before all pages"):
+                list(pages)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        structlog.reset_defaults()
+
+
 @pytest.mark.parametrize(("name", "status"), [("leaving", 3), ("left", 4)])
 def test_an_engine_that_ends_the_program_does_not_hang_it(name: str, status: int) -> None:
     with ThreadPoolExecutor(1) as threads, pytest.raises(SystemExit) as ended:
