@@ -11,13 +11,14 @@ import mmap
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from inkgate.documents.pdf import worker
-from inkgate.documents.pdf.wire import Call
+from inkgate.documents.pdf import wire, worker
+from inkgate.documents.pdf.wire import Call, Reply
 from inkgate.runtimes.processes_wire import WorkerReply, encode_reply, run_worker
 from inkgate.runtimes.worker_process import python_command
 
@@ -68,6 +69,12 @@ def talk_nonsense() -> None:
     hang()
 
 
+def speak_later() -> None:
+    """Sends a reply that nobody asked for, after that of this call."""
+    unasked = encode_reply(WorkerReply(wire.encode_reply(Reply({}))))
+    threading.Timer(0.2, os.write, (int(sys.argv[-4]), unasked)).start()
+
+
 def mistake() -> None:
     raise RuntimeError("our own mistake")
 
@@ -90,6 +97,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "memory": hoard,
     "babble": babble,
     "nonsense": talk_nonsense,
+    "unasked": speak_later,
     "bug": mistake,
     "wall": wall_in_heap,
     "exit": lambda: os._exit(3),

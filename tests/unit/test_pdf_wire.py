@@ -1,3 +1,4 @@
+import fcntl
 import os
 import socket
 
@@ -116,5 +117,7 @@ def test_a_worker_can_change_neither_document_nor_size() -> None:
             for size in (0, 100):
                 with pytest.raises(PermissionError):
                     os.ftruncate(memory.fileno(), size)
+            with pytest.raises(PermissionError):  # or the service could not map it any more
+                fcntl.fcntl(memory.fileno(), fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
     with pytest.raises(ValueError, match="closed"):
         data.fileno()

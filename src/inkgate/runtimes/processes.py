@@ -16,12 +16,15 @@ from types import TracebackType
 from typing import Any, Self
 
 import anyio
+import structlog
 
 from inkgate.concurrency import Threads, single_error
 from inkgate.runtimes.processes_wire import SharedMemory
 from inkgate.runtimes.worker_process import LossCause, WorkerProcess
 from inkgate.runtimes.worker_slot import CallLost, WorkerCall, WorkerSlot, WorkerType
 from inkgate.supervision import BackgroundTask, Supervisor
+
+log = structlog.get_logger(__name__)
 
 OLDEST_EVERY = 8
 
@@ -99,9 +102,7 @@ class ProcessPool:
         try:
             return await self._stack.__aexit__(kind, error, trace)
         finally:
-            while (call := self._waiting.take()) is not None:
-                call.fail(LossCause.STOPPED)
-            self.report_start(CallLost(LossCause.STOPPED))
+            self._stop()
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -216,8 +217,21 @@ class ProcessPool:
     async def _run(self, slot: WorkerSlot, ahead: bool) -> None:
         try:
             await slot.run(ahead)
+        except Exception as error:
+            self.report_start(error)
+            raise
+        except BaseException:  # cancelled from outside: a caller that is not must not wait for workers that have ended
+            self._stop()
+            raise
         finally:
             self.withdraw(slot)
+
+    def _stop(self) -> None:
+        """Fails the calls that wait, and those that follow."""
+        self.running = False
+        while (call := self._waiting.take()) is not None:
+            call.fail(LossCause.STOPPED)
+        self.report_start(CallLost(LossCause.STOPPED))
 
     def _dispatch(self) -> None:
         """Gives each waiting call to the idle worker that is most ready for it, while there are both."""
@@ -229,6 +243,9 @@ class ProcessPool:
 
 async def _watch(process: WorkerProcess, on_end: Callable[[WorkerProcess], None]) -> None:
     with process.pid_file:
-        await anyio.wait_readable(process.pid_file)
+        try:
+            await anyio.wait_readable(process.pid_file)
+        except OSError as error:  # the next call notices its end instead
+            log.warning("worker_not_watched", pid=process.pid, reason=str(error))
     process.is_ready = False
     on_end(process)

@@ -72,7 +72,9 @@ class SharedMemory:
                 while view:
                     view = view[self._file.write(view) :]
             write = fcntl.F_SEAL_WRITE if self.readonly else 0
-            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, write | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
+            size_seals = fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK
+            # F_SEAL_SEAL: a hijacked worker must not seal it against writing, or this process could not map it.
+            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, write | size_seals | fcntl.F_SEAL_SEAL)
         except BaseException:
             self._file.close()
             raise

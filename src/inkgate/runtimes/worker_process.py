@@ -147,7 +147,7 @@ class WorkerProcess:
         self.calls += 1
         uses = [MemoryUse.of(memory, attached=memory.number not in known) for memory in memories]
         attached = [memory.fileno() for memory, use in zip(memories, uses, strict=True) if use.attached]
-        if not self._send(encode_call(call, uses), attached):
+        if self._has_sent() or not self._send(encode_call(call, uses), attached):
             raise WorkerDied(await self.stop(grace_s=END_GRACE_S), had_call=False)
         reply = await self._reply(timeout_s)
         self.private_mb = reply.private_mb
@@ -163,7 +163,11 @@ class WorkerProcess:
             return self._ended
         self._channel.close()
         with anyio.CancelScope(shield=True):  # takes milliseconds after a SIGKILL; avoids a zombie
-            cause = self._ended = await self._reaper.run(self._collect, grace_s)
+            try:
+                cause = self._ended = await self._reaper.run(self._collect, grace_s)
+            except BaseException:  # no thread could be started
+                self._process.kill()
+                raise
         return cause
 
     def _collect(self, grace_s: float) -> LossCause:
@@ -177,6 +181,16 @@ class WorkerProcess:
             self._process.wait()
             return LossCause.CRASH
         return LossCause.MEMORY if -status in _OUT_OF_MEMORY_SIGNALS else LossCause.CRASH
+
+    def _has_sent(self) -> bool:
+        """Whether it has ended, or has sent something that would pass for the reply of the next call."""
+        try:
+            self._channel.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+        return True
 
     def _send(self, frame: bytes, descriptors: Sequence[int] = ()) -> bool:
         """Sends a frame, which always fits the socket buffer of an idle worker. False if the worker is gone."""

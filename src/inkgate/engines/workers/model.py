@@ -125,6 +125,7 @@ class ModelWorkers:
             body = self._processes.call_from_thread(block.write(message), (block.memory,), self._wait_s)
         except CallLost as lost:
             block.close()  # not used again: a worker may still read it
+            self._processes.forget_closed_from_thread()
             raise _lost_error(lost.cause) from None
         except BaseException:
             block.close()
