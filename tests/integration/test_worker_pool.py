@@ -4,8 +4,10 @@ import errno
 import os
 import socket
 from collections.abc import Awaitable
+from contextlib import suppress
 from dataclasses import replace
 from io import FileIO
+from pathlib import Path
 
 import anyio
 import pytest
@@ -13,13 +15,13 @@ import pytest
 from inkgate.documents.pdf.pool import PdfPage, PdfPool
 from inkgate.engines.workers.model import ModelWorkers, model_worker_type
 from inkgate.errors import EngineFailed
-from inkgate.runtimes.worker_process import LossCause, WorkerProcess
+from inkgate.runtimes.worker_process import LossCause, WorkerDied, WorkerProcess
 from inkgate.settings import PdfSettings, PdfText
 from support import engine_worker
 from support.engine_worker import running
 from support.faulty_pdf_worker import command
 from support.pdf_writer import paragraph, text_at, text_pdf
-from support.processes import all_ended, children
+from support.processes import all_ended, children, is_running
 
 pytestmark = pytest.mark.anyio
 
@@ -45,6 +47,43 @@ async def test_a_worker_that_can_not_be_watched_ends_neither_the_pool_nor_the_se
             async with pool.open(PAGES, PdfText.NEVER) as pdf:
                 await (await pdf.page(0)).pixels(100)
     assert children() == before
+
+
+async def test_a_worker_that_ends_as_soon_as_it_is_ready_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wait_readable = anyio.wait_readable
+
+    async def channels_last(file: FileIO | socket.socket) -> None:
+        await wait_readable(file)
+        if isinstance(file, socket.socket):
+            await anyio.sleep(0.3)
+
+    died = tmp_path / "died"
+    end_first = f"""import os, pathlib
+from inkgate.runtimes import processes_wire
+died, serve = pathlib.Path({str(died)!r}), processes_wire._serve
+def end_first(channel, handler):
+    if died.exists():
+        return serve(channel, handler)
+    died.touch()
+    channel.sendall(processes_wire.encode_reply(processes_wire.WorkerReply(b"")))
+    os._exit(0)
+processes_wire._serve = end_first
+"""
+    *python, program = engine_worker.command()
+    paths, _, rest = program.partition("; from ")
+    kind = model_worker_type((*python, f"{paths}\n{end_first}\nfrom {rest}"), ("",), 20.0)
+    async with running(ModelWorkers(replace(kind, pause_s=0.01))) as pool:
+        monkeypatch.setattr(anyio, "wait_readable", channels_last)
+        with suppress(WorkerDied):
+            await pool.start()
+        assert died.exists()
+        with anyio.fail_after(20):
+            while not all(map(is_running, pool.pool.pids)) or not pool.pool.pids:  # noqa: ASYNC110 - processes set no event
+                await anyio.sleep(0.05)
+        (pid,) = pool.pool.pids
+        assert await pool.ask("pid") == [pid]
 
 
 async def test_a_reply_that_nobody_asked_for_is_no_reply_to_the_next_call() -> None:

@@ -247,5 +247,6 @@ async def _watch(process: WorkerProcess, on_end: Callable[[WorkerProcess], None]
             await anyio.wait_readable(process.pid_file)
         except OSError as error:  # the next call notices its end instead
             log.warning("worker_not_watched", pid=process.pid, reason=str(error))
-    process.is_ready = False
+            return
+    process.is_ready, process.has_ended = False, True
     on_end(process)

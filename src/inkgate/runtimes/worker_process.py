@@ -72,6 +72,7 @@ class WorkerProcess:
     Attributes:
         calls: number of calls sent.
         is_ready: whether it has taken calls, and has not ended as far as is known.
+        has_ended: whether its end was noticed by whoever watches it.
         start_private_mb, private_mb: its memory without shared memory, at its start and after the last call.
         pid_file: readable when the process has ended. Whoever watches it closes it.
     """
@@ -81,6 +82,7 @@ class WorkerProcess:
     ) -> None:
         self.calls = 0
         self.is_ready = False
+        self.has_ended = False
         self.start_private_mb = 0.0
         self.private_mb = 0.0
         self.pid_file = pid_file
@@ -133,6 +135,8 @@ class WorkerProcess:
         self.start_private_mb = self.private_mb = reply.private_mb
         if reply.outcome is Outcome.NOT_STARTED:
             raise StartError(reply.body)
+        if self.has_ended:
+            raise WorkerDied(await self.stop())
         self.is_ready = True
 
     async def call(
