@@ -24,7 +24,7 @@ from inkgate.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = str(ROOT / "src" / "inkgate") + "/"
-BESIDE = ("telemetry/", "supervision.py", "settings/", "types.py", "errors.py", "concurrency.py", "children.py")
+BESIDE = ("telemetry/", "supervision.py", "settings/", "types.py", "errors.py", "concurrency.py")
 """Modules that many others use, and that a document does not pass: values, errors, telemetry."""
 
 

@@ -1,17 +1,11 @@
-"""A worker's facts about a page: how they are found and serialized."""
+"""A worker's facts about a page, and their serialization."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Self
 
-from inkgate.documents.pdf.characters import glyphs
-from inkgate.documents.pdf.geometry import MAX_PIXELS, fit_page, page_transform
-from inkgate.documents.pdf.objects import PageObjects, page_objects
-from inkgate.documents.pdf.pdfium import PdfiumDocument, PdfiumPage
-from inkgate.documents.pdf.text_layer import lines_of
-from inkgate.documents.pdf.trust import TextTrust, image_resolution, judge
-from inkgate.documents.pdf.wire import Call
+from inkgate.documents.pdf.geometry import MAX_PIXELS
 from inkgate.types import Line, Quad, Size, Word
 
 
@@ -71,43 +65,3 @@ def _line(flat: list[Any]) -> Line:
 def _quad(corners: list[float]) -> Quad:
     x0, y0, x1, y1, x2, y2, x3, y3 = map(float, corners)
     return ((x0, y0), (x1, y1), (x2, y2), (x3, y3))
-
-
-ALWAYS, NEVER = "always", "never"
-"""Values of `PdfText`, which is not imported: pydantic takes longer to load than everything else a worker needs."""
-
-
-def examine(document: PdfiumDocument, call: Call) -> PageFacts:
-    """A page's facts, in pixels of the future rendering.
-
-    Raises:
-        PdfFault: page_broken.
-        MemoryError: there is not enough.
-    """
-    if call.text != NEVER:
-        with document.page(call.index) as page:
-            page.flatten_annotations()
-    with document.page(call.index) as page:
-        scale = fit_page(page.width, page.height, call.dpi, call.max_side)
-        objects = _objects(page, scale.size)
-        resolution = image_resolution(objects, scale.size)
-        if resolution is not None:
-            scale = fit_page(page.width, page.height, call.dpi, call.max_side, resolution)
-            objects = _objects(page, scale.size)
-        lines, verdict = (None, "not asked for") if call.text == NEVER else _text(page, call.text, objects, scale.size)
-    return PageFacts(scale.size, scale.dpi, lines, verdict)
-
-
-def _objects(page: PdfiumPage, size: Size) -> PageObjects:
-    return page_objects(page, page_transform(page.box, page.rotation, size))
-
-
-def _text(page: PdfiumPage, when: str, objects: PageObjects, size: Size) -> tuple[tuple[Line, ...] | None, str]:
-    found = glyphs(page, objects, page_transform(page.box, page.rotation, size), size)
-    if when == ALWAYS:
-        lines = lines_of(found)
-        return (lines, "asked for") if lines else (None, TextTrust.EMPTY.value)
-    visible = [glyph for glyph in found if glyph.visible]
-    lines = lines_of(visible)
-    verdict = judge(visible, lines, objects, size)
-    return (lines if verdict is TextTrust.TRUSTED else None), verdict.value

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from inkgate.documents.pdf.facts import examine
+from inkgate.documents.pdf.examine import examine
 from inkgate.documents.pdf.pdfium import MemorySuspected, PdfFault, PdfiumDocument
 from inkgate.documents.pdf.wire import Call, Op, Reply, encode_reply
 from inkgate.runtimes.processes_wire import private_mb, run_worker
