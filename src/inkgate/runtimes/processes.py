@@ -92,6 +92,7 @@ class ProcessPool:
         for number, slot in enumerate(self._slots):
             task = BackgroundTask(f"{self._type.name}_worker_{number + 1}", partial(self._run, slot, number < warm))
             self._tasks.start_soon(self._supervisor.keep, task)
+        self._tasks.start_soon(self._stop_when_cancelled)
         self.running = True
         return self
 
@@ -220,11 +221,17 @@ class ProcessPool:
         except Exception as error:
             self.report_start(error)
             raise
-        except BaseException:  # cancelled from outside: a caller that is not must not wait for workers that have ended
-            self._stop()
-            raise
         finally:
             self.withdraw(slot)
+
+    async def _stop_when_cancelled(self) -> None:
+        """Stops the pool when its tasks are cancelled, also from outside: then a caller that is not cancelled must not
+        wait for workers that have ended.
+        """
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self._stop()
 
     def _stop(self) -> None:
         """Fails the calls that wait, and those that follow."""
