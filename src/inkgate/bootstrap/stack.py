@@ -12,7 +12,6 @@ from inkgate.concurrency import Threads
 from inkgate.engines.base import Engine
 from inkgate.engines.choose import (
     ChosenEngine,
-    Embedded,
     choose_engine,
     embedded_engine,
     others,
@@ -21,6 +20,7 @@ from inkgate.engines.choose import (
     runtime_of,
 )
 from inkgate.engines.ppocr.worker import worker_pool
+from inkgate.engines.vllm.engine import BlockReaders
 from inkgate.engines.vllm.upstream import Upstream
 from inkgate.engines.workers.model import ModelWorkers
 from inkgate.engines.workers.shares import usable_cpus, worker_count
@@ -99,7 +99,7 @@ def build_parts(settings: Settings, supervisor: Supervisor | None = None) -> Ser
         chosen = ChosenEngine(own, model=own_model(runtime), background=looking)
     else:
         embedded = OnDemand(own) if vllm.fallback else None
-        chosen = choose_engine(settings, Embedded(layout, embedded), quarantine.died, observer)
+        chosen = choose_engine(settings, BlockReaders(layout, embedded), quarantine.died, observer)
         limit = FixedLimit(vllm.concurrent_pages)
     remote = chosen.upstream is not None
 

@@ -77,18 +77,6 @@ class ChosenEngine:
     servers: ModelServers | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """Parts that every engine uses.
-
-    Attributes:
-        engine: the fallback, started when it is first needed; None: no fallback.
-    """
-
-    layout: Layout
-    engine: Engine | None
-
-
 def runtime_of(settings: Settings) -> Runtime:
     """The runtime of the models in this process. Raises EngineFailed("provider_unavailable")."""
     chosen = settings.engine.ppocr
@@ -117,9 +105,10 @@ def page_layout(settings: Settings, runtime: Runtime) -> Layout:
 
 
 def choose_engine(
-    settings: Settings, embedded: Embedded, on_out: OnOut, observer: Observer = NO_OBSERVER
+    settings: Settings, blocks: BlockReaders, on_out: OnOut, observer: Observer = NO_OBSERVER
 ) -> ChosenEngine:
-    """The engine that the settings choose, unless it is the embedded one. `on_out`: see BalancedUpstream.
+    """The engine that the settings choose, unless it is the embedded one. `blocks`: read pages block by block.
+    `on_out`: see BalancedUpstream.
 
     Raises:
         InputRejected: `engine.name` names no engine, or the engine lacks a setting.
@@ -128,8 +117,8 @@ def choose_engine(
     if is_extension(engine.name):
         return _extension(settings)
     if engine.name == "transformers":
-        return _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), embedded)
-    return _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), embedded, on_out, observer)
+        return _transformers(engine, _preset(engine, "transformers", engine.transformers.preset), blocks)
+    return _vllm(settings, _preset(engine, "vllm", engine.vllm.preset), blocks, on_out, observer)
 
 
 def _extension(settings: Settings) -> ChosenEngine:
@@ -155,22 +144,22 @@ def _preset(engine: EngineSettings, generic: str, named: str) -> Preset:
         raise InputRejected("engine_unknown", f"Unknown engine {name!r}. Available engines: {names}.") from error
 
 
-def _transformers(engine: EngineSettings, preset: Preset, embedded: Embedded) -> ChosenEngine:
+def _transformers(engine: EngineSettings, preset: Preset, blocks: BlockReaders) -> ChosenEngine:
     """The engine for a model in this process. Raises as `choose_engine`."""
     own = engine.transformers
     model = InProcessUpstream(preset.served_names[0], partial(hub.load, weights_of(preset, own), own))
-    inner = Vllm(preset, call_settings(own, engine.vllm), model, BlockReaders(embedded.layout, embedded.engine))
+    inner = Vllm(preset, call_settings(own, engine.vllm), model, blocks)
     background = (BackgroundTask("transformers", model.run, needed=True),)
     return ChosenEngine(TransformersEngine(model, inner), background=background, model=loaded_model(preset, own))
 
 
-def _vllm(settings: Settings, preset: Preset, embedded: Embedded, on_out: OnOut, observer: Observer) -> ChosenEngine:
+def _vllm(settings: Settings, preset: Preset, blocks: BlockReaders, on_out: OnOut, observer: Observer) -> ChosenEngine:
     """The engine for a model on vLLM, managed or external."""
     vllm = settings.engine.vllm
     key = vllm.api_key.get_secret_value()
     managed = None if vllm.urls else ManagedServer(server_command(preset, vllm, settings.tracing), vllm.managed, key)
     servers = model_servers(settings, managed, preset.names_on_server(vllm.model), on_out, observer)
-    engine: Engine = Vllm(preset, vllm, servers.upstream, BlockReaders(embedded.layout, embedded.engine))
+    engine: Engine = Vllm(preset, vllm, servers.upstream, blocks)
     background = servers.background
     if managed is not None:
         engine, background = (
